@@ -1,0 +1,57 @@
+# SweepArea: `make help` lists what there is. Needs Python 3.11+ and make; everything else is brought or fetched once.
+PYTHON ?= python3
+PY := .venv/bin/python
+# tests start their own Spark server; a developer's services and settings must not reach them
+PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_RUN $(PY) -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help env example jars up stop status demo test test-all test-fast lint format lock clean distclean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+env:
+	@$(PYTHON) -m sweeparea.infra.bootstrap
+
+example:
+	@$(PYTHON) -m sweeparea.infra.bootstrap --example
+
+jars: env
+	@$(PY) -m sweeparea.infra.jars
+
+demo: example jars up  ## set up and start everything, load the flights of 2013, show results
+	@$(PY) -m queries.flights.demo
+
+up: jars  ## start PostgreSQL, Spark Connect and Airflow
+	@$(PY) -m sweeparea.infra.up start
+
+status: env  ## what runs, where
+	@$(PY) -m sweeparea.infra.up status
+
+stop:  ## end all that was started, by process id
+	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.up stop; else echo "nothing was set up here, so nothing runs"; fi
+
+lint: example  ## ruff and pyright
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && $(PY) -m pyright
+
+format: example  ## let ruff rewrite the layout of the code
+	@$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
+
+test-fast: example  ## the tests that need no JVM (seconds)
+	@$(PYTEST) -m "not spark and not airflow and not slow"
+
+test: jars lint  ## lint and the test suite (under 15 minutes)
+	@$(PYTEST) -m "not slow"
+
+test-all: jars lint  ## as test, with the long suites
+	@$(PYTEST)
+
+lock: env  ## rewrite the lock files from infra/requirements.in
+	@$(PYTHON) -m sweeparea.infra.lock
+
+clean: stop  ## remove data, results and services' files (.data .run); keeps .venv .tools .jars
+	@rm -rf .data .run .pytest_cache .ruff_cache .hypothesis
+	@echo "removed .data and .run; kept .venv, .tools and .jars (make distclean removes these too)"
+
+distclean: clean  ## as clean, with the environment and all that was fetched
+	@rm -rf .venv .tools .jars build *.egg-info

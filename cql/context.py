@@ -1,0 +1,177 @@
+"""What all parts of one binding share: the inputs, the time domain, fresh column ids, the notes on defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from sweeparea.cql import types
+from sweeparea.cql.durations import micros_text
+from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, listing, nearest
+from sweeparea.cql.monotonicity import is_monotonic
+from sweeparea.cql.scopes import INSTANT
+from sweeparea.cql.source_text import SourceText
+from sweeparea.cql.window_text import WindowText
+from sweeparea.cql.windows import window_spec
+from sweeparea.operators.logical import Column, Node, RelationScan, RelationToStream, StreamScan, TimeDomain, Window
+from sweeparea.operators.windows import Unbounded
+
+if TYPE_CHECKING:
+    from sweeparea.cql.query import BoundQuery
+
+T = TypeVar("T")
+MAX_COLUMNS = 20_000
+"""Ids that one plan may use: WITH queries that use each other twice would grow without end."""
+
+
+@dataclass(frozen=True)
+class InputSchema:
+    """What the binder knows of an input: a registered stream or relation, or another query's result.
+
+    ``kind`` is stream or relation; ``columns`` are (name, Spark type or None) without bookkeeping columns; ``time`` is
+    what a tick of it means. ``derived`` marks results of queries (their chronon is fixed), ``static`` relations that
+    never change.
+    """
+
+    name: str
+    kind: str
+    columns: tuple[tuple[str, str | None], ...]
+    time: TimeDomain = TimeDomain()
+    retroactive: bool = True
+    derived: bool = False
+    static: bool = False
+
+
+class Context:
+    """The shared state of one binding."""
+
+    def __init__(self, inputs: Mapping[str, InputSchema], source: SourceText, settings: Mapping[str, str]) -> None:
+        self.inputs = {name.lower(): schema for name, schema in inputs.items()}
+        self.source = source
+        self.settings = dict(settings)
+        self.notes: list[str] = []
+        self.used: dict[str, InputSchema] = {}
+        self._time: TimeDomain | None = None
+        self._time_of = ""
+        self._next = 0
+        self._depth = 0
+
+    # -- columns and notes -------------------------------------------------------------------------------------------
+
+    def new_column(self, label: str, type_: str | None = None) -> Column:
+        if self._next >= MAX_COLUMNS:
+            raise RefusedError(
+                f"this query needs more than {MAX_COLUMNS:,} columns in its plan",
+                None,
+                "Register parts of it as queries of their own",
+            )
+        column = Column(f"c{self._next}", label, types.normal(type_))
+        self._next += 1
+        return column
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def nested(self, action: Callable[[], T], place: Place) -> T:
+        """Run a step of a named query, guarding against endless nesting."""
+        self._depth += 1
+        try:
+            if self._depth > 50:
+                raise RefusedError(
+                    "WITH queries nest more than 50 deep", place, "Register parts of them as queries of their own"
+                )
+            return action()
+        finally:
+            self._depth -= 1
+
+    # -- inputs and time ---------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> TimeDomain:
+        """The query's time domain: that of its streams, else of its first relation."""
+        if self._time is not None:
+            return self._time
+        return next((s.time for s in self.used.values()), TimeDomain())
+
+    def input(self, name: str, place: Place, others: list[str]) -> InputSchema:
+        schema = self.inputs.get(name.lower())
+        if schema is None:
+            known = [s.name for s in self.inputs.values()] + others
+            raise BindError(
+                f"{name} is no stream, relation or query",
+                place,
+                nearest(name, known) or (f"There are {listing(known)}" if known else "None is declared yet"),
+            )
+        self.used.setdefault(schema.name, schema)
+        return schema
+
+    def _check_time(self, schema: InputSchema, place: Place) -> None:
+        if self._time is None:
+            self._time, self._time_of = schema.time, schema.name
+        elif self._time != schema.time:
+            raise TypeError_(
+                f"{self._time_of} and {schema.name} count time differently: {time_text(self._time)} and {time_text(schema.time)}",
+                place,
+                "All streams of a query share one chronon: declare the same CHRONON on both",
+            )
+
+    def stream_scan(self, schema: InputSchema, place: Place) -> StreamScan:
+        """A scan with all columns; the instant is kept aside as ``ts``."""
+        self._check_time(schema, place)
+        source = tuple((self.new_column(n, t), n) for n, t in schema.columns if n.lower() != INSTANT)
+        return StreamScan(schema.name, source, self._instant(schema.time))
+
+    def relation_scan(self, schema: InputSchema, place: Place) -> RelationScan:
+        if schema.derived:
+            self._check_time(schema, place)
+        return RelationScan(schema.name, tuple((self.new_column(n, t), n) for n, t in schema.columns))
+
+    def _instant(self, time: TimeDomain) -> Column:
+        return self.new_column(INSTANT, "bigint" if time.kind == "BIGINT" else "timestamp")
+
+    # -- windows -----------------------------------------------------------------------------------------------------
+
+    def window_over(
+        self, stream: StreamScan | RelationToStream, window: WindowText | None, name: str | None
+    ) -> tuple[Node, tuple[Column, ...], Column | None]:
+        """A stream under its window, its columns and its instant."""
+        columns = tuple(c for c in stream.columns if stream.instant is None or c.id != stream.instant.id)
+        if window is None:
+            spec = Unbounded()
+            self.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
+        else:
+            spec = window_spec(window, self.time, self.settings.get("range_bounds", "inclusive"))
+        return Window(stream, spec), columns, stream.instant
+
+    def window_over_stream(
+        self, bound: BoundQuery, window: WindowText | None, place: Place, alias: str | None = None
+    ) -> tuple[Node, tuple[Column, ...], Column | None]:
+        """A subquery under a window. A monotonic relation becomes a stream by Istream, any other relation is a type
+        error."""
+        name = alias or "the subquery"
+        if bound.to_stream is not None:
+            kind = bound.to_stream.kind.lower()
+        elif is_monotonic(bound.node):
+            kind = "istream"
+            self.note(f"{name} is a monotonic relation under a window: Istream is added")
+        else:
+            raise TypeError_(
+                f"a window needs a stream, but {name} is a relation whose rows also leave",
+                self.source.place(window.span[0]) if window is not None else place,
+                "Say which stream of it is meant: ISTREAM(..), DSTREAM(..) or RSTREAM(..) around the subquery",
+            )
+        clash = [c for c in bound.columns if c.label.lower() == INSTANT]
+        if clash:
+            raise BindError(
+                f"column ts of {name} clashes with the instant that every stream has",
+                place,
+                "Give it an alias inside the subquery",
+            )
+        stream = RelationToStream(bound.node, kind, instant=self._instant(self.time))
+        return self.window_over(stream, window, alias)
+
+
+def time_text(time: TimeDomain) -> str:
+    return "BIGINT ticks" if time.kind == "BIGINT" else f"TIMESTAMP with chronon {micros_text(time.chronon)}"

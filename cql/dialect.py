@@ -1,0 +1,273 @@
+"""The sqlglot dialect: Spark SQL plus windows behind a table and the relation-to-stream operators.
+
+What differs from sqlglot's Spark dialect, and why:
+
+* ``S [Range 5]``: after a table (``_parse_bracket``), after a subquery (``_parse_subquery``) and after an alias
+  (``_parse_table_alias``) a bracket is a window, kept as ``WindowText`` in the node's ``meta["window"]``. A table is
+  never indexed.
+* ``ISTREAM(SELECT ..)`` where a query may stand becomes a ``Subquery`` with ``meta["to_stream"]``; ``ISTREAM(a, b)``
+  in a select list stays a function call of that name, which the binder takes apart.
+* Functions are not turned into sqlglot's own classes: the tree is read for names only, never printed, so ``f(x)`` stays
+  ``Anonymous("f", [x])`` and nothing about a Spark function can get lost.
+* Each node remembers the characters it was parsed from (``meta["span"]``), for places in errors and for
+  ``SourceText.splice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+
+from sweeparea.cql import errors
+from sweeparea.cql.durations import DurationText, parse_duration, parse_instant, starts_duration
+from sweeparea.cql.source_text import SourceText, Span
+from sweeparea.cql.tokens import Token, TokenType
+from sweeparea.cql.window_text import WindowText, parse_window
+
+TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
+
+
+@dataclass(frozen=True)
+class ToStream:
+    """A relation-to-stream operator as written. ``every`` and ``anchor`` belong to Rstream."""
+
+    kind: str
+    span: Span
+    every: DurationText | None = None
+    anchor: DurationText | None = None
+
+
+def span_of(node: exp.Expr | None) -> Span | None:
+    """The characters a node was parsed from; where the parser did not say, those of its parts."""
+    if node is None:
+        return None
+    span = node.meta.get("span")
+    if span is not None:
+        return span
+    if isinstance(node, exp.Identifier) and node.meta.get("start") is not None:
+        return node.meta["start"], node.meta["end"] + 1
+    parts = [s for s in (span_of(child) for child in node.iter_expressions()) if s is not None]
+    if parts:
+        return min(s[0] for s in parts), max(s[1] for s in parts)
+    if node.meta.get("start") is not None:
+        return node.meta["start"], node.meta["end"] + 1
+    return None
+
+
+def _spanned(name: str) -> Callable[..., Any]:
+    parse = getattr(SparkParser, name)
+
+    def method(self: CqlParser, *args: Any, **kwargs: Any) -> Any:
+        first = self._index
+        node = parse(self, *args, **kwargs)
+        if isinstance(node, exp.Expr) and self._index > first:
+            node.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
+        return node
+
+    method.__name__ = name
+    return method
+
+
+class CqlParser(SparkParser):
+    """Spark's parser with windows and relation-to-stream operators."""
+
+    FUNCTIONS: ClassVar = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+    FUNCTION_PARSERS: ClassVar = {
+        name: SparkParser.FUNCTION_PARSERS[name]
+        for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM")
+    } | {name: lambda self: self._parse_to_stream_call() for name in TO_STREAM}
+    ADD_JOIN_ON_TRUE = False
+    # each of these would consume text that Spark's grammar does not have
+    PLACEHOLDER_PARSERS: ClassVar = {}
+
+    for _name in ["_parse_expression", "_parse_assignment", "_parse_disjunction", "_parse_conjunction", "_parse_equality", "_parse_range", "_parse_bitwise", "_parse_term", "_parse_factor", "_parse_unary", "_parse_type", "_parse_atom", "_parse_column", "_parse_primary", "_parse_paren", "_parse_function_call", "_parse_window", "_parse_bracket_key_value", "_parse_table", "_parse_table_parts", "_parse_join", "_parse_select", "_parse_cte", "_parse_order", "_parse_limit", "_parse_group", "_parse_where", "_parse_having"]:
+        if _name not in ("_parse_table", "_parse_select"):
+            locals()[_name] = _spanned(_name)
+    del _name
+
+    source: SourceText
+
+    # -- windows -----------------------------------------------------------------------------------------------------
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        if isinstance(this, exp.Table):
+            return self._take_window(this)
+        return super()._parse_bracket(this)
+
+    def _parse_subquery(self, this: exp.Expr | None, parse_alias: bool = True) -> exp.Subquery | None:
+        window = self._window() if parse_alias and this is not None else None
+        subquery = super()._parse_subquery(this, parse_alias)
+        if subquery is not None and window is not None:
+            subquery.meta["window"] = window
+        return subquery
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
+        if self._at_every():
+            return None
+        alias = super()._parse_table_alias(alias_tokens)
+        return self._take_window(alias) if alias is not None else None
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        if self._at_every():
+            return this
+        first = self._index
+        aliased = super()._parse_alias(this, explicit)
+        if aliased is not None and aliased is not this and this is not None and self._index > first:
+            start = span_of(this)
+            if start is not None:
+                aliased.meta["span"] = (start[0], self._tokens[self._index - 1].end + 1)
+        return aliased
+
+    def _take_window(self, node: Any) -> Any:
+        window = self._window()
+        if window is not None:
+            node.meta["window"] = window
+        return node
+
+    def _window(self) -> WindowText | None:
+        if self._curr.token_type != TokenType.L_BRACKET:
+            return None
+        window, self_index = parse_window(self.source, self._tokens, self._index, self._parse_condition_at)
+        self._retreat(self_index)
+        return window
+
+    def _parse_condition_at(self, index: int) -> tuple[exp.Expr | None, int]:
+        """An expression that starts at a token, for windows over conditions and columns; and the index behind it."""
+        self._retreat(index)
+        return self._parse_disjunction(), self._index
+
+    # -- relation to stream ------------------------------------------------------------------------------------------
+
+    def _parse_select(
+        self,
+        nested: bool = False,
+        table: bool = False,
+        parse_subquery_alias: bool = True,
+        parse_set_operation: bool = True,
+        consume_pipe: bool = True,
+    ) -> exp.Expr | None:
+        first = self._index
+        if self._at_stream_query():
+            node = self._parse_stream_query(table and parse_subquery_alias)
+            if parse_set_operation and not table:
+                node = self._parse_set_operations(node)
+        else:
+            node = super()._parse_select(nested, table, parse_subquery_alias, parse_set_operation, consume_pipe=False)
+        if isinstance(node, exp.Expr) and self._index > first:
+            node.meta.setdefault("span", (self._tokens[first].start, self._tokens[self._index - 1].end + 1))
+        return node
+
+    def _at_stream_query(self) -> bool:
+        """At ``ISTREAM(`` with a query inside, possibly in more parentheses."""
+        if self._curr.text.upper() not in TO_STREAM or self._next.token_type != TokenType.L_PAREN:
+            return False
+        index = self._index + 2
+        while index < len(self._tokens) and self._tokens[index].token_type == TokenType.L_PAREN:
+            index += 1
+        if index >= len(self._tokens):
+            return False
+        token = self._tokens[index]
+        nested = token.text.upper() in TO_STREAM and index + 1 < len(self._tokens)
+        return token.token_type in (TokenType.SELECT, TokenType.WITH) or (
+            nested and self._tokens[index + 1].token_type == TokenType.L_PAREN
+        )
+
+    def _parse_stream_query(self, parse_alias: bool) -> exp.Expr:
+        first = self._curr
+        self._advance(2)
+        query = self._parse_select(nested=True)
+        every, anchor = self._parse_every()
+        self._match_r_paren()
+        subquery = (
+            self._parse_subquery(query, parse_alias) if parse_alias else self.expression(exp.Subquery(this=query))
+        )
+        if subquery is None:
+            self.raise_error("a query is missing", first)
+            raise AssertionError("raise_error raises")
+        subquery.meta["to_stream"] = ToStream(first.text.upper(), (first.start, first.end + 1), every, anchor)
+        return subquery
+
+    def _parse_to_stream_call(self) -> exp.Expr:
+        """``ISTREAM(a, b AS c)`` in a select list; the parenthesis that closes it is the caller's."""
+        name: Token = self._tokens[self._index - 2]
+        distinct = self._match(TokenType.DISTINCT)
+        arguments = self._parse_csv(self._parse_expression)
+        every, anchor = self._parse_every()
+        call = exp.Anonymous(this=name.text, expressions=arguments)
+        call.meta["to_stream"] = ToStream(name.text.upper(), (name.start, name.end + 1), every, anchor)
+        call.meta["distinct"] = bool(distinct)
+        return call
+
+    def _at_every(self) -> bool:
+        return self._curr.text.upper() == "EVERY" and starts_duration(self._next)
+
+    def _parse_every(self) -> tuple[DurationText | None, DurationText | None]:
+        every = anchor = None
+        if self._at_every():
+            every, index = parse_duration(self.source, self._tokens, self._index + 1, "EVERY")
+            self._retreat(index)
+            if self._match_text_seq("ANCHOR"):
+                anchor, index = parse_instant(self.source, self._tokens, self._index, "ANCHOR")
+                self._retreat(index)
+        return every, anchor
+
+
+class Cql(Spark):
+    """Spark SQL with windows and relation-to-stream operators."""
+
+    INTERSECT_BINDS_TIGHTER_THAN_UNION_AND_EXCEPT = True  # as Spark's grammar has it
+
+    class Tokenizer(Spark.Tokenizer):
+        # EXPLAIN, SHOW and the like would swallow the rest of a statement as one string
+        COMMANDS: ClassVar = set()
+        KEYWORDS: ClassVar = {
+            word: kind
+            for word, kind in Spark.Tokenizer.KEYWORDS.items()
+            if not word.startswith(("FOR ", "ADD ", "{", "MSCK ", "KILL"))
+        }
+
+    Parser = CqlParser
+
+
+def tokenize(text: str, file: str) -> list[Token]:
+    """The tokens of a text; a ParseError with the place where a string or comment is not closed."""
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return Cql().tokenize(text)
+    except (SqlglotError, ValueError, IndexError) as error:
+        offset = _unclosed(text)
+        detail = "a quote or comment that is opened here is not closed" if offset is not None else str(error)
+        raise errors.ParseError(
+            detail, SourceText(text, file).place(offset or 0), "Close it, or double a backtick inside a quoted name"
+        ) from None
+
+
+def _unclosed(text: str) -> int | None:
+    """The offset of the quote or comment that runs to the end of the text."""
+    i = 0
+    while i < len(text):
+        start, c = i, text[i]
+        if text.startswith("--", i):
+            i = text.find("\n", i)
+            if i < 0:
+                return None
+        elif text.startswith("/*", i):
+            i = text.find("*/", i + 2)
+            if i < 0:
+                return start
+            i += 1
+        elif c in "'\"`":
+            i += 1
+            while i < len(text) and text[i] != c:
+                i += 2 if text[i] == "\\" and c != "`" else 1
+            if i >= len(text):
+                return start
+        i += 1
+    return None

@@ -1,0 +1,328 @@
+"""Lengths of time and instants as they are written in windows and statements, and their value in ticks.
+
+Three spellings: a Spark interval (``INTERVAL 6 HOURS``, ``INTERVAL '1 02:03:04' DAY TO SECOND``), a number with a unit
+as the papers write it (``30 Seconds``), and a bare number of ticks for BIGINT time. Months and years have no fixed
+length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from sweeparea.cql.errors import ParseError, RefusedError, nearest
+from sweeparea.cql.source_text import SourceText, Span
+from sweeparea.cql.tokens import Token, TokenType
+from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.ticks import MAX_TICK
+
+MICROS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+CALENDAR = ("MONTH", "QUARTER", "YEAR", "DECADE", "CENTURY")
+_FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
+_DAY_TIME = re.compile(r"^\s*([+-]?)\s*(?:(\d+)(?:\s+|$))?(?:(\d+)(?::(\d+))?(?::(\d+(?:\.\d*)?))?)?\s*$")
+_UNIT_PAIR = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([A-Za-z]+)")
+_TIMESTAMP = re.compile(r"^\s*(\d{1,6}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d+)?)?))?\s*(.*?)\s*$")
+
+
+@dataclass(frozen=True)
+class DurationText:
+    """A length or an instant as written: ``ticks`` where it is a bare number, else ``micros`` (exact microseconds).
+
+    ``instant`` tells a TIMESTAMP or DATE literal from a length of time.
+    """
+
+    span: Span
+    source: SourceText
+    ticks: int | None = None
+    micros: Fraction | None = None
+    instant: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.source.splice(self.span)
+
+    def in_ticks(self, time: TimeDomain, what: str) -> int:
+        """The value in ticks of a time domain. ParseError where its spelling does not fit the domain's kind or
+        chronon."""
+        place = self.source.place(self.span[0])
+        if time.kind == "BIGINT":
+            if self.ticks is None:
+                raise ParseError(
+                    f"{what} {self.text} has a unit of time, but time is BIGINT here",
+                    place,
+                    "Write a bare number of ticks, such as 10; units need a stream whose TIMESTAMP BY column is a TIMESTAMP",
+                )
+            value = self.ticks
+        elif self.micros is None:
+            raise ParseError(
+                f"{what} {self.text} has no unit, but time is TIMESTAMP here",
+                place,
+                f"Write INTERVAL {self.text.lstrip('+-')} SECONDS or {self.text.lstrip('+-')} Seconds; "
+                "bare numbers are for streams whose time is BIGINT",
+            )
+        else:
+            ticks = self.micros / time.chronon
+            if ticks.denominator != 1:
+                raise ParseError(
+                    f"{what} {self.text} is no multiple of the chronon, {micros_text(time.chronon)}",
+                    place,
+                    "Round it, or declare a finer CHRONON on the stream",
+                )
+            value = ticks.numerator
+        if abs(value) > MAX_TICK:
+            raise ParseError(f"{what} {self.text} is longer than time itself, which ends at tick 2^62", place)
+        return value
+
+    def in_micros(self, what: str) -> int:
+        """Whole microseconds, for clauses of statements that do not know the time domain."""
+        place = self.source.place(self.span[0])
+        if self.micros is None:
+            raise ParseError(f"{what} {self.text} has no unit", place, f"Write INTERVAL {self.text} SECONDS")
+        if self.micros.denominator != 1:
+            raise ParseError(f"{what} {self.text} is finer than a microsecond", place)
+        return self.micros.numerator
+
+
+def micros_text(micros: int) -> str:
+    """``1 second``, ``90 minutes``: a length in its largest unit that divides it."""
+    if micros == 0:
+        return "0 seconds"
+    for unit in reversed(MICROS):
+        if unit != "WEEK" and micros % MICROS[unit] == 0:
+            n = micros // MICROS[unit]
+            return f"{n:,} {unit.lower()}{'' if abs(n) == 1 else 's'}"
+    return f"{micros} microseconds"
+
+
+def starts_duration(token: Token) -> bool:
+    return token.token_type in (TokenType.NUMBER, TokenType.INTERVAL)
+
+
+def parse_duration(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
+    """A length of time at ``tokens[index]``, and the index behind it."""
+    reader = _Reader(source, tokens, index, what)
+    return reader.duration(), reader.index
+
+
+def parse_instant(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
+    """An instant: a TIMESTAMP or DATE literal, a length since tick 0, or a bare tick; and the index behind it."""
+    reader = _Reader(source, tokens, index, what)
+    return reader.instant(), reader.index
+
+
+class _Reader:
+    def __init__(self, source: SourceText, tokens: Sequence[Token], index: int, what: str) -> None:
+        self.source, self.tokens, self.index, self.what = source, tokens, index, what
+        self.first = index
+
+    @property
+    def token(self) -> Token | None:
+        return self.tokens[self.index] if self.index < len(self.tokens) else None
+
+    def _is(self, *kinds: TokenType) -> bool:
+        return self.token is not None and self.token.token_type in kinds
+
+    def _fail(self, message: str, hint: str = "", token: Token | None = None) -> ParseError:
+        at = token or self.token
+        offset = at.start if at is not None else (self.tokens[-1].end + 1 if self.tokens else 0)
+        return ParseError(message, self.source.place(offset), hint)
+
+    def _take(self) -> Token:
+        token = self.token
+        if token is None:
+            raise self._fail(
+                f"{self.what} ends too early", "A length of time such as INTERVAL 6 HOURS or 10 is expected"
+            )
+        self.index += 1
+        return token
+
+    def _done(self, **value: object) -> DurationText:
+        span = (self.tokens[self.first].start, self.tokens[self.index - 1].end + 1)
+        return DurationText(span, self.source, **value)  # type: ignore[arg-type]
+
+    def _sign(self) -> int:
+        if self._is(TokenType.DASH):
+            self.index += 1
+            return -1
+        if self._is(TokenType.PLUS):
+            self.index += 1
+        return 1
+
+    def instant(self) -> DurationText:
+        token = self.token
+        kind = token.text.upper() if token is not None else ""
+        if kind in ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "DATE"):
+            literal = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+            if literal is not None and literal.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+                self.index += 2
+                try:
+                    micros = micros_of_timestamp(literal.text)
+                except ValueError as error:
+                    raise self._fail(
+                        f"'{literal.text}' is no {kind} ({error})", "Write TIMESTAMP '2013-01-31 12:00:00'", literal
+                    ) from None
+                return self._done(micros=Fraction(micros), instant=True)
+        return self.duration()
+
+    def duration(self) -> DurationText:
+        if self._is(TokenType.INTERVAL):
+            self.index += 1
+            sign = self._sign()
+            if self._is(TokenType.STRING, TokenType.RAW_STRING):
+                return self._done(micros=sign * self._quoted(self._take()))
+            if self._is(TokenType.NUMBER):
+                return self._done(micros=sign * self._pairs(True))
+            raise self._fail("INTERVAL needs a number or a string behind it", "Write INTERVAL 6 HOURS")
+        sign = self._sign()
+        if self._is(TokenType.NUMBER):
+            following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+            if following is not None and _unit_of(following.text) is not None:
+                return self._done(micros=sign * self._pairs(False))
+            token = self._take()
+            text = self.source.text[token.start : token.end + 1]
+            if not re.fullmatch(r"\d+", text):
+                raise self._fail(
+                    f"{self.what} {text} is no whole number of ticks", "Write 10, or INTERVAL 6 HOURS", token
+                )
+            return self._done(ticks=sign * int(text))
+        found = f"found {self.token.text!r}" if self.token is not None else "found the end"
+        raise self._fail(
+            f"{self.what} needs a length of time, {found}", "Write INTERVAL 6 HOURS, 30 Seconds, or ticks such as 10"
+        )
+
+    def _pairs(self, interval: bool) -> Fraction:
+        """``1 DAY 2 HOURS``: at least one number with its unit."""
+        total = Fraction(0)
+        first = True
+        while self._is(TokenType.NUMBER, TokenType.DASH, TokenType.PLUS) or first:
+            unit_at = self.index + (0 if self._is(TokenType.NUMBER) else 1) + 1
+            if not first and (unit_at >= len(self.tokens) or _unit_of(self.tokens[unit_at].text) is None):
+                break
+            sign = self._sign()
+            number = self._take()
+            total += sign * self._number(number) * self._unit(self._take())
+            first = False
+            if not interval:
+                break
+        return total
+
+    def _number(self, token: Token) -> Fraction:
+        text = self.source.text[token.start : token.end + 1]
+        try:
+            return Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            raise self._fail(f"{text!r} is no number", "", token) from None
+
+    def _unit(self, token: Token) -> int:
+        unit = _unit_of(token.text)
+        if unit is None:
+            raise self._fail(
+                f"{token.text!r} is no unit of time",
+                nearest(token.text, (u.lower() + "s" for u in MICROS))
+                or f"Units are {', '.join(u.lower() + 's' for u in MICROS)}",
+                token,
+            )
+        if unit in CALENDAR:
+            raise RefusedError(
+                f"{unit.lower()}s have no fixed length, so {self.what} cannot be given in them",
+                self.source.place(token.start),
+                "Write days, such as INTERVAL 30 DAYS",
+            )
+        return MICROS[unit]
+
+    def _quoted(self, literal: Token) -> Fraction:
+        unit = self.token
+        if (
+            unit is not None
+            and _unit_of(unit.text) is not None
+            and unit.token_type not in (TokenType.STRING, TokenType.NUMBER)
+        ):
+            first = self._take()
+            micros = self._unit(first)
+            following = self.token
+            if following is not None and following.text.upper() == "TO":
+                self.index += 1
+                last = self._take()
+                self._unit(last)
+                return self._fields(literal, _unit_of(first.text) or "", _unit_of(last.text) or "")
+            try:
+                return Fraction(literal.text.strip().replace(" ", "")) * micros
+            except (ValueError, ZeroDivisionError):
+                raise self._fail(f"'{literal.text}' is no number of {first.text.lower()}s", "", literal) from None
+        rest, total, found = literal.text.strip(), Fraction(0), False
+        if rest.lower().startswith("interval "):
+            rest = rest[len("interval ") :]
+        while match := _UNIT_PAIR.match(rest):
+            token = Token(TokenType.VAR, match[2], start=literal.start, end=literal.end)
+            total += Fraction(match[1].replace(" ", "")) * self._unit(token)
+            rest, found = rest[match.end() :], True
+        if not found or rest.strip():
+            raise self._fail(
+                f"'{literal.text}' is no interval", "Write INTERVAL '6' HOUR or INTERVAL '1 day 6 hours'", literal
+            )
+        return total
+
+    def _fields(self, literal: Token, first: str, last: str) -> Fraction:
+        """``'1 02:03:04.5' DAY TO SECOND`` and its shorter forms."""
+        if first not in _FIELDS or last not in _FIELDS or _FIELDS.index(first) >= _FIELDS.index(last):
+            raise self._fail(
+                f"INTERVAL {first} TO {last} is no interval", "Write DAY TO SECOND, HOUR TO MINUTE or the like", literal
+            )
+        text = literal.text.strip()
+        sign = -1 if text.startswith("-") else 1
+        parts = [p for p in re.split(r"[ :]+", text.lstrip("+-").strip()) if p]
+        wanted = _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1]
+        if len(parts) != len(wanted) or not all(re.fullmatch(r"\d+(\.\d*)?", p) for p in parts):
+            raise self._fail(
+                f"'{literal.text}' does not fit {first} TO {last}", "Write INTERVAL '1 02:03:04' DAY TO SECOND", literal
+            )
+        return sign * sum(
+            (Fraction(p.rstrip(".")) * MICROS[u] for p, u in zip(parts, wanted, strict=True)), Fraction(0)
+        )
+
+
+def _unit_of(text: str) -> str | None:
+    upper = text.upper()
+    singular = "CENTURY" if upper == "CENTURIES" else upper[:-1] if upper.endswith("S") else upper
+    return singular if singular in MICROS or singular in CALENDAR else None
+
+
+def micros_of_timestamp(text: str) -> int:
+    """Microseconds since 1970 UTC of a timestamp as Spark writes it; without a zone it is UTC. ValueError if it is
+    none."""
+    match = _TIMESTAMP.match(text)
+    if match is None:
+        raise ValueError("a date such as 2013-01-31 is expected")
+    date, clock, zone = match[1], match[2] or "00:00:00", match[3]
+    year, month, day = (int(p) for p in date.split("-"))
+    hour, minute, *second = clock.split(":")
+    seconds = Fraction(second[0]) if second else Fraction(0)
+    whole = int(seconds)
+    value = datetime(year, month, day, int(hour), int(minute), whole, tzinfo=_zone(zone))
+    fraction = (seconds - whole) * 1_000_000
+    since = value - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds + int(fraction)
+
+
+def _zone(text: str):
+    if text in ("", "Z", "UTC", "GMT"):
+        return UTC
+    if re.fullmatch(r"[+-]\d{1,2}(:\d{2})?", text):
+        sign, hours, *minutes = text[0], *text[1:].split(":")
+        return datetime.strptime(f"{sign}{int(hours):02d}{minutes[0] if minutes else '00'}", "%z").tzinfo
+    try:
+        return ZoneInfo(text)
+    except Exception:
+        raise ValueError(f"{text!r} is no time zone") from None

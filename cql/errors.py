@@ -1,0 +1,117 @@
+"""What a user is told about a text: the kind of fault, its place, the line with a caret, and the way out.
+
+The four kinds are those that ``replay`` reports: ParseError (text, window sizes and units), BindError (unknown,
+ambiguous or clashing names), TypeError (argument types, a window on a relation, a missing Istream, mixed chronons) and
+RefusedError (understood but not offered).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sweeparea.infra.errors import SweepAreaError
+
+
+@dataclass(frozen=True)
+class Place:
+    """A character of a text: 1-based line and column, and the whole line it stands in."""
+
+    file: str
+    line: int
+    column: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class CqlError(SweepAreaError):
+    """One fault of a text. ``message`` says what is wrong and what was expected, ``hint`` the way out."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, place: Place | None = None, hint: str = "") -> None:
+        self.message = message
+        self.place = place
+        self.hint = hint
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        sentence = self.message if self.message.endswith((".", "?", "!")) else self.message + "."
+        if self.hint:
+            sentence += f" {self.hint}" if self.hint.endswith((".", "?", "!")) else f" {self.hint}."
+        if self.place is None:
+            return f"{self.type}: {sentence}"
+        # tabs count as one column, so the caret line repeats them to stay under its character
+        lead = "".join(c if c == "\t" else " " for c in self.place.source[: self.place.column - 1])
+        return f"{self.place}: {self.type}: {sentence}\n    {self.place.source}\n    {lead}^"
+
+
+class ParseError(CqlError):
+    """The text is not of the language, or a window's size or unit is wrong."""
+
+    type = "ParseError"
+
+
+class BindError(CqlError):
+    """A name is unknown, ambiguous or clashes with another."""
+
+    type = "BindError"
+
+
+class TypeError_(CqlError):
+    """A thing of the wrong type: an argument, a relation where a stream is needed, mixed chronons."""
+
+    type = "TypeError"
+
+
+class RefusedError(CqlError):
+    """The language has it, or SQL has it, but it is not offered; the message says why."""
+
+    type = "RefusedError"
+
+
+class CqlErrors(SweepAreaError):
+    """All faults of one text, in the order of their places. ``type`` is that of the first."""
+
+    exit_code = 2
+
+    def __init__(self, errors: Iterable[SweepAreaError]) -> None:
+        self.errors: tuple[SweepAreaError, ...] = tuple(errors)
+        self.type = self.errors[0].type if self.errors else "ParseError"
+        super().__init__("\n".join(str(e) for e in self.errors))
+
+
+def raise_all(errors: list[SweepAreaError]) -> None:
+    """Raise what was collected: nothing, the one error itself, or all of them together. Repeated errors are told
+    once."""
+    unique: dict[str, SweepAreaError] = {}
+    for error in errors:
+        for one in error.errors if isinstance(error, CqlErrors) else (error,):
+            unique.setdefault(str(one), one)
+    if len(unique) == 1:
+        raise next(iter(unique.values()))
+    if unique:
+        raise CqlErrors(unique.values())
+
+
+def not_offered(what: str, place: Place | None, hint: str = "") -> RefusedError:
+    """The refusal of a construct that the language knows and no operator of this version covers."""
+    return RefusedError(f"{what} is not offered by this version", place, hint)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``Did you mean x?`` for the closest known name, or an empty text."""
+    lowered = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    return f"Did you mean {lowered[close[0]]}?" if close and close[0] != name.lower() else ""
+
+
+def listing(names: Iterable[str], limit: int = 12) -> str:
+    """Names for a sentence: ``a, b, c`` or ``a, b, .. (40 in all)``."""
+    all_names = list(names)
+    if len(all_names) <= limit:
+        return ", ".join(all_names)
+    return ", ".join(all_names[:limit]) + f", .. ({len(all_names)} in all)"

@@ -1,0 +1,20 @@
+"""The DAGs of all applications under ``queries/``. Airflow parses this file; what it shows as DAGs is made in
+``factory``.
+
+An application that cannot be loaded is left out here, and is an import error of ``sweeparea_broken.py`` beside this
+file: an import error of one file makes Airflow stop every DAG of that file, and a typing slip must not stop other
+applications.
+"""
+
+from __future__ import annotations
+
+from sweeparea.dags.factory import build
+from sweeparea.dags.model import load_all
+from sweeparea.infra.errors import SweepAreaError
+
+for _application in load_all()[0]:
+    try:
+        for _dag in build(_application):
+            globals()[_dag.dag_id] = _dag
+    except SweepAreaError:
+        pass  # told by sweeparea_broken.py

@@ -1,0 +1,116 @@
+"""DAGs from an application: one per stream or relation, one per continuous query.
+
+Each DAG is woken by an asset of its own, which a watcher in Airflow's triggerer raises while the stream or query is
+behind. A second asset per stream and query, which nothing is scheduled on, draws the lineage graph.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG, Asset, AssetWatcher
+
+from sweeparea.dags.model import Application, ApplicationError, Query, Source
+from sweeparea.dags.operator import SweepAreaOperator
+from sweeparea.dags.timetables import HeartbeatSchedule
+from sweeparea.heartbeats.trigger import BehindTrigger
+
+START = datetime(1900, 1, 1, tzinfo=UTC)
+"""Before any instant that someone may want to backfill; live runs have no date."""
+GROUP = "sweeparea"
+DEFAULTS = {"owner": "sweeparea", "retries": 2, "retry_delay": timedelta(seconds=10)}
+
+
+def admit_dag_id(app: str, stream: str) -> str:
+    return f"{app}__admit_{stream}"
+
+
+def query_dag_id(app: str, query: str) -> str:
+    return f"{app}__{query}"
+
+
+def build(application: Application) -> list[DAG]:
+    """All DAGs of an application."""
+    dags = [_admit_dag(application, source) for source in application.sources.values()]
+    dags += [_query_dag(application, query) for query in application.queries.values()]
+    ids = [dag.dag_id for dag in dags]
+    for source in application.sources.values():
+        if ids.count(admit_dag_id(application.name, source.name)) > 1:
+            raise ApplicationError(
+                f"The continuous query admit_{source.name} of the application {application.name} would get the same "
+                f"DAG as the admission of {source.name} ({source.place}). Rename the query."
+            )
+    return dags
+
+
+def _admit_dag(application: Application, source: Source) -> DAG:
+    app, name = application.name, source.name
+    with DAG(
+        admit_dag_id(app, name),
+        schedule=[_wake(application, name)],
+        description=f"Copies {name} once" if source.static else f"Admits what is new for {name} and moves its heartbeat",
+        tags=[GROUP, app, source.kind],
+        **_common(source.text, source.place),
+    ) as dag:
+        table = Asset(
+            f"{app}.{name}.source", uri=f"x-sweeparea://{app}/source/{name}", group=GROUP, extra={"uri": source.uri}
+        )
+        SweepAreaOperator(
+            task_id="admit",
+            app=app,
+            subject=name,
+            action="admit",
+            max_active_tis_per_dag=1,
+            inlets=[table],
+            outlets=[_lineage(app, name)],
+        )
+    return dag
+
+
+def _query_dag(application: Application, query: Query) -> DAG:
+    app, name = application.name, query.name
+    with DAG(
+        query_dag_id(app, name),
+        schedule=HeartbeatSchedule(assets=_wake(application, name), slice=query.slice),
+        description=f"Continuous query over {', '.join(query.inputs)}",
+        tags=[GROUP, app, "query"],
+        **_common(query.text, query.place),
+    ) as dag:
+        SweepAreaOperator(
+            task_id="process",
+            app=app,
+            subject=name,
+            action="process",
+            slice=query.slice,
+            max_active_tis_per_dag=1,
+            inlets=[_lineage(app, table) for table in query.inputs],
+            outlets=[_lineage(app, name)],
+        )
+    return dag
+
+
+def _common(text: str, place: str) -> dict[str, Any]:
+    return {
+        "start_date": START,
+        "catchup": True,
+        "max_active_runs": 1,
+        "is_paused_upon_creation": False,
+        "default_args": DEFAULTS,
+        "doc_md": f"`{place}`\n\n```sql\n{text.strip()}\n```",
+    }
+
+
+def _wake(application: Application, name: str) -> Asset:
+    app = application.name
+    trigger = BehindTrigger(name, application.watched())
+    return Asset(
+        f"{app}.{name}.wake",
+        uri=f"x-sweeparea://{app}/wake/{name}",
+        group=GROUP,
+        watchers=[AssetWatcher(f"{app}.{name}.behind", trigger)],
+    )
+
+
+def _lineage(app: str, name: str) -> Asset:
+    return Asset(f"{app}.{name}", uri=f"x-sweeparea://{app}/table/{name}", group=GROUP)

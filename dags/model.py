@@ -1,0 +1,173 @@
+"""An application as its DAGs need it, read from ``queries/<app>/*.cql`` without Airflow, Spark or any table."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sweeparea.heartbeats.minimum import INFINITE, query_heartbeat
+from sweeparea.infra import settings
+from sweeparea.infra.errors import SweepAreaError
+
+DEFAULT_SLICE = timedelta(days=1)
+APPS_VARIABLE = "SWEEPAREA_APPS"
+"""Names of the applications to load, separated by commas; all of them if unset."""
+
+_SLICE = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
+
+
+class ApplicationError(SweepAreaError):
+    """An application that cannot be turned into DAGs."""
+
+    type = "BindError"
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream or a relation. ``uri`` is its source Delta table; a ``static`` relation is copied from it once."""
+
+    name: str
+    kind: str
+    static: bool
+    uri: str
+    text: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """A continuous query. ``inputs`` are the streams, relations and queries that it reads.
+
+    ``slice`` is the length of a backfill's slices.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    slice: timedelta
+    text: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Application:
+    """``data_folder`` holds its tables and its ledger."""
+
+    name: str
+    data_folder: str
+    sources: dict[str, Source]
+    queries: dict[str, Query]
+
+    def watched(self) -> dict[str, Any]:
+        """What the application's wake-up trigger looks at (``heartbeats.trigger.Watched``)."""
+        return {
+            "data_folder": self.data_folder,
+            "sources": {name: source.uri for name, source in self.sources.items()},
+            "pinned": [name for name, source in self.sources.items() if source.static],
+            "queries": {name: list(query.inputs) for name, query in self.queries.items()},
+        }
+
+
+def application_names() -> list[str]:
+    """The applications under ``queries/``: its folders that hold ``.cql`` files, or those of them that SWEEPAREA_APPS
+    lists.
+
+    A listed one that has no such folder stays in the list, so that loading it tells what is wrong.
+    """
+    listed = os.environ.get(APPS_VARIABLE, "").strip()
+    if listed:
+        return sorted({name.strip() for name in listed.split(",") if name.strip()})
+    return sorted({path.parent.name for path in settings.applications_folder().glob("*/*.cql")})
+
+
+def load(name: str) -> Application:
+    """Parses an application. Raises a SweepAreaError that names file and line of what is wrong."""
+    from sweeparea.cql.catalog import Catalog
+
+    folder = settings.application(name)
+    if not any(folder.glob("*.cql")):
+        raise ApplicationError(
+            f"The application {name} has no .cql files in {folder}. Correct {APPS_VARIABLE}, or put the application's "
+            "streams and queries there."
+        )
+    catalog = Catalog.load(folder)
+    data = settings.data(name)
+    sources = {s.name: _source(s, "stream", data) for s in catalog.streams.values()}
+    sources |= {s.name: _source(s, "relation", data) for s in catalog.relations.values()}
+    moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
+    queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
+    return Application(name, str(data), sources, queries)
+
+
+def load_all() -> tuple[list[Application], dict[str, SweepAreaError]]:
+    """All applications that can be loaded, and what is wrong with each of the others."""
+    loaded, broken = [], {}
+    for name in application_names():
+        try:
+            loaded.append(load(name))
+        except SweepAreaError as error:
+            broken[name] = error
+    return loaded, broken
+
+
+class ApplicationCache:
+    """``load_all``, parsed anew only when a file has changed: for servers that are asked every few seconds."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Any, ...] | None = None
+        self._loaded: tuple[list[Application], dict[str, SweepAreaError]] = ([], {})
+
+    def __call__(self) -> tuple[list[Application], dict[str, SweepAreaError]]:
+        names = application_names()
+        files = [path for name in names for path in sorted(settings.application(name).glob("*.cql"))]
+        seen = (*names, *((str(path), path.stat().st_mtime_ns) for path in files))
+        if seen != self._seen:
+            self._loaded = load_all()
+            self._seen = seen
+        return self._loaded
+
+
+def _source(statement: Any, kind: str, data: Path) -> Source:
+    static = kind == "relation" and statement.contents == "static"
+    return Source(statement.name, kind, static, _locate(statement.source.uri, data), statement.text, _line(statement))
+
+
+def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
+    statement = catalog.queries[name]
+    inputs = tuple(dict.fromkeys(_table_owner(table, known) for table in catalog.dependencies(name)))
+    if not moving.intersection(inputs):
+        query_heartbeat(f"{name} ({_line(statement)})", dict.fromkeys(inputs, INFINITE))  # refuses it, with the reason
+    length = dict(statement.settings).get("backfill_slice")
+    return Query(name, inputs, _slice(length, name, _line(statement)), statement.text, _line(statement))
+
+
+def _table_owner(table: str, names: set[str]) -> str:
+    """The query that a materialization (``q__istream``) belongs to; other names stay."""
+    owner = table.rpartition("__")[0]
+    return owner if table not in names and owner in names else table
+
+
+def _slice(text: str | None, query: str, place: str) -> timedelta:
+    if text is None:
+        return DEFAULT_SLICE
+    match = _SLICE.fullmatch(text)
+    length = timedelta(**{f"{match[2].lower()}s": int(match[1])}) if match else timedelta(0)
+    if length <= timedelta(0):
+        raise ApplicationError(
+            f"{place}: the setting backfill_slice of the continuous query {query} is {text!r}, which is no length of "
+            "time. Write a whole number and a unit, such as '1 day', '6 hours' or '30 days'."
+        )
+    return length
+
+
+def _locate(uri: str, data: Path) -> str:
+    """Relative paths are relative to the application's data folder."""
+    return uri if "://" in uri or uri.startswith("/") else str(data / uri)
+
+
+def _line(statement: Any) -> str:
+    return f"{statement.place.file}:{statement.place.line}"

@@ -1,0 +1,69 @@
+"""The one kind of task: it admits a stream, or brings a continuous query forward, or replays a slice of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+
+from sweeparea.dags import tasks
+
+WAIT = timedelta(seconds=5)
+
+
+class SweepAreaOperator(BaseOperator):
+    """``action`` is admit (``subject``: a stream) or process (``subject``: a query) of the application ``app``.
+
+    The result is the job's summary. The DAG run decides between live and backfill: a run with a data interval that is
+    not empty is a slice of a backfill, every other one is live, and then the job itself chooses the slice.
+    """
+
+    ui_color = "#e8f3ec"
+
+    def __init__(self, *, app: str, subject: str, action: str, slice: timedelta | None = None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.app, self.subject, self.action, self.slice = app, subject, action, slice
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        if self.action == "admit":
+            return tasks.admit(self.app, self.subject)
+        run = context["dag_run"]
+        if run.data_interval_start == run.data_interval_end:
+            return tasks.process(self.app, self.subject)
+        start, end = run.data_interval_start, run.data_interval_end
+        self._keep_order(context["ti"], start)
+        return tasks.backfill(self.app, self.subject, start, self._whole_slice(context["ti"], start, end))
+
+    def _keep_order(self, ti: Any, start: datetime) -> None:
+        """Slices of a backfill build on each other; Airflow starts up to ten at once and goes on past a failed one.
+
+        ``depends_on_past`` would do neither: runs without a logical date ignore it, others can block each other for
+        ever. A backfill's run is named after the end of its slice. Only a running predecessor is waited for: in a
+        reversed backfill it is queued behind this run.
+        """
+        previous = [f"backfill__{start.isoformat()}"]
+        if ti.get_dr_count(dag_id=self.dag_id, run_ids=previous, states=["running"]):
+            raise AirflowRescheduleException(datetime.now(UTC) + WAIT)
+        if ti.get_dr_count(dag_id=self.dag_id, run_ids=previous, states=["failed"]):
+            raise AirflowFailException(
+                f"The slice before {start.isoformat()} of {self.app}.{self.subject} has failed (run {previous[0]}), so "
+                "this slice is not computed. Look at that run, then start a backfill over the rest with reprocessing "
+                "of failed runs."
+            )
+
+    def _whole_slice(self, ti: Any, start: datetime, end: datetime) -> datetime:
+        """The end of the slice, undoing a clip that an earlier backfill left behind.
+
+        Airflow reuses the run of an earlier backfill that starts at the same instant together with its interval. Was
+        that one the last of its range, then it is shorter than a slice, and the instants up to the next run would be
+        left out.
+        """
+        whole = start + self.slice if self.slice else end
+        if end < whole and ti.get_dr_count(dag_id=self.dag_id, logical_dates=[whole], states=["queued", "running"]):
+            return whole
+        return end
+
+    def on_kill(self) -> None:
+        tasks.interrupt()

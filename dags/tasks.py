@@ -1,0 +1,79 @@
+"""What the tasks call: the jobs of ``spark_jobs``, imported when a task runs and never while DAGs are parsed.
+
+A job's report counts what it did (``versions`` of a source, ``slices`` of a query). Where that is nothing, the task is
+skipped, so that it emits no asset event.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from sweeparea.infra.errors import SweepAreaError
+
+log = logging.getLogger(__name__)
+
+FINAL = {"ParseError", "BindError", "TypeError", "RefusedError", "DataError"}
+"""Kinds of errors that a retry would only repeat: the text or the rows have to change first."""
+
+
+def admit(app: str, stream: str) -> dict[str, Any]:
+    """Admits what is new in the source of a stream, or copies a static relation."""
+    from sweeparea.spark_jobs import jobs
+
+    return _outcome(jobs.admit, app, stream)
+
+
+def process(app: str, query: str, until: int | None = None) -> dict[str, Any]:
+    """Processes a query up to its heartbeat, or up to the tick ``until``."""
+    from sweeparea.spark_jobs import jobs
+
+    return _outcome(jobs.process, app, query, until)
+
+
+def backfill(app: str, query: str, start: datetime, end: datetime) -> dict[str, Any]:
+    """Processes or recomputes the instants of [start, end) of a query."""
+    from sweeparea.spark_jobs import jobs
+
+    return _outcome(jobs.backfill, app, query, start, end)
+
+
+def interrupt() -> None:
+    """Stops what this process runs on the Spark Connect server, which would go on without its client.
+
+    Interrupts by the tags that the job has set, so that nothing else of the server is touched; without a tag,
+    everything of this session, which only this process holds.
+    """
+    module = sys.modules.get("pyspark.sql.connect.session")
+    session = module.SparkSession.getActiveSession() if module else None
+    if session is None:
+        return
+    tags = session.getTags()
+    stopped = [session.interruptTag(tag) for tag in tags] if tags else [session.interruptAll()]
+    log.info("Interrupted on the Spark server: %s", stopped)
+
+
+def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    try:
+        report = job(*arguments)
+    except SweepAreaError as error:
+        if error.type in FINAL:
+            raise AirflowFailException(str(error)) from error
+        raise
+    reached = report.get("backfill") or {}
+    if reached.get("complete") is False:
+        log.warning(
+            "The inputs' heartbeats end before %s, so the range is done up to tick %s. What is missing follows by itself as "
+            "the heartbeats advance.",
+            reached["to"],
+            report["committed"],
+        )
+    if not report.get("versions") and not report.get("slices"):
+        waits = report.get("waits_for")
+        raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))
+    return report

@@ -1,0 +1,155 @@
+"""Heartbeat policies: from what one source version brought to the stream's next heartbeat.
+
+A heartbeat h means that no future element has a timestamp at or below h (Arasu, Babu, Widom 2006, section 7.3). A
+policy is evaluated once after each source version, in order. Whatever it answers, a heartbeat never moves backwards: a
+value below the previous heartbeat is clamped to it and counted.
+
+Heartbeats are ticks; commit and read times are microseconds since 1970 UTC, since versions are committed by clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sweeparea.infra.errors import DataError
+
+MIN_TICK = -(1 << 62)
+MAX_TICK = 1 << 62
+
+
+@dataclass(frozen=True)
+class VersionFacts:
+    """What the admit job saw in one source version.
+
+    max_tick             greatest tick of the elements it admitted; None if it admitted none
+    max_expression_tick  greatest value of the policy's own expression or column over the admitted elements, as a tick
+                         (see ``last_tick_at``); None without such an expression, or if every value was NULL
+    commit_time          microseconds, the version's commit
+    read_time            microseconds, when the source's log was read
+    """
+
+    max_tick: int | None = None
+    max_expression_tick: int | None = None
+    commit_time: int | None = None
+    read_time: int | None = None
+
+
+@dataclass(frozen=True)
+class HeartbeatDecision:
+    """The heartbeat after a version (None while the stream has none) and how many values had to be clamped (0 or 1)."""
+
+    heartbeat: int | None
+    clamped: int = 0
+
+
+class Policy(Protocol):
+    """``previous`` is the heartbeat before this version, None for a stream that has none yet."""
+
+    def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision: ...
+
+
+def last_tick_at(micros: int, chronon: int) -> int:
+    """The last tick that lies wholly at or before an instant in microseconds, for ticks that last ``chronon``
+    microseconds.
+
+    A one-second tick ends with its last microsecond, so the instant 10:00:00.5 gives the tick of 09:59:59.
+
+    >>> last_tick_at(10_500_000, 1_000_000), last_tick_at(10_999_999, 1_000_000), last_tick_at(7, 1)
+    (9, 10, 7)
+    """
+    return (micros + 1) // chronon - 1
+
+
+@dataclass(frozen=True)
+class BoundedDisorder:
+    """``HEARTBEAT FOR column AS expression``: the greatest value of the expression over all admitted elements.
+
+    A version whose own maximum is lower is not a step back, since the maximum runs over the elements of all versions:
+    nothing is counted.
+    """
+
+    def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
+        value = version.max_expression_tick
+        if value is None or (previous is not None and value <= previous):
+            return HeartbeatDecision(previous)
+        return advance(previous, value)
+
+
+@dataclass(frozen=True)
+class EachBatch:
+    """``HEARTBEAT EACH BATCH``, for an ordered source: the version's greatest timestamp less one tick.
+
+    Further elements may still come at that timestamp, none before it.
+    """
+
+    def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
+        return advance(previous, None if version.max_tick is None else version.max_tick - 1)
+
+
+@dataclass(frozen=True)
+class FromColumn:
+    """``HEARTBEAT FROM COLUMN column``: the source itself says how far it is; the version's greatest value counts."""
+
+    def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
+        return advance(previous, version.max_expression_tick)
+
+
+@dataclass(frozen=True)
+class FromClock:
+    """``HEARTBEAT FROM CLOCK LAG interval``: the time at which the source was read, less the lag.
+
+    ``lag`` and ``chronon`` are microseconds. It advances also when a read brought no new version.
+    """
+
+    lag: int
+    chronon: int = 1
+
+    def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
+        read = version.read_time
+        return advance(previous, None if read is None else last_tick_at(read - self.lag, self.chronon))
+
+
+@dataclass(frozen=True)
+class Manual:
+    """``HEARTBEAT MANUAL``: versions never move it, only a person does, by command or REST."""
+
+    def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
+        return HeartbeatDecision(previous)
+
+    def set(self, stream: str, previous: int | None, value: int) -> HeartbeatDecision:
+        """The heartbeat that a person asks for. Going back is an error here, never clamped: someone meant something
+        else."""
+        if previous is not None and value < previous:
+            raise DataError(
+                f"The heartbeat of stream {stream} stands at tick {previous} and cannot go back to {value}: results up "
+                f"to {previous} may have been published. Give a tick of at least {previous}, or correct the rows "
+                "themselves (LATE REPAIR, or release them from quarantine)."
+            )
+        return advance(previous, value)
+
+
+def make_policy(kind: str, *, lag: int = 0, chronon: int = 1) -> Policy:
+    """The policy of a HEARTBEAT clause: ``for``, ``each_batch``, ``column``, ``clock`` or ``manual``; microseconds."""
+    match kind:
+        case "for":
+            return BoundedDisorder()
+        case "each_batch":
+            return EachBatch()
+        case "column":
+            return FromColumn()
+        case "clock":
+            return FromClock(lag, chronon)
+        case "manual":
+            return Manual()
+    raise ValueError(f"unknown heartbeat policy {kind!r}")
+
+
+def advance(previous: int | None, value: int | None) -> HeartbeatDecision:
+    """Moves a heartbeat to ``value`` but never backwards, and never out of the time domain."""
+    if value is None:
+        return HeartbeatDecision(previous)
+    value = max(MIN_TICK, min(MAX_TICK, value))
+    if previous is not None and value < previous:
+        return HeartbeatDecision(previous, clamped=1)
+    return HeartbeatDecision(value)

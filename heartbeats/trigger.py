@@ -1,0 +1,159 @@
+"""The Airflow event trigger that wakes the DAGs of one application.
+
+One poll loop per application serves all its DAGs (Airflow's shared stream). It is **level-triggered**: an event says
+"this name is behind", and it is repeated while that stays true. So an event that Airflow loses, a failed run, a paused
+DAG or a restarted triggerer only costs time. Events carry no authority: a task asks the ledger what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from sweeparea.heartbeats.readiness import judge
+
+log = logging.getLogger(__name__)
+
+MAX_REFIRE = 300.0
+"""Seconds between two events for the same unchanged position, at most."""
+
+Position = tuple[str, dict[str, Any]]
+"""A name that is behind, and where it stands."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What one poll loop looks at: the same for all triggers of an application, or they would not share the loop.
+
+    data_folder  the application's data folder, where the ledger lies
+    sources      per stream or relation the URI of its source Delta table
+    pinned       the static relations among them: admitted once, whatever becomes of their source
+    queries      per query the names of its inputs
+    """
+
+    data_folder: str
+    sources: dict[str, str] = field(default_factory=dict)
+    pinned: list[str] = field(default_factory=list)
+    queries: dict[str, list[str]] = field(default_factory=dict)
+
+
+class BehindTrigger(BaseEventTrigger):
+    """Fires while ``name`` is behind: a query behind its inputs' heartbeats, or a stream behind its source table's
+    versions.
+
+    ``poll`` and ``refire`` are seconds; ``watched`` (the fields of ``Watched``) and ``poll`` must be equal throughout
+    an application, or its triggers would not share one loop.
+    """
+
+    def __init__(self, name: str, watched: Mapping[str, Any], poll: float = 0.5, refire: float = 15.0):
+        super().__init__()
+        self.name = name
+        self.watched = dict(watched)
+        self.poll = poll
+        self.refire = refire
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        kwargs = {"name": self.name, "watched": self.watched, "poll": self.poll, "refire": self.refire}
+        return "sweeparea.heartbeats.trigger.BehindTrigger", kwargs
+
+    def shared_stream_key(self) -> tuple[str, ...]:
+        return ("sweeparea-behind", json.dumps(self.watched, sort_keys=True), str(self.poll))
+
+    @classmethod
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Position]:
+        """Who is behind, again and again: the level. Each subscriber's gate makes events of it."""
+        store = Store(Watched(**kwargs["watched"]))
+        while True:
+            for position in (await asyncio.to_thread(store.behind)).items():
+                yield position
+            await asyncio.sleep(float(kwargs["poll"]))
+
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Position]) -> AsyncIterator[TriggerEvent]:
+        gate = Gate(self.refire)
+        async for name, position in shared_stream:
+            if name == self.name and gate.passes(position, time.monotonic()):
+                yield TriggerEvent({"name": name, **position})
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """A loop of its own, for a caller that does not share."""
+        async for event in self.filter_shared_stream(self.open_shared_stream(self.serialize()[1])):
+            yield event
+
+
+class Gate:
+    """Lets a position through when it is new, and again while it lasts: after ``refire`` seconds, then after twice as
+    many, ..
+
+    The growing pause keeps a slice that fails for good from failing every few seconds; a new position ends it at once.
+    A gate lives as long as its trigger, which Airflow replaces when a DAG is unpaused: so that wakes at once, too.
+    """
+
+    def __init__(self, refire: float):
+        self.refire = refire
+        self.position: dict[str, Any] | None = None
+        self.next, self.pause = 0.0, refire
+
+    def passes(self, position: dict[str, Any], now: float) -> bool:
+        if position != self.position:
+            self.position, self.pause = position, self.refire
+        elif now < self.next:
+            return False
+        else:
+            self.pause = min(2 * self.pause, max(MAX_REFIRE, self.refire))
+        self.next = now + self.pause
+        return True
+
+
+class Store:
+    """Answers who is behind. A source that cannot be read is logged, once per error, and does not hold up the
+    others."""
+
+    def __init__(self, watched: Watched):
+        from sweeparea.tables.ledger import Ledger
+
+        self.watched = watched
+        self.ledger = Ledger(watched.data_folder)
+        self.tables: dict[str, Any] = {}
+        self.errors: dict[str, str] = {}
+
+    def behind(self) -> dict[str, dict[str, Any]]:
+        """Per name that is behind its position: ``done``/``ready`` ticks of queries, ``admitted``/``version`` of
+        streams."""
+        head = self.ledger.head()
+        found: dict[str, dict[str, Any]] = {}
+        for stream, uri in self.watched.sources.items():
+            row = head.get(stream)
+            if row is not None and stream in self.watched.pinned:
+                continue
+            version = self.version(stream, uri)
+            admitted = None if row is None else row.info.get("source_version")
+            if version is not None and (admitted is None or version > admitted):
+                found[stream] = {"admitted": admitted, "version": version}
+        heads = {name: row.committed for name, row in head.items()}
+        for query, state in judge(heads, self.watched.queries).items():
+            if state.is_ready:
+                found[query] = asdict(state)
+        return found
+
+    def version(self, stream: str, uri: str) -> int | None:
+        from sweeparea.tables.source import SourceTable
+
+        try:
+            if stream not in self.tables:
+                self.tables[stream] = SourceTable(uri, None)
+            version = int(self.tables[stream].version())
+        except Exception as error:  # a source of another team: not there yet, moved, unreachable
+            self.tables.pop(stream, None)
+            if self.errors.get(stream) != str(error):
+                log.warning("The source table %s of %s cannot be read: %s", uri, stream, error)
+            self.errors[stream] = str(error)
+            return None
+        self.errors.pop(stream, None)
+        return version

@@ -1,0 +1,26 @@
+"""The root of every error that a user is meant to read."""
+
+from __future__ import annotations
+
+
+class SweepAreaError(Exception):
+    """One readable paragraph: what is wrong, with which thing, and what to do. The command line prints it without a trace.
+
+    ``type`` is the class of failure that ``replay`` reports (ParseError, BindError, TypeError, RefusedError, DataError).
+    """
+
+    type: str = "Error"
+    exit_code: int = 1
+
+
+class DataError(SweepAreaError):
+    """Caused by rows: overflow, division by zero, a cast, a net count below zero, a heartbeat that goes back."""
+
+    type = "DataError"
+
+
+class SetupError(SweepAreaError):
+    """The machine lacks something: Java, a jar, a port, disk space."""
+
+    type = "SetupError"
+    exit_code = 3

@@ -1,0 +1,135 @@
+"""One place for the paths and ports of an installation. All are read from the environment at the time of the call.
+
+=========================== ==================================== =========================================================
+variable                    default                              meaning
+=========================== ==================================== =========================================================
+SWEEPAREA_HOME              the source checkout, else the        root folder; applications stand under ``queries/``
+                            current folder
+SWEEPAREA_DATA              ``<root>/.data``                     data folders, one per application
+SWEEPAREA_RUN               ``<root>/.run``                      pid files, logs, PostgreSQL, Airflow's home
+SWEEPAREA_JARS              ``<root>/.jars``                     the Delta jars
+SWEEPAREA_SPARK_PORT        29115                                Spark Connect server
+SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API and UI
+SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server
+SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
+SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
+=========================== ==================================== =========================================================
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sweeparea.infra.errors import SetupError
+
+HOST = "127.0.0.1"
+SPARK_PORT_VARIABLE = "SWEEPAREA_SPARK_PORT"
+AIRFLOW_PORT_VARIABLE = "SWEEPAREA_AIRFLOW_PORT"
+
+
+def root() -> Path:
+    """The root folder: SWEEPAREA_HOME, else the source checkout this file belongs to, else the current folder."""
+    chosen = os.environ.get("SWEEPAREA_HOME")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    checkout = source_root()
+    return checkout if checkout is not None else Path.cwd()
+
+
+def source_root() -> Path | None:
+    """The checkout that this file lies in; None when SweepArea was installed from a wheel."""
+    candidate = Path(__file__).resolve().parent.parent
+    return candidate if (candidate / "pyproject.toml").is_file() else None
+
+
+def _folder(variable: str, name: str) -> Path:
+    chosen = os.environ.get(variable)
+    return Path(chosen).expanduser().resolve() if chosen else root() / name
+
+
+def applications_folder() -> Path:
+    """The folder that holds one folder of queries per application."""
+    return root() / "queries"
+
+
+def application(name: str) -> Path:
+    """The folder with the ``.cql`` files of an application."""
+    return applications_folder() / name
+
+
+def data_folder() -> Path:
+    """The folder that holds one data folder per application."""
+    return _folder("SWEEPAREA_DATA", ".data")
+
+
+def data(application: str) -> Path:
+    """The data folder of an application: admitted streams, results, state, ledger."""
+    return data_folder() / application
+
+
+def run_folder() -> Path:
+    """Pid files, logs, PostgreSQL's cluster, Airflow's home, Spark's scratch space. Safe to delete when nothing runs."""
+    return _folder("SWEEPAREA_RUN", ".run")
+
+
+def jars_folder() -> Path:
+    """The Delta jars of ``infra/jars.lock``."""
+    return _folder("SWEEPAREA_JARS", ".jars")
+
+
+def tools_folder() -> Path:
+    """What set-up makes for itself: uv, the launcher of the Java wheel."""
+    return root() / ".tools"
+
+
+def spark_port() -> int:
+    """The port of the Spark Connect server on 127.0.0.1."""
+    return _port(SPARK_PORT_VARIABLE, 29115)
+
+
+def airflow_port() -> int:
+    """The port of Airflow's API and UI on 127.0.0.1."""
+    return _port(AIRFLOW_PORT_VARIABLE, 29180)
+
+
+def spark_remote() -> str:
+    """The Spark Connect address that jobs use."""
+    return os.environ.get("SPARK_REMOTE") or f"sc://{HOST}:{spark_port()}"
+
+
+def airflow_url() -> str:
+    """The address of Airflow's UI and REST API."""
+    return f"http://{HOST}:{airflow_port()}"
+
+
+def spark_memory() -> str:
+    """The heap of the Spark Connect server, in the notation of ``-Xmx``."""
+    return os.environ.get("SWEEPAREA_SPARK_MEMORY") or "4g"
+
+
+def spark_cores() -> str:
+    """Threads of the Spark Connect server: a number, or ``*`` for all cores."""
+    return os.environ.get("SWEEPAREA_SPARK_CORES") or "*"
+
+
+def environment() -> dict[str, str]:
+    """What the services and the jobs they start must find in their environment."""
+    return {
+        "SWEEPAREA_HOME": str(root()),
+        "SWEEPAREA_DATA": str(data_folder()),
+        "SWEEPAREA_RUN": str(run_folder()),
+        "SWEEPAREA_JARS": str(jars_folder()),
+        SPARK_PORT_VARIABLE: str(spark_port()),
+        AIRFLOW_PORT_VARIABLE: str(airflow_port()),
+        "SPARK_REMOTE": spark_remote(),
+    }
+
+
+def _port(variable: str, default: int) -> int:
+    text = os.environ.get(variable)
+    if not text:
+        return default
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise SetupError(f"{variable} is {text!r}, which is no port. Set it to a number from 1024 to 65535, or unset it to use {default}.")
+    return int(text)

@@ -1,0 +1,159 @@
+"""``make up``, ``make stop``, ``make status``: everything that runs for an installation."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from sweeparea.infra import airflow, postgres, processes, settings, spark_connect
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.java import find_java
+
+# the order of ending: who uses others first
+ORDER = ["airflow-triggerer", "airflow-scheduler", "airflow-dag-processor", airflow.API_SERVER, spark_connect.NAME, postgres.NAME]
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(f"[up] {text}", flush=True)
+
+
+def up() -> None:
+    """Start what does not run yet and wait until all of it serves."""
+    begin = time.monotonic()
+    with processes.lock("up"):
+        check_ports()
+        java = find_java()
+        if java.note:
+            say(java.note)
+        # the JVM and PostgreSQL with Airflow need each other only later
+        _together(lambda: _start_spark(java), _start_airflow)
+    say(f"all services run after {time.monotonic() - begin:.0f} s")
+    say(f"Airflow: {settings.airflow_url()} user {airflow.USER}, password in {airflow.password_file()}")
+    say(f"Spark Connect: {settings.spark_remote()}; end all with `make stop`")
+
+
+def check_ports() -> None:
+    """Both ports before anything starts, so that a taken one leaves nothing half started."""
+    for name, port, variable in (
+        (spark_connect.NAME, settings.spark_port(), settings.SPARK_PORT_VARIABLE),
+        (airflow.API_SERVER, settings.airflow_port(), settings.AIRFLOW_PORT_VARIABLE),
+    ):
+        if processes.running(name) is None:
+            processes.require_free_port(port, variable, name)
+
+
+def _start_spark(java) -> None:
+    service = spark_connect.service(java)
+    _start([service], f"with Java {java.version} of {java.origin}")
+
+
+def _start_airflow() -> None:
+    begin = time.monotonic()
+    if postgres.start():
+        say(f"postgres: ready after {time.monotonic() - begin:.0f} s (unix socket in {postgres.cluster_folder()})")
+    else:
+        say("postgres: runs already")
+    begin = time.monotonic()
+    airflow.prepare()
+    if time.monotonic() - begin > 1:
+        say(f"airflow: tables made in {time.monotonic() - begin:.0f} s")
+    _start(airflow.services(), "")
+
+
+def _start(services: list[processes.Service], how: str) -> None:
+    """Start services, then wait for each: they start side by side."""
+    begin = time.monotonic()
+    started = {service.name: processes.start(service) for service in services}
+    for service in services:
+        if started[service.name]:
+            processes.wait_ready(service, tell=say)
+            say(f"{service.name}: ready after {time.monotonic() - begin:.0f} s {how}".rstrip())
+        else:
+            processes.wait_ready(service, tell=say)
+            say(f"{service.name}: runs already")
+
+
+def _together(*jobs: Callable[[], None]) -> None:
+    """Run the jobs side by side; the first error is raised when all have ended."""
+    errors: list[BaseException] = []
+
+    def run(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def stop() -> None:
+    """End every service by its process id; those of Airflow side by side, PostgreSQL last."""
+    with processes.lock("up"):
+        names = [name for name in processes.services() if name not in ORDER]
+        first = [*names, *(name for name in ORDER if name != postgres.NAME)]
+        ended: list[str] = []
+
+        def end(name: str) -> None:
+            if processes.stop(name):
+                ended.append(name)
+
+        _together(*(lambda name=name: end(name) for name in first))
+        if postgres.stop():
+            ended.append(postgres.NAME)
+    print(f"[stop] ended {', '.join(ended)}" if ended else "[stop] nothing ran", flush=True)
+
+
+def status() -> None:
+    """One line per service: process id, address, memory."""
+    import psutil
+
+    health = airflow.health()
+    for name in [*reversed(ORDER), *(n for n in processes.services() if n not in ORDER)]:
+        found = processes.running(name)
+        if found is None:
+            print(f"{name:24} not running")
+            continue
+        leader = psutil.Process(found.pid)
+        size = sum(_memory(process) for process in [leader, *leader.children(recursive=True)])
+        state = health.get(name.removeprefix("airflow-").replace("-", "_"), "")
+        where = {spark_connect.NAME: settings.spark_remote(), airflow.API_SERVER: settings.airflow_url()}.get(name, "")
+        print(f"{name:24} pid {found.pid:<8} {size >> 20:5} MB  {where or state}")
+
+
+def _memory(process) -> int:
+    try:
+        # shared pages counted once, where the system tells
+        info = process.memory_full_info()
+        return getattr(info, "pss", info.uss)
+    except Exception:
+        return 0
+
+
+def main(arguments: list[str]) -> int:
+    """``python -m sweeparea.infra.up start|stop|status``."""
+    commands = {"start": up, "stop": stop, "status": status}
+    if len(arguments) != 1 or arguments[0] not in commands:
+        print(f"usage: python -m sweeparea.infra.up {'|'.join(commands)}", file=sys.stderr)
+        return 2
+    try:
+        commands[arguments[0]]()
+    except SweepAreaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted; `make stop` ends what was started", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

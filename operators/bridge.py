@@ -1,0 +1,231 @@
+"""From Spark partitions to pure sweeps and back: the only place where a sweep meets ``mapInArrow``.
+
+A sweep wants all rows of its keys at once, so the bag is hash-partitioned by key and each partition handed over as one Arrow
+table. What a sweep carries to the next slice, and what a slice publishes, leaves the worker as Parquet files in *staging*
+(no Delta log knows them yet); only the rows that the next operator needs, or one line per file, travel on through Spark. So
+a slice is one Spark job, however many outputs it has. A task that Spark repeats writes its files again under another name;
+``staged_carry`` takes one file per partition, and the sweeps are functions of their input, so either will do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FILES_DDL = "target STRING, path STRING, size BIGINT, rows BIGINT, stats STRING"
+FILES_SCHEMA = pa.schema(
+    [("target", pa.string()), ("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())]
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a sweep's side output goes: a table's root, its schema and the file stem's prefix."""
+
+    root: str
+    schema: pa.Schema
+    stem: str
+    storage_options: Mapping[str, str] | None = None
+
+
+def write_target(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[str, Any] | None:
+    """Stages ``table`` under the target; returns its line for ``FILES_SCHEMA``, None when there are no rows."""
+    from sweeparea.tables.files import write_file
+
+    if table.num_rows == 0:
+        return None
+    table = pa.Table.from_arrays(
+        [table.column(i).cast(f.type) for i, f in enumerate(target.schema)], schema=target.schema
+    )
+    stem = f"{target.stem}-{suffix}-{uuid.uuid4().hex[:8]}"
+    options = dict(target.storage_options) if target.storage_options else None
+    file = write_file(table, target.root, attempt, stem, options)
+    return {"target": target.stem, "path": file.path, "size": file.size, "rows": file.rows, "stats": file.stats}
+
+
+@dataclass(frozen=True)
+class AggregateTask:
+    """Runs the aggregate sweep on one partition: yields the delta, stages the carry."""
+
+    spec: Any
+    h0: int
+    h1: int
+    schema: pa.Schema
+    output: pa.Schema
+    carry: Target
+    attempt: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from sweeparea.operators.aggregate import sweep
+
+        rows = _gather(batches, self.schema)
+        if rows is None:
+            return
+        delta, carry = sweep(rows, self.spec, self.h0, self.h1)
+        write_target(carry.select(self.carry.schema.names), self.carry, self.attempt, _partition())
+        yield from _conform(delta, self.output).to_batches()
+
+
+@dataclass(frozen=True)
+class MaterializeTask:
+    """Runs the relation-to-stream sweep on one partition: stages every output, yields one line per file."""
+
+    spec: Any
+    h0: int
+    h1: int
+    chronon: int
+    schema: pa.Schema
+    targets: Mapping[str, Target]
+    attempt: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from sweeparea.operators.relation_to_stream import sweep
+
+        rows = _gather(batches, self.schema)
+        if rows is None:
+            return
+        out = sweep(rows, self.spec, self.h0, self.h1)
+        names = [*self.spec.columns, *self.spec.checks]
+        tables = {
+            "istream": self._stamped(out.istream, names, ["__tick"]),
+            "dstream": self._stamped(out.dstream, names, ["__tick"]),
+            "closed": self._stamped(out.closed, names, ["__from", "__to"]),
+            "open": self._stamped(out.opened, names, ["__from", None]),
+            "carry": out.carry.select(self.targets["carry"].schema.names) if "carry" in self.targets else None,
+        }
+        lines = [
+            line
+            for key, target in self.targets.items()
+            if (table := tables[key]) is not None
+            and (line := write_target(table, target, self.attempt, _partition())) is not None
+        ]
+        yield from pa.Table.from_pylist(lines, FILES_SCHEMA).to_batches()
+
+    def _stamped(self, table: pa.Table, names: Sequence[str], ticks: Sequence[str | None]) -> pa.Table:
+        """Columns in the order of a result table: the record, then its instants as that table writes them."""
+        import pyarrow.compute as pc
+
+        kind = pa.timestamp("us", tz="UTC") if self.chronon else pa.int64()
+
+        def instant(name: str | None) -> pa.Array | pa.ChunkedArray:
+            if name is None:
+                return pa.nulls(table.num_rows, kind)
+            column = table.column(name)
+            return pc.multiply(column, self.chronon).cast(kind) if self.chronon else column
+
+        columns = [table.column(n) for n in names] + [instant(t) for t in ticks]
+        return pa.table(columns, names=[*names, *(f"__i{i}" for i in range(len(ticks)))])
+
+
+@dataclass(frozen=True)
+class StreamTask:
+    """Istream or Dstream in the middle of a plan: yields elements ``[t, t+1)``, stages the carry."""
+
+    spec: Any
+    kind: str
+    h0: int
+    h1: int
+    schema: pa.Schema
+    carry: Target
+    attempt: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.compute as pc
+
+        from sweeparea.operators.relation_to_stream import sweep
+
+        rows = _gather(batches, self.schema)
+        if rows is None:
+            return
+        out = sweep(rows, self.spec, self.h0, self.h1)
+        write_target(out.carry.select(self.carry.schema.names), self.carry, self.attempt, _partition())
+        stream = out.istream if self.kind == "istream" else out.dstream
+        tick = stream.column("__tick")
+        ones = pa.array([1] * stream.num_rows, pa.int64())
+        columns = [*(stream.column(c) for c in self.spec.columns), tick, pc.add(tick, 1), ones]
+        yield from pa.Table.from_arrays([_single(c) for c in columns], names=self.schema.names).cast(self.schema).to_batches()
+
+
+@dataclass(frozen=True)
+class HoldTask:
+    """The SweepArea of a join side that cannot be read again: passes rows on and stages those that outlive the slice.
+
+    Rows carry ``__new`` (made by this slice or held by an earlier one). Held rows that ended are dropped (Kraemer's
+    reorganization, Golab's expiry): the bound is the live rows.
+    """
+
+    h1: int
+    schema: pa.Schema
+    carry: Target
+    attempt: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.compute as pc
+
+        from sweeparea.operators.bag import TE
+
+        rows = _gather(batches, self.schema)
+        if rows is None:
+            return
+        live = rows.filter(pc.greater(rows.column(TE), self.h1 + 1)).drop_columns(["__new"])
+        write_target(live.select(self.carry.schema.names), self.carry, self.attempt, _partition())
+        yield from rows.to_batches()
+
+
+def run(frame: DataFrame, task: Callable[..., Any], keys: Sequence[str], partitions: int, ddl: str) -> DataFrame:
+    """``frame`` partitioned by ``keys`` (one partition if there are none), each partition through ``task``."""
+    if keys and partitions > 1:
+        spread = frame.repartition(partitions, *keys)
+    else:
+        spread = frame.repartition(1) if partitions > 1 or not keys else frame.coalesce(1)
+    return spread.mapInArrow(task, ddl)
+
+
+def staged_carry(folder_listing: Sequence[str]) -> list[str]:
+    """One file per partition out of the names ``<stem>-<partition>-<random>.parquet`` (see the module's text)."""
+    chosen: dict[str, str] = {}
+    for path in sorted(folder_listing):
+        chosen.setdefault(path.rsplit("-", 1)[0], path)
+    return list(chosen.values())
+
+
+def _partition() -> str:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return f"{context.partitionId() if context else 0:05d}"
+
+
+def _gather(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | None:
+    kept = [b for b in batches if b.num_rows]
+    if not kept:
+        return None
+    return pa.Table.from_batches(kept).cast(schema).combine_chunks()
+
+
+def _single(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([table.column(f.name).cast(f.type) for f in schema], schema=schema)
+
+
+__all__ = [
+    "FILES_DDL",
+    "FILES_SCHEMA",
+    "AggregateTask",
+    "HoldTask",
+    "MaterializeTask",
+    "Target",
+    "run",
+    "staged_carry",
+    "write_target",
+]

@@ -1,0 +1,258 @@
+"""Loops of the aggregation: each gives one quantity at the end of every segment (``kernels/instants.py``)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sweeparea.operators.kernels import exact
+from sweeparea.operators.ticks import INF
+
+
+@njit(cache=True)
+def running_sum(events, first, group, weight):
+    """Sum of ``weight`` over the rows that count, per segment. The caller makes sure that int64 is wide enough."""
+    out = np.empty(len(group), np.int64)
+    total = np.int64(0)
+    for s in range(len(group)):
+        if s == 0 or group[s] != group[s - 1]:
+            total = np.int64(0)
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
+            w = weight[e >> 1]
+            total += -w if e & 1 else w
+        out[s] = total
+    return out
+
+
+@njit(cache=True)
+def _apply(acc, row, sign, double, kind, high, low, n, begin, end, data):
+    # n is 0 where a raw row has no value
+    if kind[row] == 1:
+        exact.add_encoded(acc, data, begin[row], end[row], sign)
+    elif n[row] != 0:
+        if double:
+            exact.add_double(acc, low[row], sign * n[row])
+        else:
+            exact.add_integer(acc, high[row], low[row], sign * n[row])
+
+
+@njit(cache=True)
+def running_exact(events, first, group, double, rounded, kind, high, low, n, begin, end, data):
+    """Exact sums per segment: (fits, high, low). ``rounded``: low holds the bits of the nearest double, high nothing."""
+    size = len(group)
+    fits = np.ones(size, np.bool_)
+    out_high = np.zeros(size, np.int64)
+    out_low = np.zeros(size, np.int64)
+    acc = exact.new()
+    for s in range(size):
+        if s == 0 or group[s] != group[s - 1]:
+            exact.clear(acc)
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
+            _apply(acc, e >> 1, -1 if e & 1 else 1, double, kind, high, low, n, begin, end, data)
+        if rounded:
+            out_low[s] = exact.to_double(acc, exact.DOUBLE_BIAS if double else exact.INTEGER_BIAS)
+        else:
+            fits[s], out_high[s], out_low[s] = exact.to_integer(acc)
+    return fits, out_high, out_low
+
+
+@njit(cache=True)
+def encode_runs(order, first, double, kind, high, low, n, begin, end, data):
+    """Encoded exact sum of each run ``order[first[r]:first[r+1]]`` of rows: (offsets, bytes)."""
+    runs = len(first) - 1
+    out_offsets = np.zeros(runs + 1, np.int64)
+    out = np.empty(max(256, 24 * runs), np.uint8)
+    acc = exact.new()
+    at = 0
+    for r in range(runs):
+        exact.clear(acc)
+        for k in range(first[r], first[r + 1]):
+            _apply(acc, order[k], 1, double, kind, high, low, n, begin, end, data)
+        if at + exact.MAX_BYTES > len(out):
+            larger = np.empty(2 * len(out) + exact.MAX_BYTES, np.uint8)
+            larger[:at] = out[:at]
+            out = larger
+        at = exact.encode(acc, out, at)
+        out_offsets[r + 1] = at
+    return out_offsets, out[:at].copy()
+
+
+@njit(cache=True)
+def decode_small(kind, begin, end, data):
+    """(all fit, int64 values): encoded integer sums of the carried rows, 0 elsewhere; not all fit if one is past 2**62."""
+    values = np.zeros(len(kind), np.int64)
+    for i in range(len(kind)):
+        at = begin[i]
+        if kind[i] != 1 or at == end[i]:
+            continue
+        lo = np.int64(data[at + 1])
+        count = np.int64(data[at + 2])
+        if lo + count > 2:
+            return False, values
+        v = np.int64(0)
+        for c in range(count):
+            d = np.int64(0)
+            for b in range(4):
+                d |= np.int64(data[at + 3 + 4 * c + b]) << (8 * b)
+            if c == count - 1 and data[at] & 1:
+                d -= 1 << 32
+            if lo + c == 1 and (d >= 1 << 30 or d < -(1 << 30)):
+                return False, values
+            v += d << (32 * (lo + c))
+        values[i] = v
+    return True, values
+
+
+@njit(cache=True)
+def running_least(events, first, group, rank, weight, copies, listed, heap):
+    """Least rank with a positive number of copies per segment, -1 if none: (ranks, first segment with a negative number).
+
+    A binary heap of the group's ranks; copies are counted per rank, a rank without copies leaves the heap when it surfaces
+    (lazy deletion), so an event costs O(log n) amortised. The second result is -1 if all is well. ``copies`` and ``listed`` (per
+    rank, zero) and ``heap`` are work space, given back as it was.
+    """
+    size = len(group)
+    out = np.empty(size, np.int64)
+    length = 0
+    below = 0  # ranks with a negative number of copies
+    for s in range(size):
+        if s == 0 or group[s] != group[s - 1]:
+            for i in range(length):
+                copies[heap[i]] = 0
+                listed[heap[i]] = False
+            length = 0
+            below = 0
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
+            row = e >> 1
+            w = weight[row]
+            if w == 0:
+                continue
+            r = rank[row]
+            before = copies[r]
+            after = before - w if e & 1 else before + w
+            copies[r] = after
+            if before < 0:
+                if after >= 0:
+                    below -= 1
+            elif after < 0:
+                below += 1
+            if not listed[r]:
+                listed[r] = True
+                i = length
+                length += 1
+                while i > 0:
+                    up = (i - 1) >> 1
+                    if heap[up] <= r:
+                        break
+                    heap[i] = heap[up]
+                    i = up
+                heap[i] = r
+        if below > 0:
+            return out, s
+        while length > 0 and copies[heap[0]] == 0:
+            listed[heap[0]] = False
+            length -= 1
+            r = heap[length]
+            i = 0
+            while True:
+                down = 2 * i + 1
+                if down >= length:
+                    break
+                if down + 1 < length and heap[down + 1] < heap[down]:
+                    down += 1
+                if heap[down] >= r:
+                    break
+                heap[i] = heap[down]
+                i = down
+            heap[i] = r
+        out[s] = heap[0] if length > 0 else -1
+    for i in range(length):
+        copies[heap[i]] = 0
+        listed[heap[i]] = False
+    return out, -1
+
+
+@njit(cache=True)
+def emissions(group, tick, present, changed, published):
+    """The delta's rows as (segment that holds the values, ts, te, n).
+
+    ``changed[s]``: the aggregate row differs from that of the segment before (which may be another group's: ignored then).
+    A group's first segment is what is already published if it lies at tick ``published``.
+    """
+    size = len(group)
+    rows = 0
+    for s in range(size):
+        rows += changed[s] or s == 0 or group[s] != group[s - 1]
+    source = np.empty(rows, np.int64)
+    ts = np.empty(rows, np.int64)
+    te = np.empty(rows, np.int64)
+    n = np.empty(rows, np.int64)
+    k = 0
+    current = -1  # segment whose row holds now, -1: no row
+    since = np.int64(0)
+    old = False  # the current row was published by an earlier slice
+    for s in range(size):
+        if s == 0 or group[s] != group[s - 1]:
+            current = -1
+            old = tick[s] == published
+            differs = present[s]
+        else:
+            differs = changed[s]
+        if differs:
+            if current >= 0:
+                source[k] = current
+                ts[k] = tick[s] if old else since
+                te[k] = INF if old else tick[s]
+                n[k] = -1 if old else 1
+                k += 1
+                old = False
+            current = s if present[s] else -1
+            since = tick[s]
+        # a row that was absent at the published tick is not old
+        if current < 0:
+            old = False
+        if (s == size - 1 or group[s + 1] != group[s]) and current >= 0 and not old:
+            source[k] = current
+            ts[k] = since
+            te[k] = INF
+            n[k] = 1
+            k += 1
+    return source[:k], ts[:k], te[:k], n[:k]
+
+
+@njit(cache=True)
+def undominated(order, group, start, end, rank):
+    """Rows (of ``order``: by group, start, end descending, rank) that may yet be their group's least.
+
+    A row is dominated by one that starts no later, ends no earlier and is not greater. Compared are rows of one start with
+    each other, and rows of later starts with those of the group's first start (the ones that are alive at the slice's end).
+    """
+    keep = np.empty(len(order), np.int64)
+    k = 0
+    low = 0  # the group's first start: keep[low:high], ends falling, ranks falling
+    high = 0
+    at = 0
+    best = np.int64(0)
+    for i in range(len(order)):
+        row = order[i]
+        new_group = i == 0 or group[order[i - 1]] != group[row]
+        if new_group:
+            low = k
+            high = -1
+        if new_group or start[order[i - 1]] != start[row]:
+            if not new_group and high < 0:
+                high = k
+            at = low
+            best = INF
+        if high >= 0:  # pending: the best live row that lasts as long
+            while at < high and end[keep[at]] >= end[row]:
+                best = min(best, rank[keep[at]])
+                at += 1
+        if rank[row] < best:
+            best = rank[row]
+            keep[k] = row
+            k += 1
+    return keep[:k].copy()

@@ -1,0 +1,153 @@
+"""Istream, Dstream and the published history of a relation, from its delta.
+
+Arasu et al. 2003, section 5.1: Istream(R) at t is the bag difference R(t) - R(t-1), Dstream(R) is R(t-1) - R(t). The
+difference is per value: a record that ends at t and an equal one that starts at t cancel (section 5.2). The history is canonical:
+per record and k the maximal intervals in which its multiplicity is at least k (coalesced as in Kraemer & Seeger 2005,
+Algorithm 10, for bags).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.infra.errors import DataError
+from sweeparea.operators import keys as key_codes
+from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.kernels.relation_to_stream import levels
+from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.ticks import INF
+
+TICK = "__tick"
+FROM = "__from"
+TO = "__to"
+
+
+@dataclass(frozen=True)
+class MaterializeSpec:
+    """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all outputs."""
+
+    columns: tuple[str, ...]
+    istream: bool = False
+    dstream: bool = False
+    relation: bool = False
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Materialized:
+    """Outputs of one slice; those not wanted are empty. Every row begins with the record and its checks.
+
+    ``istream`` and ``dstream``: ``__tick``, one row per copy. ``closed``: ``__from``, ``__to``, the levels that ended within the slice.
+    ``opened``: ``__from``, all levels open at h1. ``carry``: ``__ts``, ``__te``, ``__n``, the rows for the next slice.
+    """
+
+    istream: pa.Table
+    dstream: pa.Table
+    closed: pa.Table
+    opened: pa.Table
+    carry: pa.Table
+
+
+def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materialized:
+    """Outputs of the slice ``(h0, h1]``.
+
+    ``rows``: record, checks, ``__ts``, ``__te``, ``__n`` in any order: the carry of the previous slice and the delta. Rows that
+    start at or before h0 are open levels: valid from ``__ts``, ``__te`` INF, ``__n`` of them. Rows that start later are changes, those
+    beyond h1 pending. ``__n`` 0 is ignored.
+
+    Carry: per record one row per distinct start of its open levels (only if the relation is wanted, the streams do not need
+    them) and one row ``[t, INF)`` per future instant t at which its multiplicity is known to change.
+
+    Errors (DataError): a record's multiplicity falls below zero (seen only where levels are kept).
+    """
+    start, end, n = (_int64(rows.column(c)) for c in (TS, TE, N))
+    group, groups = _records(rows, spec)
+    old = start <= h0
+    begins = np.flatnonzero(~old & (n != 0) & (end > start))
+    ends = np.flatnonzero((n != 0) & (end != INF) & (end > h0) & (end > start))
+    changes = _netted(
+        np.concatenate([group[begins], group[ends]]),
+        np.concatenate([start[begins], end[ends]]),
+        np.concatenate([n[begins], -n[ends]]),
+    )
+    now = changes[:, changes[1] <= h1]
+    future = changes[:, changes[1] > h1]
+    at = np.flatnonzero(old & (end > h0) & (n != 0))
+    opened_before = _netted(group[at], start[at], n[at])
+    row_of = np.zeros(groups, np.int64)
+    row_of[group[::-1]] = np.arange(len(group))[::-1]
+    names = [*spec.columns, *spec.checks]
+    records = key_codes.canonical(rows.select(names))
+
+    closed = np.empty((4, 0), np.int64)
+    opened = np.empty((3, 0), np.int64)
+    if spec.relation:
+        closed, opened = _levels(opened_before, now, records, row_of)
+
+    def table(groups_: np.ndarray, copies: np.ndarray | None, **ticks: np.ndarray) -> pa.Table:
+        if copies is not None:
+            groups_ = np.repeat(groups_, copies)
+            ticks = {k: np.repeat(v, copies) for k, v in ticks.items()}
+        out = records.take(pa.array(row_of[groups_]))
+        for name, values in ticks.items():
+            out = out.append_column(pa.field(name, pa.int64()), pa.array(values))
+        return out
+
+    plus = now[:, now[2] > 0] if spec.istream else now[:, :0]
+    minus = now[:, now[2] < 0] if spec.dstream else now[:, :0]
+    infinite = np.full(opened.shape[1] + future.shape[1], INF)
+    carry = {
+        TS: np.concatenate([opened[1], future[1]]),
+        TE: infinite,
+        N: np.concatenate([opened[2], future[2]]),
+    }
+    return Materialized(
+        istream=table(plus[0], plus[2], **{TICK: plus[1]}),
+        dstream=table(minus[0], -minus[2], **{TICK: minus[1]}),
+        closed=table(closed[0], closed[3], **{FROM: closed[1], TO: closed[2]}),
+        opened=table(opened[0], opened[2], **{FROM: opened[1]}),
+        carry=table(np.concatenate([opened[0], future[0]]), None, **carry),
+    )
+
+
+def _records(rows: pa.Table, spec: MaterializeSpec) -> tuple[np.ndarray, int]:
+    if not spec.columns:
+        return np.zeros(rows.num_rows, np.int64), min(1, rows.num_rows)
+    return key_codes.codes([rows.column(c) for c in spec.columns])
+
+
+def _netted(group: np.ndarray, tick: np.ndarray, n: np.ndarray) -> np.ndarray:
+    # rows (group, tick, n) with one column per (group, tick), in that order, zeros dropped
+    if not len(group):
+        return np.empty((3, 0), np.int64)
+    order = sorted_order((group, tick))
+    group, tick, n = group[order], tick[order], n[order]
+    change = np.append(True, (group[1:] != group[:-1]) | (tick[1:] != tick[:-1]))
+    first = np.flatnonzero(change)
+    net = np.add.reduceat(n, first)
+    return np.stack([group[first], tick[first], net])[:, net != 0]
+
+
+def _levels(opened: np.ndarray, now: np.ndarray, records: pa.Table, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # all open levels lie before all changes in time, so one order by (group, tick) puts them first
+    group, tick, n = np.concatenate([opened, now], axis=1)
+    order = sorted_order((group, tick))
+    closed, opened, negative = levels(group[order], tick[order], n[order])
+    if negative >= 0:
+        i = order[negative]
+        record = {k: v[0] for k, v in records.slice(int(row_of[group[i]]), 1).to_pydict().items()}
+        raise DataError(
+            f"The number of copies of the record {record} falls below zero at tick {tick[i]}: more was taken away than had been "
+            f"put in. The changes that the query's inputs hold up to that instant do not fit together; look for a deletion "
+            f"without its insertion."
+        )
+    return closed, opened
+
+
+def _int64(column: pa.ChunkedArray) -> np.ndarray:
+    array = pc.fill_null(key_codes.one_array(column), 0)
+    return np.ascontiguousarray(array.to_numpy(zero_copy_only=False), np.int64)

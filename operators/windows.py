@@ -1,0 +1,217 @@
+"""Time windows: stream to relation. Each maps an element's instant s to its interval of validity, alone.
+
+All bounds are ticks, all intervals half-open. The definitions follow Arasu et al. 2003 (section 6.1), Kraemer & Seeger
+2005 (section 4.1) and Patroumpas & Sellis 2006 (section 3, scope functions). ``interval`` is the definition, one element at a
+time; ``sql`` is the same function as Spark SQL over a BIGINT column, tested against it. ``reach`` bounds how long an element
+can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter for ever).
+
+A new window is a new class here: ``interval``, ``sql``, ``reach``, ``__str__``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from sweeparea.operators.ticks import INF, MAX_TICK, end_of
+
+
+class Window(ABC):
+    """A window whose expiry is known when an element arrives."""
+
+    @abstractmethod
+    def interval(self, s: int) -> tuple[int, int] | None:
+        """``(ts, te)`` in which an element of instant s is valid; None if it never is."""
+
+    @abstractmethod
+    def sql(self, s: str) -> tuple[str, str]:
+        """Spark SQL for ts and te over the BIGINT expression ``s``; never-valid elements get ts >= te."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """Ticks after which an element no longer matters, or ``INF``."""
+
+    @property
+    def monotonic(self) -> bool:
+        """Whether nothing ever leaves the window (update pattern *monotonic*, Golab & Oezsu 2005 section 3)."""
+        return self.reach == INF
+
+
+def _plus(a: str, b: str | int) -> str:
+    """SQL for a + b saturated to ``INF``; ``a`` may be ``INF``, b is at least 0. Compares first, so that no BIGINT overflows."""
+    if b == 0:
+        return a
+    if isinstance(b, int):
+        return f"IF({a} > {MAX_TICK - b}L, {INF}L, {a} + {b}L)"
+    return f"IF({a} > {MAX_TICK}L - {b}, {INF}L, {a} + {b})"
+
+
+def _hop_at_or_after(x: int, slide: int, anchor: int) -> int:
+    return x + (anchor - x) % slide
+
+
+def _to_hop_sql(x: str, slide: int, anchor: int) -> str | int:
+    # how far the next hop is; reduced first so that neither term can leave the BIGINT range
+    return f"pmod({anchor % slide}L - pmod({x}, {slide}L), {slide}L)" if slide > 1 else 0
+
+
+@dataclass(frozen=True)
+class Unbounded(Window):
+    """``[Range Unbounded]``: valid in [s, infinity) (Arasu section 6.1.1)."""
+
+    def interval(self, s: int) -> tuple[int, int] | None:
+        return s, INF
+
+    def sql(self, s: str) -> tuple[str, str]:
+        return s, f"{INF}L"
+
+    @property
+    def reach(self) -> int:
+        return INF
+
+    def __str__(self) -> str:
+        return "[Range Unbounded]"
+
+
+@dataclass(frozen=True)
+class Range(Window):
+    """Valid in [s, s+length): ``[Now]`` is length 1, ``[Range T]`` closed is T+1 (Arasu), half-open is T (Kraemer)."""
+
+    length: int
+
+    def interval(self, s: int) -> tuple[int, int] | None:
+        return s, end_of(s, self.length)
+
+    def sql(self, s: str) -> tuple[str, str]:
+        return s, _plus(s, self.length)
+
+    @property
+    def reach(self) -> int:
+        return self.length
+
+    def __str__(self) -> str:
+        return "[Now]" if self.length == 1 else f"[Range {self.length} Exclusive]"
+
+
+@dataclass(frozen=True)
+class Slide(Window):
+    """``[Range T Slide b Lag d Anchor a]``: with s' = s+d, from the first hop >= s' to the first hop > s'+length-1.
+
+    Hops are a+kb (Patroumpas' scope_s). An element that no hop sees is never valid: then both hops coincide.
+    """
+
+    length: int
+    slide: int
+    lag: int = 0
+    anchor: int = 0
+
+    def interval(self, s: int) -> tuple[int, int] | None:
+        first = s + self.lag
+        ts, te = (_hop_at_or_after(x, self.slide, self.anchor) for x in (first, first + self.length))
+        if ts > MAX_TICK or ts >= te:
+            return None
+        return ts, INF if te > MAX_TICK else te
+
+    def sql(self, s: str) -> tuple[str, str]:
+        first, last = _plus(s, self.lag), _plus(s, self.lag + self.length)
+        ts, te = (_plus(x, _to_hop_sql(x, self.slide, self.anchor)) for x in (first, last))
+        return ts, te
+
+    @property
+    def reach(self) -> int:
+        return end_of(self.lag + self.length, self.slide)
+
+    def __str__(self) -> str:
+        lag = f" Lag {self.lag}" if self.lag else ""
+        anchor = f" Anchor {self.anchor}" if self.anchor else ""
+        return f"[Range {self.length} Exclusive Slide {self.slide}{lag}{anchor}]"
+
+
+@dataclass(frozen=True)
+class Hopping(Window):
+    """``[Hopping w Slide b Anchor a]``: every bucket [a+kb, a+kb+w) that contains s, visible for b ticks from its last
+    instant. Neighbouring buckets' visibilities touch, so the union is one interval. ``[Tumbling w]`` is b = w.
+    """
+
+    length: int
+    slide: int
+    anchor: int = 0
+
+    def interval(self, s: int) -> tuple[int, int] | None:
+        newest = s - (s - self.anchor) % self.slide  # start of the last bucket that starts at or before s
+        oldest = _hop_at_or_after(s - self.length + 1, self.slide, self.anchor)
+        if oldest > newest:
+            return None  # the hop is longer than the bucket and s falls between two buckets
+        ts, te = end_of(oldest, self.length - 1), end_of(newest, self.length - 1 + self.slide)
+        return None if ts == INF else (ts, te)
+
+    def sql(self, s: str) -> tuple[str, str]:
+        newest = f"({s} - pmod(pmod({s}, {self.slide}L) - {self.anchor % self.slide}L, {self.slide}L))"
+        te = _plus(newest, self.length - 1 + self.slide)
+        if self.length % self.slide == 0:  # the oldest bucket starts length - slide before the newest
+            return _plus(newest, self.slide - 1), te
+        low = f"({s} - {self.length - 1}L)"
+        oldest = f"({low} + {_to_hop_sql(low, self.slide, self.anchor)})"
+        ts = _plus(oldest, self.length - 1)
+        # a hop longer than the bucket: s may fall between two buckets
+        return ts, te if self.slide < self.length else f"IF({oldest} > {newest}, {ts}, {te})"
+
+    @property
+    def reach(self) -> int:
+        return end_of(self.length, self.slide)
+
+    def __str__(self) -> str:
+        anchor = f" Anchor {self.anchor}" if self.anchor else ""
+        if self.length == self.slide:
+            return f"[Tumbling {self.length}{anchor}]"
+        return f"[Hopping {self.length} Slide {self.slide}{anchor}]"
+
+
+@dataclass(frozen=True)
+class Fixed(Window):
+    """``[Fixed w Anchor a]``: valid in [s, next a+kw after s) (Kraemer's fixed window)."""
+
+    length: int
+    anchor: int = 0
+
+    def interval(self, s: int) -> tuple[int, int] | None:
+        te = _hop_at_or_after(s + 1, self.length, self.anchor)
+        return s, INF if te > MAX_TICK else te
+
+    def sql(self, s: str) -> tuple[str, str]:
+        left = f"({self.length}L - pmod(pmod({s}, {self.length}L) - {self.anchor % self.length}L, {self.length}L))"
+        return s, _plus(s, left)
+
+    @property
+    def reach(self) -> int:
+        return self.length
+
+    def __str__(self) -> str:
+        return f"[Fixed {self.length}{f' Anchor {self.anchor}' if self.anchor else ''}]"
+
+
+@dataclass(frozen=True)
+class Landmark(Window):
+    """``[From a]``, ``[Until b]``, ``[From a Until b]``: [s, infinity) for a <= s <= b (Patroumpas: landmark, band)."""
+
+    start: int | None = None
+    end: int | None = None
+
+    def interval(self, s: int) -> tuple[int, int] | None:
+        if (self.start is not None and s < self.start) or (self.end is not None and s > self.end):
+            return None
+        return s, INF
+
+    def sql(self, s: str) -> tuple[str, str]:
+        tests = [f"{s} >= {self.start}L"] * (self.start is not None) + [f"{s} <= {self.end}L"] * (self.end is not None)
+        return s, f"IF({' AND '.join(tests) or 'TRUE'}, {INF}L, {s})"
+
+    @property
+    def reach(self) -> int:
+        return INF
+
+    def __str__(self) -> str:
+        start = f"From {self.start}" if self.start is not None else ""
+        end = f"Until {self.end}" if self.end is not None else ""
+        return f"[{' '.join(x for x in (start, end) if x)}]"

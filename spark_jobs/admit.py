@@ -1,0 +1,340 @@
+"""Admit: what is new in a source Delta table becomes elements of a stream, version by version.
+
+Each version of the source is judged on its own, in order: its rows get their tick, rows that cannot be elements go to quarantine
+with a reason, late ones (at or below the heartbeat after the version before) as well, and the policy moves the heartbeat. One
+version is one commit: stage, ledger, apply. A static relation is copied once and pinned.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.heartbeats import policies
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
+from sweeparea.spark_jobs import frames, json_values
+from sweeparea.spark_jobs.application import Application, fingerprint
+from sweeparea.spark_jobs.errors import readable
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import write_file
+from sweeparea.tables.publish import Publication, recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sweeparea.cql.statements import CreateStream
+
+QUARANTINE_SCHEMA = pa.schema(
+    [
+        ("__stream", pa.string()),
+        ("__version", pa.int64()),
+        ("__seq", pa.int64()),
+        ("__reason", pa.string()),
+        ("__tick", pa.int64()),
+        ("__row", pa.string()),
+    ]
+)
+DAY_US = 86_400_000_000
+
+
+@dataclass
+class Admitted:
+    """What one run of admit did."""
+
+    name: str
+    versions: int = 0
+    rows: int = 0
+    quarantined: dict[str, int] = field(default_factory=dict)
+    warned: dict[str, int] = field(default_factory=dict)
+    heartbeat: int | None = None
+    source_version: int | None = None
+    instant: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def admit(
+    application: Application, name: str, spark: SparkSession, tell: Callable[[str], None] = lambda text: None
+) -> Admitted:
+    """Admits all versions of a stream's source that are not admitted yet (a static relation: its snapshot, once)."""
+    started = time.monotonic()
+    recover(str(application.data), application.ledger, [name])
+    declared = application.source(name)
+    row = application.ledger.head().get(name)
+    registration = application.registration(name, declared.text, row)
+    if name in application.catalog.relations:
+        report = _pin(application, name, registration, row is not None)
+    else:
+        report = Admitted(name, heartbeat=row.committed if row else None)
+        report.instant = row.info.get("instant", 0) if row else 0
+        source = application.source_table(name)
+        last, newest = (row.info["source_version"] if row else -1), source.version()
+        report.source_version = last
+        _check_columns(application, name, source)
+        for version in range(last + 1, newest + 1):
+            try:
+                _admit_version(application, name, registration, source, version, spark, report)
+            except Exception as error:
+                raise readable(error, f"stream {name}, version {version} of its source") from error
+            tell(f"{name}: version {version} of {newest}: {report.rows} rows admitted, {_sum(report)} quarantined")
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
+
+
+def _sum(report: Admitted) -> int:
+    return sum(report.quarantined.values())
+
+
+def _check_columns(application: Application, name: str, source: Any) -> None:
+    """The source must still have the columns and types that were admitted first, and those that the declaration names."""
+    found = dict(source.spark_schema())
+    application.stream_time(name, found)
+    admitted = DeltaLog(application.layout.admitted(name))
+    if not admitted.exists():
+        return
+    for field_ in admitted.schema():
+        if field_.name.startswith("__"):
+            continue
+        kind = frames.spark_type(field_.type)
+        if found.get(field_.name) != kind:
+            raise SweepAreaError(
+                f"Stream {name}: column {field_.name} was {kind} when the stream was first admitted and is "
+                f"{found.get(field_.name, 'missing')} in its source now. Nothing was admitted. Restore the column in the source, "
+                "or declare a new stream over the changed table."
+            )
+    added = [c for c in found if c not in admitted.schema().names]
+    if added:
+        raise SweepAreaError(
+            f"Stream {name}: its source has gained the column(s) {', '.join(added)}. Nothing was admitted, so that no value is "
+            "silently dropped. Declare a new stream over the changed table, or remove the columns again."
+        )
+
+
+def _admit_version(
+    application: Application,
+    name: str,
+    registration: str,
+    source: Any,
+    version: int,
+    spark: SparkSession,
+    report: Admitted,
+) -> None:
+    declared = application.catalog.streams[name]
+    rows: pa.Table = source.snapshot(version) if version == 0 else source.changes(version)
+    if "__n" not in rows.column_names:
+        rows = rows.append_column("__n", pa.array([1] * rows.num_rows, pa.int64()))
+    removed = pc.sum(pc.less(rows.column("__n"), 0)).as_py() or 0
+    if removed:
+        raise SweepAreaError(
+            f"Stream {name}: version {version} of its source {source.uri} removes or changes {removed} rows, and the stream is "
+            "declared ON SOURCE CHANGE FAIL (the default): an element that was admitted cannot be taken back. Nothing of this "
+            "version was admitted. Restore the source to the version before and append corrections as new rows."
+        )
+    columns = [f for f in source.schema()]
+    types = {f.name: frames.spark_type(f.type) for f in columns}
+    domain = application.stream_time(name, dict(types))
+    judged = _judge(spark, rows, declared, domain)
+    instant = _own_instant(source.commit_time(version), report, domain)
+    kept, quarantine, facts = _split(judged, declared, domain, version, instant, report)
+    policy = _policy(declared, domain)
+    decision = policy.evaluate(report.heartbeat, facts)
+    publication = Publication(str(application.data), application.ledger, name, "stream", registration)
+    attempt = publication.begin()
+    seq = next_seq(publication)
+    admitted_schema = pa.schema([*columns, ("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64())])
+    _stage(application.layout.admitted(name), admitted_schema, kept, seq, attempt, publication, f"admitted stream {name}")
+    _stage(application.layout.quarantine(name), QUARANTINE_SCHEMA, quarantine, seq, attempt, publication, f"quarantine of {name}")
+    report.versions += 1
+    report.rows += kept.num_rows
+    report.heartbeat, report.source_version = decision.heartbeat, version
+    publication.commit(
+        committed=decision.heartbeat,
+        pins={},
+        info={
+            "definition": fingerprint(declared.text),
+            "source_version": version,
+            "instant": instant,
+            "rows": kept.num_rows,
+            "quarantined": quarantine.num_rows,
+            "clamped": decision.clamped,
+        },
+    )
+
+
+def next_seq(publication: Publication) -> int:
+    """The sequence number that this publication's commit will have."""
+    return (publication.previous.seq if publication.previous else 0) + 1
+
+
+def _stage(
+    path: str, schema: pa.Schema, rows: pa.Table, seq: int, attempt: str, publication: Publication, description: str
+) -> None:
+    log = DeltaLog(path)
+    log.create(schema, name=path.rsplit("/", 1)[-1], description=description, configuration=None)
+    if not rows.num_rows:
+        return
+    stamped = rows.set_column(
+        rows.column_names.index("__seq"), "__seq", pa.array([seq] * rows.num_rows, pa.int64())
+    )
+    table = stamped.select(schema.names).cast(schema)
+    if "__tick" in schema.names:
+        table = table.sort_by("__tick")  # narrow ranges per row group, and files that prune
+    publication.stage(path, adds=[write_file(table, path, attempt, f"seq-{seq}")], removes=[])
+
+
+def _judge(spark: SparkSession, rows: pa.Table, declared: CreateStream, domain: TimeDomain) -> pa.Table:
+    """Rows with what only Spark SQL can say of them: the instant, the policy's expression, each constraint."""
+    instant = frames.quoted(declared.timestamp_by)
+    extra = [f"{_ticks(instant, domain)} AS __tick", f"{_micros_or_tick(declared, domain)} AS __heartbeat"]
+    extra += [f"coalesce(({c.expression.text}), TRUE) AS __check_{i}" for i, c in enumerate(declared.constraints)]
+    return frames.from_arrow(spark, rows).selectExpr("*", *extra).toArrow()
+
+
+def _ticks(column: str, domain: TimeDomain) -> str:
+    if domain.kind == "BIGINT":
+        return column
+    micros = f"unix_micros(CAST({column} AS TIMESTAMP))"
+    c = domain.chronon
+    return micros if c == 1 else f"(({micros} - pmod({micros}, {c}L)) DIV {c}L)"
+
+
+def _micros_or_tick(declared: CreateStream, domain: TimeDomain) -> str:
+    spec = declared.heartbeat
+    if spec is None or spec.kind not in ("for", "column"):
+        return "CAST(NULL AS BIGINT)"
+    sql = spec.expression.text if spec.expression else frames.quoted(spec.column or "")
+    return f"CAST(({sql}) AS BIGINT)" if domain.kind == "BIGINT" else f"unix_micros(CAST(({sql}) AS TIMESTAMP))"
+
+
+def _split(
+    judged: pa.Table, declared: CreateStream, domain: TimeDomain, version: int, instant: int, report: Admitted
+) -> tuple[pa.Table, pa.Table, policies.VersionFacts]:
+    """Elements, quarantined rows with the first reason that applies, and what the policy is told."""
+    tick = judged.column("__tick")
+    tests: list[tuple[str, Any]] = [(f"timestamp column {declared.timestamp_by} is NULL", pc.is_null(tick))]
+    outside = pc.or_(pc.less(tick, MIN_TICK), pc.greater(tick, MAX_TICK))
+    tests.append(("timestamp is outside the time domain of [-2^62, 2^62] ticks", outside))
+    if domain.kind == "TIMESTAMP":
+        ahead = DAY_US if declared.max_ahead is None else declared.max_ahead
+        latest = (instant + ahead) // domain.chronon
+        tests.append((f"timestamp lies more than MAX AHEAD ({ahead} us) after its source's commit", pc.greater(tick, latest)))
+    for i, constraint in enumerate(declared.constraints):
+        violated = pc.invert(judged.column(f"__check_{i}"))
+        count = pc.sum(violated).as_py() or 0
+        if not count:
+            continue
+        if constraint.on_violation == "fail":
+            sample = judged.filter(violated).slice(0, 1).select([c for c in judged.column_names if not c.startswith("__")])
+            raise SweepAreaError(
+                f"Stream {declared.name}, version {version} of its source: constraint {constraint.name} EXPECT "
+                f"({constraint.expression.text}) is violated by {count} rows, and ON VIOLATION FAIL UPDATE admits nothing of such a version. "
+                f"First row: {json.dumps(sample.to_pylist()[0], default=str)}. Correct the source, or change what happens on "
+                "violation to QUARANTINE ROW or WARN."
+            )
+        if constraint.on_violation == "warn":
+            report.warned[constraint.name] = report.warned.get(constraint.name, 0) + count
+        else:
+            tests.append((f"constraint {constraint.name} is violated: {constraint.expression.text}", violated))
+    if report.heartbeat is not None:
+        tests.append((f"late: at or below the heartbeat (tick {report.heartbeat})", pc.less_equal(tick, report.heartbeat)))
+    reason: Any = pa.nulls(judged.num_rows, pa.string())
+    for text, test in tests:
+        holds = pc.and_(pc.is_null(reason), pc.fill_null(test, False))
+        reason = pc.if_else(holds, text, reason)
+    good = pc.is_null(reason)
+    kept, bad, reasons = judged.filter(good), judged.filter(pc.invert(good)), pc.drop_null(reason)
+    for text in reasons.to_pylist():
+        key = text.split(" (tick")[0]
+        report.quarantined[key] = report.quarantined.get(key, 0) + 1
+    stamp = pa.array([0] * kept.num_rows, pa.int64())
+    kept = kept.drop_columns([c for c in kept.column_names if c.startswith("__check_")]).append_column("__seq", stamp)
+    facts = policies.VersionFacts(
+        max_tick=pc.max(kept.column("__tick")).as_py(),
+        max_expression_tick=_expression_tick(pc.max(kept.column("__heartbeat")).as_py(), domain),
+        commit_time=instant,
+        read_time=time.time_ns() // 1000,
+    )
+    return kept, _quarantined(bad, reasons, declared.name, version), facts
+
+
+def _expression_tick(value: int | None, domain: TimeDomain) -> int | None:
+    if value is None or domain.kind == "BIGINT":
+        return value
+    return policies.last_tick_at(value, domain.chronon)
+
+
+def _quarantined(bad: pa.Table, reasons: Any, stream: str, version: int) -> pa.Table:
+    columns = [c for c in bad.column_names if not c.startswith("__")]
+    shown = json_values.rows(bad.select(columns), range(len(columns)))
+    texts = [json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, allow_nan=False) for row in shown]
+    count = bad.num_rows
+    return pa.table(
+        [
+            pa.array([stream] * count, pa.string()),
+            pa.array([version] * count, pa.int64()),
+            pa.array([0] * count, pa.int64()),
+            reasons,
+            bad.column("__tick"),
+            pa.array(texts, pa.string()),
+        ],
+        schema=QUARANTINE_SCHEMA,
+    )
+
+
+def _own_instant(commit_time: int, report: Admitted, domain: TimeDomain) -> int:
+    """c(v), a version's own instant in microseconds: clocks may go back, the order of versions and heartbeats does not."""
+    candidates = [commit_time, report.instant]
+    if domain.kind == "TIMESTAMP" and report.heartbeat is not None:
+        candidates.append((report.heartbeat + 1) * domain.chronon)
+    report.instant = max(candidates)
+    return report.instant
+
+
+def _policy(declared: CreateStream, domain: TimeDomain) -> policies.Policy:
+    spec = declared.heartbeat
+    match spec.kind if spec else None:
+        case "for":
+            return policies.BoundedDisorder()
+        case "each_batch":
+            return policies.EachBatch()
+        case "column":
+            return policies.FromColumn()
+        case "clock":
+            return policies.FromClock(spec.lag if spec else 0, domain.chronon)
+        case "manual":
+            return policies.Manual()
+    raise SweepAreaError(
+        f"Stream {declared.name} ({declared.place}) declares no HEARTBEAT, so no query over it would ever be woken. Add one, for "
+        f"example HEARTBEAT FOR {declared.timestamp_by} AS {declared.timestamp_by} - INTERVAL 10 MINUTES."
+    )
+
+
+def _pin(application: Application, name: str, registration: str, pinned: bool) -> Admitted:
+    """Copies a static relation's snapshot. It stays pinned: what the source becomes later does not change results."""
+    row = application.ledger.head().get(name)
+    if pinned and row is not None:
+        return Admitted(name, heartbeat=row.committed, source_version=row.info["source_version"])
+    source = application.source_table(name)
+    version = source.version()
+    rows = source.snapshot(version)
+    names = [c for c in rows.column_names if c != "__n"]
+    count = rows.num_rows
+    rows = rows.select(names)
+    for column, value in (("__tick", MIN_TICK), ("__seq", 0), ("__n", 1)):
+        rows = rows.append_column(column, pa.array([value] * count, pa.int64()))
+    publication = Publication(str(application.data), application.ledger, name, "relation", registration)
+    attempt = publication.begin()
+    _stage(application.layout.admitted(name), rows.schema, rows, next_seq(publication), attempt, publication, f"relation {name}")
+    info = {"definition": fingerprint(application.source(name).text), "source_version": version, "rows": count}
+    publication.commit(committed=MAX_TICK, pins={}, info=info)
+    return Admitted(name, 1, count, heartbeat=MAX_TICK, source_version=version)

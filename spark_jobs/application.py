@@ -1,0 +1,195 @@
+"""An application: a folder of ``.cql`` files and a data folder. What the jobs know about both, without Spark."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeparea.cql.binder import InputSchema, bind
+from sweeparea.cql.catalog import Catalog
+from sweeparea.infra import settings
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.spark_jobs.errors import NotReadyError
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.layout import Layout
+from sweeparea.tables.ledger import Ledger, LedgerRow
+from sweeparea.tables.schema import spark_type
+from sweeparea.tables.source import SourceTable
+
+if TYPE_CHECKING:
+    from sweeparea.cql.statements import CreateQuery, CreateRelation, CreateStream
+
+ENGINE_COLUMNS = ("__tick", "__seq", "__n")
+_TIME_TYPES = {"bigint": "BIGINT", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP", "date": "TIMESTAMP"}
+
+
+@dataclass
+class Application:
+    """``catalog`` is what the ``.cql`` files say, ``layout`` where the tables are, ``ledger`` what has been committed."""
+
+    name: str
+    catalog: Catalog
+    data: Path
+    layout: Layout = field(init=False)
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.layout = Layout(str(self.data))
+        self.ledger = Ledger(str(self.data))
+
+    @classmethod
+    def open(cls, application: str | Path, data: str | Path | None = None) -> Application:
+        """``application`` is a folder of ``.cql`` files, or the name of one under ``queries/``."""
+        folder = Path(application)
+        if not folder.is_dir():
+            folder = settings.application(str(application))
+        if not folder.is_dir():
+            known = sorted(p.parent.name for p in settings.applications_folder().glob("*/*.cql"))
+            listed = ", ".join(dict.fromkeys(known)) or "none"
+            raise SweepAreaError(
+                f"There is no application {application}: neither {Path(application).absolute()} nor {folder} is a folder. "
+                f"Give a folder of .cql files or one of the names under {settings.applications_folder()}: {listed}."
+            )
+        folder = folder.resolve()
+        return cls(folder.name, Catalog.load(folder), Path(data).resolve() if data else settings.data(folder.name))
+
+    # -- what is declared ----------------------------------------------------------------------------------------------
+
+    def source(self, name: str) -> CreateStream | CreateRelation:
+        """The declaration of a stream or relation."""
+        declared = {**self.catalog.streams, **self.catalog.relations}
+        if name not in declared:
+            raise _unknown("stream or relation", name, declared)
+        return declared[name]
+
+    def query(self, name: str) -> CreateQuery:
+        if name not in self.catalog.queries:
+            raise _unknown("continuous query", name, self.catalog.queries)
+        return self.catalog.queries[name]
+
+    def is_static(self, name: str) -> bool:
+        """Whether an input is a snapshot that never changes."""
+        return name in self.catalog.relations
+
+    def source_table(self, name: str) -> SourceTable:
+        """The user's own Delta table behind a stream or relation. Relative paths start at the data folder."""
+        uri = self.source(name).source.uri
+        return SourceTable(uri if "://" in uri or uri.startswith("/") else str(self.data / uri))
+
+    @functools.cached_property
+    def _schemas(self) -> dict[str, InputSchema]:
+        return {}
+
+    def input_schema(self, name: str) -> InputSchema:
+        """Columns, types and time of an input, from what was admitted, else from its source or its query's plan."""
+        if name not in self._schemas:
+            if name in self.catalog.queries:
+                self._schemas[name] = self._query_schema(name)
+            else:
+                self._schemas[name] = self._source_schema(name)
+        return self._schemas[name]
+
+    def _source_schema(self, name: str) -> InputSchema:
+        admitted = DeltaLog(self.layout.admitted(name))
+        if admitted.exists():
+            fields = [f for f in admitted.schema() if f.name not in ENGINE_COLUMNS]
+            columns = tuple((f.name, spark_type(f.type)) for f in fields)
+        else:
+            columns = tuple(self.source_table(name).spark_schema())
+        if name in self.catalog.relations:
+            return InputSchema(name, "relation", columns, TimeDomain(), static=True)
+        return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)))
+
+    def stream_time(self, name: str, types: dict[str, str | None]) -> TimeDomain:
+        """The time domain of a stream; refuses a TIMESTAMP BY column that is missing or no time."""
+        declared = self.catalog.streams[name]
+        column = declared.timestamp_by
+        if column not in types:
+            raise _unknown(f"column (TIMESTAMP BY of stream {name}, {declared.place})", column, types)
+        kind = _TIME_TYPES.get(types[column] or "")
+        if kind is None:
+            times = [c for c, t in types.items() if t in _TIME_TYPES]
+            raise SweepAreaError(
+                f"Stream {name} ({declared.place}): TIMESTAMP BY {column} is of type {types[column]}, which is no time. "
+                "It must be TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT; columns of such a type here: "
+                f"{', '.join(times) or 'none'}. Convert the column in the source table, or name another."
+            )
+        chronon = declared.chronon_us
+        if kind == "BIGINT" and chronon not in (None, 1):
+            raise SweepAreaError(
+                f"Stream {name} ({declared.place}): CHRONON is a length of time, but TIMESTAMP BY {column} is a BIGINT "
+                "sequence number, whose tick is 1. Remove CHRONON, or use a TIMESTAMP column."
+            )
+        return TimeDomain(kind, chronon or 1)
+
+    def _query_schema(self, name: str) -> InputSchema:
+        plan = self.plan(name)
+        columns = [(c.label, c.type) for c in plan.root.columns]
+        result = DeltaLog(self.layout.result(name))
+        if result.exists():
+            types = {f.name: spark_type(f.type) for f in result.schema()}
+            columns = [(label, types.get(label, kind)) for label, kind in columns]
+        return InputSchema(name, "stream" if plan.stream else "relation", tuple(columns), plan.time)
+
+    def definition(self, name: str) -> str:
+        """The text that declares a name."""
+        return self.query(name).text if name in self.catalog.queries else self.source(name).text
+
+    def plan(self, name: str) -> Plan:
+        """The bound plan of a query."""
+        declared = self.query(name)
+        inputs = {i: self.input_schema(i) for i in self.catalog.dependencies(name)}
+        return bind(declared, inputs, {})
+
+    # -- what has happened ---------------------------------------------------------------------------------------------
+
+    def heartbeats(self, plan: Plan, head: dict[str, LedgerRow]) -> dict[str, int | None]:
+        """Per input the instant up to which it is known (``INF`` for static relations)."""
+        from sweeparea.heartbeats.minimum import INFINITE
+
+        found: dict[str, int | None] = {}
+        for name in plan.inputs:
+            row = head.get(name)
+            if self.is_static(name):
+                found[name] = INFINITE if row else None
+            else:
+                found[name] = row.committed if row else None
+        return found
+
+    def registration(self, name: str, definition: str, row: LedgerRow | None) -> str:
+        """The registration id of a name: made at its first commit; a definition that changed since is refused."""
+        if row is None:
+            return str(uuid.uuid4())
+        known = row.info.get("definition")
+        if known is not None and known != fingerprint(definition):
+            raise SweepAreaError(
+                f"The definition of {name} has changed since it was first run: its tables were made by another text. Results of "
+                f"two definitions are never mixed. Give the new definition a new name, or run `sweeparea drop {self.name} "
+                f"{name}` to remove the old tables and start again."
+            )
+        return row.registration
+
+    def required_row(self, name: str) -> LedgerRow:
+        row = self.ledger.head().get(name)
+        if row is None:
+            raise NotReadyError(f"{name} has not run yet. Run `sweeparea status {self.name}` to see what waits for what.")
+        return row
+
+
+def fingerprint(definition: str) -> str:
+    """A definition's identity: its text without comments' whereabouts or white space."""
+    return hashlib.sha256(" ".join(definition.split()).encode()).hexdigest()[:16]
+
+
+def _unknown(what: str, name: str, known: object) -> SweepAreaError:
+    import difflib
+
+    names = sorted(str(n) for n in known)  # type: ignore[attr-defined]
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return SweepAreaError(f"There is no {what} named {name}.{hint} Known: {', '.join(names) or 'none'}.")

@@ -1,0 +1,223 @@
+"""The command ``sweeparea``. Each command is a function over an application; errors are one paragraph and an exit code.
+
+Exit codes: 0 done (also when there was nothing to do), 1 an error in the work or the text, 2 wrong use or something that must run
+first, 3 the machine lacks something, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sweeparea.infra.errors import SweepAreaError
+
+DESCRIPTION = """\
+SweepArea keeps continuous queries exact over Delta tables.
+
+An application is a folder of .cql files that declare streams, relations and continuous queries. Name it by its folder, or by
+its name under queries/. A first round by hand:
+
+  sweeparea admit flights              take over what is new in the sources of all streams and relations
+  sweeparea process flights            let every query catch up with its inputs' heartbeats
+  sweeparea status flights             how far everything is, and what waits for what
+  sweeparea sql flights -c 'SELECT * FROM delay_by_origin__current'
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return options.run(options) or 0
+    except SweepAreaError as error:
+        if options.debug:
+            raise
+        print(f"sweeparea: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("sweeparea: interrupted; nothing of the slice at work was published, a rerun continues.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if options.debug:
+            raise
+        from sweeparea.spark_jobs.errors import readable
+
+        shown = readable(error, options.command)
+        print(f"sweeparea: {shown} (--debug shows where)", file=sys.stderr)
+        return shown.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--debug", action="store_true", help="show the stack trace of an error")
+    placed = argparse.ArgumentParser(add_help=False, parents=[shared])
+    placed.add_argument("application", help="a folder of .cql files, or the name of one under queries/")
+    placed.add_argument("--data", metavar="FOLDER", help="the data folder (default: .data/<application>)")
+
+    parser = argparse.ArgumentParser(
+        prog="sweeparea", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, run: object, parent: argparse.ArgumentParser, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, parents=[parent], help=text, description=text[0].upper() + text[1:] + ".")
+        command.set_defaults(run=run)
+        return command
+
+    command = add("admit", _admit, placed, "take over what is new in the sources of streams and relations")
+    command.add_argument("name", nargs="?", help="one stream or relation (default: all)")
+    command = add("process", _process, placed, "let queries catch up with their inputs' heartbeats, slice by slice")
+    command.add_argument("query", nargs="?", help="one continuous query (default: all, in order of dependency)")
+    command.add_argument("--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick")
+    add("status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what")
+    command = add("explain", _explain, placed, "show how a query will be run; reads no data")
+    command.add_argument("query", help="a continuous query of the application, or a SELECT in quotes")
+    command = add("replay", _replay, shared, "run small cases (JSON lines) through the real engine, without Airflow")
+    command.add_argument("cases", help="a file of cases, one JSON object a line; - for standard input")
+    command.add_argument("--out", metavar="FILE", help="where results go, a line each (default: standard output)")
+    command = add("sql", _sql, placed, "query the result tables: a prompt, or one statement with -c")
+    command.add_argument("-c", dest="statement", metavar="SQL", help="run this statement and end")
+    command.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are printed")
+    command = add("drop", _drop, placed, "forget a query (or stream) and remove its tables; sources are never touched")
+    command.add_argument("name", help="a continuous query, stream or relation")
+    return parser
+
+
+def _tell(text: str) -> None:
+    print(text, flush=True)
+
+
+def _admit(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.jobs import admit
+
+    application = Application.open(options.application, options.data)
+    names = [options.name] if options.name else [*application.catalog.relations, *application.catalog.streams]
+    for name in names:
+        report = admit(application, name, tell=_tell)
+        text = f"{name}: {report['rows']} rows of {report['versions']} new source versions"
+        if report["quarantined"]:
+            text += "; quarantined: " + ", ".join(f"{n} ({reason})" for reason, n in report["quarantined"].items())
+        if report["warned"]:
+            text += "; violated but kept: " + ", ".join(f"{n} ({c})" for c, n in report["warned"].items())
+        _tell(text)
+    return 0
+
+
+def _process(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.jobs import process
+    from sweeparea.spark_jobs.process import instant_text
+
+    application = Application.open(options.application, options.data)
+    for name in [options.query] if options.query else list(application.catalog.queries):
+        time = application.plan(name).time
+        until = None if options.until is None else _tick(options.until, time)
+        report = process(application, name, until=until, tell=_tell)
+        done = "nothing" if report["committed"] is None else instant_text(time, report["committed"])
+        if report["slices"]:
+            _tell(f"{name}: committed up to {done}, {report['rows_out']} rows out, {report['seconds']} s")
+        else:
+            waits = f"; waits for the heartbeat of {report['waits_for']}" if report["waits_for"] else ""
+            _tell(f"{name}: nothing to do, committed up to {done}{waits}")
+    return 0
+
+
+def _tick(text: str, time: object) -> int:
+    """An instant from the command line as a tick of the query's time."""
+    from sweeparea.spark_jobs.json_values import micros_of
+
+    kind, chronon = time.kind, time.chronon  # type: ignore[attr-defined]
+    if kind == "BIGINT":
+        if text.lstrip("-").isdigit():
+            return int(text)
+        raise SweepAreaError(f"--until {text}: this query counts in BIGINT ticks, so give a whole number.")
+    try:
+        return micros_of(text) // chronon
+    except ValueError:
+        raise SweepAreaError(f"--until {text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC).") from None
+
+
+def _status(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.status import status
+
+    print(status(Application.open(options.application, options.data)))
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from sweeparea.cql.binder import bind_select
+    from sweeparea.cql.explain import explain
+    from sweeparea.spark_jobs.application import Application
+
+    application = Application.open(options.application, options.data)
+    if options.query.strip().isidentifier():
+        print(explain(application.plan(options.query)))
+        return 0
+    known = [*application.catalog.streams, *application.catalog.relations, *application.catalog.queries]
+    mentioned = [n for n in known if n.lower() in options.query.lower()]
+    print(explain(bind_select(options.query, {n: application.input_schema(n) for n in mentioned})))
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    import json
+
+    from sweeparea.spark_jobs.replay import replay
+    from sweeparea.spark_jobs.session import spark_session
+
+    if options.cases == "-":
+        lines = sys.stdin.readlines()
+    else:
+        try:
+            lines = Path(options.cases).read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SweepAreaError(f"The cases {options.cases} cannot be read: {error}.") from None
+    out = Path(options.out).open("w", encoding="utf-8") if options.out else sys.stdout
+    failed = 0
+    try:
+        with spark_session() as spark:
+            for result in replay(lines, spark):
+                failed += "error" in result
+                out.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
+                out.flush()
+    finally:
+        if out is not sys.stdout:
+            out.close()
+    if options.out:
+        cases = sum(1 for line in lines if line.strip())
+        _tell(f"{cases} cases, {failed} ended with an error; results are in {options.out}")
+    return 0
+
+
+def _sql(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.sql import Reader, prompt
+
+    reader = Reader(Application.open(options.application, options.data))
+    if options.statement is None:
+        prompt(reader, options.format)
+    else:
+        print(reader.run(options.statement, options.format))
+    return 0
+
+
+def _drop(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.drop import drop
+
+    application = Application.open(options.application, options.data)
+    for line in drop(application, options.name):
+        _tell(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Errors of running jobs, and the translation of Spark's own into readable ones."""
+
+from __future__ import annotations
+
+import re
+
+from sweeparea.infra.errors import DataError, SweepAreaError
+
+
+class ArgumentTypeError(SweepAreaError):
+    """An argument has a type that its function or operator cannot take."""
+
+    type = "TypeError"
+
+
+class NotReadyError(SweepAreaError):
+    """Something that must exist first does not: a stream never admitted, a query never processed."""
+
+    exit_code = 2
+
+
+class SliceError(SweepAreaError):
+    """A slice could not be computed; nothing of it was published."""
+
+
+_DATA = (
+    "ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_INVALID_INPUT|CAST_OVERFLOW|INVALID_ARRAY_INDEX|NUMERIC_VALUE_OUT_OF_RANGE|"
+    "BINARY_ARITHMETIC_OVERFLOW|CANNOT_PARSE|INVALID_FRACTION_OF_SECOND|DATETIME_OVERFLOW|MAP_KEY_DOES_NOT_EXIST|"
+    "REMAINDER_BY_ZERO|INTERVAL_ARITHMETIC_OVERFLOW|INTERVAL_DIVIDED_BY_ZERO|DECIMAL_PRECISION|UNEXPECTED_|USER_RAISED"
+)
+
+
+def readable(error: Exception, where: str) -> SweepAreaError:
+    """``error`` of Spark or of a sweep as one paragraph that names ``where`` (a query and its slice, or a stream)."""
+    if isinstance(error, SweepAreaError):
+        return error
+    text = str(error)
+    swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
+    if swept:
+        return DataError(f"{where}: {swept.group(2).strip()}")
+    condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
+    if condition:
+        name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
+        message = f"[{name}] {message}".split(" == SQL")[0].split("JVM stacktrace")[0].strip()
+        if re.search(_DATA, name):
+            return DataError(f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF).")
+        if re.search("DATATYPE_MISMATCH|INVALID_PARAMETER|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE", name):
+            return ArgumentTypeError(f"{where}: {message}")
+        return SliceError(f"{where}: {message}")
+    return SliceError(f"{where}: {type(error).__name__}: {' '.join(text.split())[:600]}")
+
+
+class RefusedError(SweepAreaError):
+    """Understood, but not offered."""
+
+    type = "RefusedError"

@@ -1,0 +1,60 @@
+"""From a scan plan to a DataFrame: small plans travel inside the query as Arrow, large ones are read by Spark from the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.tables.scan import ScanPlan, comparable
+from sweeparea.tables.schema import arrow_type, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def ddl(schema: pa.Schema) -> str:
+    """Spark's DDL text of an Arrow schema, names quoted."""
+    return ", ".join(f"`{f.name.replace('`', '``')}` {spark_type(f.type)}" for f in schema)
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame over rows that the driver holds."""
+    from pyspark.sql.types import StructType
+
+    return spark.createDataFrame(table, schema=StructType.fromDDL(ddl(table.schema)))
+
+
+def read(
+    spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[tuple[str, int | None, int | None]] = ()
+) -> DataFrame | None:
+    """``columns`` of the plan's rows whose columns lie in all ``ranges`` (column, low, high; both inclusive; BIGINT, or microseconds for TIMESTAMP).
+
+    None when the plan holds no file, or none of a small plan's rows is in range: then the input is known to be empty.
+    """
+    if not plan.paths:
+        return None
+    bounds = [(name, low, ">=") for name, low, _ in ranges if low is not None]
+    bounds += [(name, high, "<=") for name, _, high in ranges if high is not None]
+    if plan.small:
+        condition = None
+        for name, value, sign in bounds:
+            bound = comparable(value, plan.schema.field(name).type)
+            test = pc.field(name) >= bound if sign == ">=" else pc.field(name) <= bound
+            condition = test if condition is None else condition & test
+        table = plan.read(columns, condition)
+        return from_arrow(spark, table) if table.num_rows else None
+    frame = spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
+    for name, value, sign in bounds:
+        bound = f"timestamp_micros({value}L)" if pa.types.is_timestamp(plan.schema.field(name).type) else f"{value}L"
+        frame = frame.where(f"{quoted(name)} {sign} {bound}")
+    return frame.selectExpr(*(quoted(c) for c in columns))
+
+
+__all__ = ["arrow_type", "ddl", "from_arrow", "quoted", "read", "spark_type"]

@@ -1,0 +1,157 @@
+"""What a slice reads of each input, as signed bags: the rows that are new in it, and those that earlier rows still hold.
+
+Three kinds of input: an admitted stream or relation (``__tick``, ``__seq``, ``__n``), the stream result of another query (``ts``),
+and the relation result of another query (``valid_from``, ``valid_to``). A slice pins each input's sequence number when it starts;
+rows admitted later than the pin are not seen, whatever happens meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.bag import N, TE, TS
+from sweeparea.operators.logical import RelationScan, StreamScan, TimeDomain
+from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.spark_jobs import frames
+from sweeparea.tables import scan
+from sweeparea.tables.delta_log import DeltaLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a query as its slice sees it.
+
+    ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the sequence number
+    up to which rows are read; ``static`` whether it can never change.
+    """
+
+    name: str
+    kind: str
+    log: DeltaLog
+    pin: int
+    static: bool = False
+
+
+class InputReader:
+    """Reads the inputs of one slice ``(h0, h1]`` of a query that starts at ``start``."""
+
+    def __init__(
+        self, spark: SparkSession, inputs: dict[str, Input], time: TimeDomain, start: int, h0: int, h1: int
+    ) -> None:
+        self.spark, self.inputs, self.time = spark, inputs, time
+        self.start, self.h0, self.h1 = start, h0, h1
+        self.rows_read = 0
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the query's first slice, ``(START-1, h1]``."""
+        return self.h0 < self.start
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+
+    def new_elements(self, node: StreamScan) -> DataFrame | None:
+        """Elements of the slice, as ``[s, s+1)``."""
+        return self._elements(node, max(self.h0 + 1, self.start), self.h1)
+
+    def past_elements(self, node: StreamScan, reach: int) -> DataFrame | None:
+        """Elements of earlier slices that a window of this reach may still hold after h0."""
+        low = self.start if reach == INF else max(self.start, self.h0 - reach)
+        return None if self.first else self._elements(node, low, self.h0)
+
+    def _elements(self, node: StreamScan, low: int, high: int) -> DataFrame | None:
+        source = self.inputs[node.name]
+        if low > high:
+            return None
+        names = [name for _, name in node.source]
+        if source.kind == "stream":
+            frame = self._read(source, names, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
+            tick, n = "__tick", N
+        else:
+            frame = self._read(source, names, ["ts"], [("ts", *self._instants(low, high))])
+            tick, n = self._tick_of("ts"), "1L"
+        if frame is None:
+            return None
+        columns = [f"{frames.quoted(name)} AS {c.id}" for c, name in node.source]
+        if node.instant is not None:
+            columns.append(f"{self.instant_sql(tick)} AS {node.instant.id}")
+        # the pseudo-column ts is a function of the tick, so the bag stays a function of (record, tick)
+        return frame.selectExpr(*columns, f"{tick} AS {TS}", f"{tick} + 1L AS {TE}", f"{n} AS {N}")
+
+    # -- relations -----------------------------------------------------------------------------------------------------
+
+    def new_changes(self, node: RelationScan) -> DataFrame | None:
+        """Changes of the slice as rows ``[tick, INF)``; in the first slice also all that happened before START."""
+        source = self.inputs[node.name]
+        if source.static and not self.first:
+            return None
+        low = None if self.first else self.h0 + 1
+        if source.kind == "relation":
+            frame = self._read(
+                source,
+                [name for _, name in node.source],
+                ["__tick", N],
+                [("__tick", low, self.h1), ("__seq", None, source.pin)],
+            )
+            return None if frame is None else self._changes(node, frame, f"greatest(__tick, {self.start}L)", N)
+        return self._query_changes(node, source, low, self.h1)
+
+    def past_contents(self, node: RelationScan) -> DataFrame | None:
+        """The relation's contents at h0, as rows that do not end."""
+        source = self.inputs[node.name]
+        if self.first:
+            return None
+        if source.kind == "relation":
+            frame = self._read(
+                source,
+                [name for _, name in node.source],
+                ["__tick", N],
+                [("__tick", None, self.h0), ("__seq", None, source.pin)],
+            )
+            return None if frame is None else self._changes(node, frame, f"{self.h0}L", N)
+        return self._query_changes(node, source, None, self.h0)
+
+    def _changes(self, node: RelationScan, frame: DataFrame, ts: str, n: str) -> DataFrame:
+        columns = [f"{frames.quoted(name)} AS {c.id}" for c, name in node.source]
+        return frame.selectExpr(*columns, f"{ts} AS {TS}", f"{INF}L AS {TE}", f"{n} AS {N}")
+
+    def _query_changes(self, node: RelationScan, source: Input, low: int | None, high: int) -> DataFrame | None:
+        names = [name for _, name in node.source]
+        frame = self._read(source, names, ["valid_from", "valid_to"], [("valid_from", None, self._instants(None, high)[1])])
+        if frame is None:
+            return None
+        start, end = self._tick_of("valid_from"), self._tick_of("valid_to")
+        # a row is +1 where it begins and -1 where it ends; what lies after h1 is not known yet, whatever the table says
+        events = frame.selectExpr(
+            *(frames.quoted(n) for n in names),
+            f"inline(array(struct({start} AS __at, 1L AS __sign), struct({end} AS __at, -1L AS __sign)))",
+        ).where(f"__at IS NOT NULL AND __at <= {high}L" + (f" AND __at >= {low}L" if low is not None else ""))
+        return self._changes(node, events, f"greatest(__at, {self.start}L)", "__sign")
+
+    # -- shared --------------------------------------------------------------------------------------------------------
+
+    def _read(
+        self, source: Input, names: Sequence[str], extra: Sequence[str], ranges: list[tuple[str, int | None, int | None]]
+    ) -> DataFrame | None:
+        files = source.log.files()
+        for column, low, high in ranges:
+            files = scan.prune(files, column, low, high)
+        chosen = scan.plan(source.log, files)
+        self.rows_read += chosen.rows
+        return frames.read(self.spark, chosen, list(dict.fromkeys([*names, *extra])), ranges)
+
+    def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
+        """Ticks as the values that a result table's instant columns hold: microseconds, or ticks."""
+        scale = self.time.chronon if self.time.kind == "TIMESTAMP" else 1
+        return tuple(None if x is None or abs(x) >= -MIN_TICK // scale else x * scale for x in (low, high))  # type: ignore[return-value]
+
+    def _tick_of(self, column: str) -> str:
+        return f"unix_micros({column}) DIV {self.time.chronon}L" if self.time.kind == "TIMESTAMP" else column
+
+    def instant_sql(self, tick: str) -> str:
+        return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
+

@@ -1,0 +1,128 @@
+"""Values of Spark types as JSON and back: what ``replay`` reads and writes.
+
+JSON numbers, strings and booleans stand for themselves. As strings: DECIMAL (full scale), BIGINT beyond 2^53, NaN and infinities,
+dates and timestamps (ISO; ``Z`` marks an instant), binary (base64). Structs and arrays are arrays, maps are arrays of pairs.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import decimal
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sweeparea.infra.errors import DataError
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_SAFE = 1 << 53
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def micros_of(text: str) -> int:
+    """Microseconds since 1970 UTC of an ISO instant; without a zone it is UTC."""
+    moment = dt.datetime.fromisoformat(text)
+    moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
+    return (moment - EPOCH) // dt.timedelta(microseconds=1)
+
+
+def iso(micros: int, zone: str = "Z") -> str:
+    """The ISO text of an instant, with a fraction only where there is one."""
+    try:
+        moment = EPOCH + dt.timedelta(microseconds=micros)
+    except OverflowError:
+        return str(micros)
+    return moment.replace(tzinfo=None).isoformat() + zone
+
+
+def decode(value: Any, kind: pa.DataType) -> Any:
+    """A JSON value as the Python value that pyarrow takes for ``kind``. Raises ValueError or TypeError for one that does not fit."""
+    if value is None:
+        return None
+    if pa.types.is_boolean(kind):
+        if not isinstance(value, bool):
+            raise TypeError(f"{value!r} is no boolean")
+        return value
+    if pa.types.is_integer(kind):
+        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+            raise TypeError(f"{value!r} is no integer")
+        return int(value)
+    if pa.types.is_floating(kind):
+        return _NON_FINITE[value] if isinstance(value, str) and value in _NON_FINITE else float(value)
+    if pa.types.is_decimal(kind):
+        with decimal.localcontext(decimal.Context(prec=76)):
+            return decimal.Decimal(str(value)).quantize(decimal.Decimal(1).scaleb(-kind.scale))
+    if pa.types.is_string(kind):
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is no string")
+        return value
+    if pa.types.is_binary(kind):
+        return base64.b64decode(value, validate=True)
+    if pa.types.is_date(kind):
+        return dt.date.fromisoformat(value)
+    if pa.types.is_timestamp(kind):
+        micros = micros_of(value)
+        return EPOCH + dt.timedelta(microseconds=micros) if kind.tz else (EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=None)
+    if pa.types.is_struct(kind):
+        if len(value) != kind.num_fields:
+            raise ValueError(f"a struct of {kind.num_fields} fields is given {len(value)} values")
+        return {kind.field(i).name: decode(v, kind.field(i).type) for i, v in enumerate(value)}
+    if pa.types.is_map(kind):
+        return [(decode(k, kind.key_type), decode(v, kind.item_type)) for k, v in value]
+    if pa.types.is_list(kind):
+        return [decode(v, kind.value_type) for v in value]
+    raise TypeError(f"values of type {kind} cannot be given as JSON")
+
+
+def column(values: Sequence[Any], kind: pa.DataType, what: str) -> pa.Array:
+    """JSON values as an Arrow column. ``what`` names the column in errors."""
+    decoded = []
+    for value in values:
+        try:
+            decoded.append(decode(value, kind))
+        except (ValueError, TypeError, decimal.InvalidOperation, binascii.Error, OverflowError) as error:
+            raise DataError(f"{what}: {value!r} is no value of type {kind} ({error}).") from None
+    try:
+        return pa.array(decoded, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise DataError(f"{what}: a value does not fit type {kind}: {error}.") from None
+
+
+def encode(value: Any, kind: pa.DataType) -> Any:
+    """A value of an Arrow scalar (``as_py``) as JSON."""
+    if value is None:
+        return None
+    if pa.types.is_integer(kind):
+        return value if abs(value) <= _SAFE else str(value)
+    if pa.types.is_floating(kind):
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if pa.types.is_decimal(kind):
+        return f"{value:f}"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return base64.b64encode(value).decode()
+    if pa.types.is_date(kind):
+        return value.isoformat()
+    if pa.types.is_timestamp(kind):
+        return value.replace(tzinfo=None).isoformat() + ("Z" if kind.tz else "")
+    if pa.types.is_struct(kind):
+        return [encode(value[kind.field(i).name], kind.field(i).type) for i in range(kind.num_fields)]
+    if pa.types.is_map(kind):
+        return [[encode(k, kind.key_type), encode(v, kind.item_type)] for k, v in value]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [encode(v, kind.value_type) for v in value]
+    return value
+
+
+def rows(table: pa.Table, columns: Sequence[int]) -> list[list[Any]]:
+    """The given columns (by position) of every row, as JSON values."""
+    encoded = []
+    for i in columns:
+        kind = table.schema.field(i).type
+        encoded.append([encode(v, kind) for v in table.column(i).to_pylist()])
+    return [list(row) for row in zip(*encoded, strict=True)] if encoded else [[] for _ in range(table.num_rows)]

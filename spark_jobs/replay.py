@@ -1,0 +1,331 @@
+"""Replay: small cases through the real engine, from JSON lines to JSON lines. For trying the language, and for tests.
+
+A case names streams and relations with their rows, a query and the heartbeats. It gets a data folder of its own; each heartbeat
+admits the rows that its slice brings and processes the queries: parser, planner, slices, SweepAreas, ledger and Delta tables are
+those of production. Only the source tables and Airflow are left out.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.cql.binder import InputSchema, bind_select
+from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.operators.order import record_sort_indices
+from sweeparea.spark_jobs import json_values
+from sweeparea.spark_jobs.admit import next_seq
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.errors import RefusedError, readable
+from sweeparea.spark_jobs.process import process
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import write_file
+from sweeparea.tables.publish import Publication
+from sweeparea.tables.schema import arrow_type, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MICROSECOND = TimeDomain("TIMESTAMP", 1)
+RESULT = "query"
+"""The name of a case's last query, unless its input or another query has that name."""
+
+
+def replay(lines: Iterable[str], spark: SparkSession) -> Iterator[dict[str, Any]]:
+    """One result per case line, in order. A failing case gives its error and does not stop the others."""
+    for line in lines:
+        if line.strip():
+            yield _outcome(line, spark)
+
+
+def _outcome(line: str, spark: SparkSession) -> dict[str, Any]:
+    name = None
+    try:
+        case = json.loads(line)
+        if not isinstance(case, dict):
+            raise DataError("A case is a JSON object, one a line.")
+        name = case.get("name")
+        folder = Path(tempfile.mkdtemp(prefix="sweeparea-replay-"))
+        try:
+            return {"name": name, **Case(case, folder, spark).run()}
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    except json.JSONDecodeError as error:
+        return _failure(None, DataError(f"The line is no JSON: {error}."))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _failure(name, DataError(f"The case is malformed: {type(error).__name__}: {error}."))
+    except Exception as error:
+        return _failure(name, readable(error, "replay"))
+
+
+def _failure(name: Any, error: SweepAreaError) -> dict[str, Any]:
+    return {"name": name, "error": {"type": error.type, "message": str(error)}}
+
+
+class _Source:
+    """One input of a case: its rows as Arrow columns, in order of tick, and how far they have been admitted."""
+
+    def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:
+        self.name, self.kind, self.time = name, kind, time
+        self.types = {column: arrow_type(ddl) for column, ddl in spec["columns"].items()}
+        if spec.get("late", "reject") != "reject":
+            raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
+        if not spec.get("retroactive", True):
+            raise RefusedError(f"relation {name}: NON RETROACTIVE RELATION is not offered by this version.")
+        self.schema = pa.schema(
+            [*self.types.items(), ("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64())]
+        )
+        self.heartbeat: int | None = None
+        self.quarantine: list[list[Any]] = []
+        self.pending: list[tuple[int, int, list[Any]]] = []  # (tick, sign, values)
+        self.arrivals: list[tuple[int, Any, list[Any]]] = []
+        for row in rows:
+            self._receive(row)
+        for after, tick, values in spec.get("arrivals", ()):
+            self.arrivals.append((int(after), tick, values))
+
+    def tick(self, given: Any) -> int | None:
+        """A tick of the case: a number, or an ISO string where time is TIMESTAMP."""
+        if given is None or (isinstance(given, int) and not isinstance(given, bool)):
+            return given
+        if isinstance(given, str) and self.time.kind == "TIMESTAMP":
+            return json_values.micros_of(given)
+        if isinstance(given, str) and given.lstrip("-").isdigit():
+            return int(given)
+        raise DataError(f"{self.name}: {given!r} is no tick.")
+
+    def _receive(self, row: list[Any]) -> None:
+        tick, values = self.tick(row[0]), row[-1]
+        if len(values) != len(self.types):
+            raise DataError(f"{self.name}: a row has {len(values)} values for {len(self.types)} columns: {values!r}.")
+        if tick is None:
+            self.quarantine.append([self.name, None, values, "timestamp is NULL"])
+        elif abs(tick) > 1 << 62:
+            self.quarantine.append([self.name, tick, values, "timestamp is outside the time domain of [-2^62, 2^62] ticks"])
+        elif self.kind == "stream" and self.heartbeat is not None and tick <= self.heartbeat:
+            self.quarantine.append(
+                [self.name, self._shown(tick), values, f"late: at or below the heartbeat (tick {self.heartbeat})"]
+            )
+        else:
+            self.pending.append((tick, self._sign(row), values))
+
+    def _sign(self, row: list[Any]) -> int:
+        if self.kind == "stream":
+            return 1
+        if row[1] not in ("+", "-"):
+            raise DataError(f"relation {self.name}: a change is '+' or '-', not {row[1]!r}.")
+        return 1 if row[1] == "+" else -1
+
+    def _shown(self, tick: int) -> Any:
+        return json_values.iso(tick) if self.time.kind == "TIMESTAMP" else tick
+
+    def deliver(self, after: int) -> None:
+        """The arrivals that come after the ``after``-th heartbeat."""
+        for when, tick, values in self.arrivals:
+            if when == after:
+                self._receive([tick, values])
+
+    def advance(self, heartbeat: int) -> pa.Table:
+        """Moves the heartbeat; the rows whose tick the slice covers."""
+        if self.heartbeat is not None and heartbeat < self.heartbeat:
+            raise DataError(f"{self.name}: the heartbeat stands at {self.heartbeat} and cannot go back to {heartbeat}.")
+        self.heartbeat = heartbeat
+        ripe = [p for p in self.pending if p[0] <= heartbeat]
+        self.pending = [p for p in self.pending if p[0] > heartbeat]
+        columns = [
+            json_values.column([values[i] for _, _, values in ripe], kind, f"{self.name}.{column}")
+            for i, (column, kind) in enumerate(self.types.items())
+        ]
+        ticks = pa.array([tick for tick, _, _ in ripe], pa.int64())
+        signs = pa.array([sign for _, sign, _ in ripe], pa.int64())
+        return pa.table([*columns, ticks, pa.nulls(len(ripe), pa.int64()), signs], schema=self.schema)
+
+
+class Case:
+    """One case: its inputs, its application and its result."""
+
+    def __init__(self, case: dict[str, Any], folder: Path, spark: SparkSession) -> None:
+        self.spark, self.folder, self.case = spark, folder, case
+        self.time = MICROSECOND if str(case.get("time", "BIGINT")).upper() == "TIMESTAMP" else TimeDomain()
+        self.sources = {
+            name: _Source(name, kind, spec, spec.get(member, []), self.time)
+            for kind, member, group in (("stream", "rows", "streams"), ("relation", "changes", "relations"))
+            for name, spec in (case.get(group) or {}).items()
+        }
+        self.totals: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        queries = [(q["name"], q["query"]) for q in case.get("queries") or ()]
+        taken = {*self.sources, *(name for name, _ in queries)}
+        self.name = next(n for n in (RESULT, *(f"{RESULT}_{i}" for i in range(len(taken) + 1))) if n not in taken)
+        self.queries = [*queries, (self.name, case["query"])]
+        self.start = self._tick(case.get("start_at", 0))
+
+    def _tick(self, given: Any) -> int:
+        if isinstance(given, str) and self.time.kind == "TIMESTAMP":
+            return json_values.micros_of(given)
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise DataError(f"{given!r} is no tick.")
+        return given
+
+    def run(self) -> dict[str, Any]:
+        application = self._application()
+        heartbeats = self._heartbeats()
+        plan = application.plan(self.name)  # errors of the text before anything runs
+        for source in self.sources.values():
+            source.deliver(0)
+        for k, step in enumerate(heartbeats, start=1):
+            for name, heartbeat in step.items():
+                if heartbeat is not None:
+                    self._admit(application, self.sources[name], heartbeat)
+            for name, _ in self.queries:
+                process(application, name, self.spark)
+            for source in self.sources.values():
+                source.deliver(k)
+        return self._result(application, plan)
+
+    def _heartbeats(self) -> list[dict[str, int | None]]:
+        given = self.case["heartbeats"]
+        if isinstance(given, dict):
+            unknown = [n for n in given if n not in self.sources]
+            if unknown:
+                raise DataError(f"heartbeats are given for {', '.join(unknown)}, which the case does not declare.")
+            length = max((len(v) for v in given.values()), default=0)
+            return [
+                {name: None if k >= len(v) or v[k] is None else self._tick(v[k]) for name, v in given.items()}
+                for k in range(length)
+            ]
+        return [dict.fromkeys(self.sources, self._tick(h)) for h in given]
+
+    def _application(self) -> Application:
+        return ReplayApplication(self.folder, self.sources, self.queries, self.start, self.case, self.time)
+
+    def _admit(self, application: Application, source: _Source, heartbeat: int) -> None:
+        rows = source.advance(heartbeat)
+        if source.kind == "relation":
+            self._check_net(source, rows)
+        registration = application.registration(source.name, source.name, application.ledger.head().get(source.name))
+        publication = Publication(str(self.folder), application.ledger, source.name, source.kind, registration)
+        attempt = publication.begin()
+        path = application.layout.admitted(source.name)
+        DeltaLog(path).create(source.schema, name=source.name, description=f"{source.kind} of a case", configuration=None)
+        if rows.num_rows:
+            seq = next_seq(publication)
+            stamped = rows.set_column(rows.num_columns - 2, "__seq", pa.array([seq] * rows.num_rows, pa.int64()))
+            publication.stage(path, adds=[write_file(stamped.cast(source.schema), path, attempt, f"seq-{seq}")], removes=[])
+        publication.commit(committed=heartbeat, pins={}, info={})
+
+    def _check_net(self, source: _Source, rows: pa.Table) -> None:
+        """A relation never holds fewer than no copies of a record (semantics: judged when the heartbeat passes)."""
+        counts = self.totals[source.name]
+        records = rows.select(list(source.types)).to_pylist()
+        changes = sorted(zip(rows.column("__tick").to_pylist(), rows.column("__n").to_pylist(), map(repr, records), strict=True))
+        for i, (tick, n, record) in enumerate(changes):
+            counts[record] += n
+            if i + 1 == len(changes) or changes[i + 1][0] != tick:
+                below = [r for r, count in counts.items() if count < 0]
+                if below:
+                    raise DataError(
+                        f"relation {source.name}: at tick {tick} more copies of {below[0]} have been removed than were ever added."
+                    )
+
+    # -- the result ----------------------------------------------------------------------------------------------------
+
+    def _result(self, application: Application, plan: Plan) -> dict[str, Any]:
+        own = plan.stream or "relation"
+        labels = [c.label for c in plan.root.columns]
+        found: dict[str, Any] = {"columns": labels}
+        for what in ("istream", "dstream", "relation"):
+            table = DeltaLog(application.layout.result(self.name if what == own else f"{self.name}__{what}"))
+            found[what] = _sorted_rows(table.read(), len(labels), self.time) if table.exists() else []
+        if plan.stream:
+            found["stream"] = found[plan.stream]
+        quarantined = [row for source in self.sources.values() for row in source.quarantine]
+        if quarantined:
+            found["quarantine"] = quarantined
+        return found
+
+
+def _sorted_rows(table: pa.Table, width: int, time: TimeDomain) -> list[list[Any]]:
+    """Rows as ``[tick, values]`` or ``[ts, te, values]``, sorted by instants and the total order of records."""
+    names = [f"c{i}" for i in range(table.num_columns)]
+    table = table.rename_columns(names)
+    instants, record = names[width:], names[:width]
+    if time.kind == "TIMESTAMP":
+        for name in instants:
+            at = names.index(name)
+            table = table.set_column(at, name, table.column(name).cast(pa.timestamp("us")).cast(pa.int64()))
+    keyed = table
+    if len(instants) > 1:
+        last = pc.fill_null(table.column(instants[1]), (1 << 63) - 1)
+        keyed = keyed.set_column(width + 1, instants[1], last)
+    table = table.take(pa.array(record_sort_indices(keyed, [*instants, *record])))
+    shown = [_instants(table.column(name).to_pylist(), time) for name in instants]
+    values = json_values.rows(table, range(width))
+    return [[*moments, row] for *moments, row in zip(*shown, values, strict=True)]
+
+
+def _instants(ticks: list[int | None], time: TimeDomain) -> list[Any]:
+    return [json_values.iso(t) if t is not None and time.kind == "TIMESTAMP" else t for t in ticks]
+
+
+@dataclass
+class _Declared:
+    """What stands in for a catalog: the names a case declares, and each query's text."""
+
+    streams: list[str]
+    relations: list[str]
+    queries: dict[str, str]
+
+
+class ReplayApplication(Application):
+    """An application that a case describes: no source tables, no ``.cql`` files."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: dict[str, _Source],
+        queries: list[tuple[str, str]],
+        start: int,
+        case: dict[str, Any],
+        time: TimeDomain,
+    ) -> None:
+        self._sources, self._time, self._start = sources, time, start
+        settings = {"strategy": case.get("strategy"), **(case.get("settings") or {})}
+        self._settings = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None}
+        self._plans: dict[str, Plan] = {}
+        declared = _Declared(
+            [n for n, s in sources.items() if s.kind == "stream"],
+            [n for n, s in sources.items() if s.kind == "relation"],
+            dict(queries),
+        )
+        super().__init__("replay", declared, folder)  # type: ignore[arg-type]
+
+    def is_static(self, name: str) -> bool:
+        return False
+
+    def definition(self, name: str) -> str:
+        return self.catalog.queries.get(name, name)  # type: ignore[return-value]
+
+    def plan(self, name: str) -> Plan:
+        """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result shows them."""
+        if name not in self._plans:
+            texts: dict[str, str] = self.catalog.queries  # type: ignore[assignment]
+            before = list(texts)[: list(texts).index(name)]
+            inputs = {n: self.input_schema(n) for n in [*self._sources, *before]}
+            plan = bind_select(texts[name], inputs, self._settings, name=name, start=self._start)
+            self._plans[name] = replace(plan, materialize=("relation", "istream", "dstream"))
+        return self._plans[name]
+
+    def _source_schema(self, name: str) -> InputSchema:
+        source = self._sources[name]
+        columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
+        return InputSchema(name, source.kind, columns, self._time)

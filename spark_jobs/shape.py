@@ -1,0 +1,73 @@
+"""A node's columns and types, asked of Spark by analysing the plan over empty inputs. No job runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweeparea.operators import join, project, select, union_all, window
+from sweeparea.operators.bag import BAG, TS
+from sweeparea.operators.logical import (
+    Aggregate,
+    Join,
+    Node,
+    Project,
+    RelationScan,
+    RelationToStream,
+    Select,
+    StreamScan,
+    UnionAll,
+    Window,
+)
+from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs.grouping import Grouping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sweeparea.spark_jobs.inputs import InputReader
+
+
+class Shape:
+    """``bag(node)`` is an empty bag with the node's columns."""
+
+    def __init__(self, spark: SparkSession, reader: InputReader) -> None:
+        self.spark, self.reader = spark, reader
+
+    def bag(self, node: Node) -> DataFrame:
+        match node:
+            case StreamScan() | RelationScan():
+                return self._scan(node)
+            case Window():
+                return window.apply(node, self.bag(node.input))
+            case Select():
+                return select.apply(node, self.bag(node.input))
+            case Project():
+                return project.apply(node, self.bag(node.input))
+            case UnionAll():
+                return union_all.apply(node, [(i, self.bag(part)) for i, part in enumerate(node.parts)])
+            case Join():
+                return join.apply(node, self.bag(node.left), self.bag(node.right))
+            case RelationToStream():
+                below, ids = self.bag(node.input), [c.id for c in node.input.columns]
+                instant = [f"{self.reader.instant_sql(TS)} AS {node.instant.id}"] if node.instant else []
+                return below.selectExpr(*ids, *instant, *BAG)
+            case Aggregate():
+                return self._aggregate(node)
+        raise TypeError(f"no shape for {type(node).__name__}")
+
+    def _scan(self, node: StreamScan | RelationScan) -> DataFrame:
+        schema: pa.Schema = self.reader.inputs[node.name].log.schema()
+        columns = [f"CAST(NULL AS {frames.spark_type(schema.field(name).type)}) AS {c.id}" for c, name in node.source]
+        if isinstance(node, StreamScan) and node.instant is not None:
+            columns.append(f"{self.reader.instant_sql('0L')} AS {node.instant.id}")
+        return self.spark.range(0).selectExpr(*columns, *(f"0L AS {x}" for x in BAG))
+
+    def _aggregate(self, node: Aggregate) -> DataFrame:
+        grouping = Grouping(node)
+        raw = grouping.raw(self.bag(node.input), list(BAG))
+        types = {f.name: frames.arrow_type(f.dataType.simpleString()) for f in raw.schema}
+        bases = [
+            f"CAST(NULL AS {frames.spark_type(result)}) AS b{i}" for i, result in enumerate(grouping.result_types(types))
+        ]
+        return raw.selectExpr(*grouping.keys, *bases, *BAG).selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)

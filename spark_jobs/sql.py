@@ -1,0 +1,159 @@
+"""Plain SQL over the result tables: DuckDB reads the Parquet files that one ledger state names.
+
+Every statement sees all tables at one ledger state, so two results of one application always fit together. Beside the tables
+there are, per relation result q, the view ``q__current`` (open rows) and the macro ``q__at(instant)`` (contents as of an instant).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.application import Application
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.publish import recover
+
+if TYPE_CHECKING:
+    import duckdb
+
+HELP = """\
+Statements end with ;   .tables lists the tables   .help this text   .quit or Ctrl-D ends
+A relation result q: q (all history, valid_from / valid_to), q__current (now), q__at('2013-01-05 12:00:00') (as of an instant)."""
+
+
+class Reader:
+    """Runs statements over an application's results, admitted streams (``admitted.s``) and quarantine (``quarantine.s``)."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    def tables(self) -> list[tuple[str, str, DeltaLog]]:
+        """(schema, name, table) of everything that has been committed."""
+        application, layout = self.application, self.application.layout
+        found = []
+        for name, row in sorted(application.ledger.head().items()):
+            if row.kind == "query":
+                suffixes = ("", "__relation", "__istream", "__dstream", "__rstream")
+                candidates = [("main", f"{name}{s}", layout.result(f"{name}{s}")) for s in suffixes]
+            else:
+                candidates = [("admitted", name, layout.admitted(name)), ("quarantine", name, layout.quarantine(name))]
+            found += [(schema, table, log) for schema, table, path in candidates if (log := DeltaLog(path)).exists()]
+        return found
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A connection with one view per table, pinned to the ledger state of now."""
+        import duckdb
+
+        recover(str(self.application.data), self.application.ledger)
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA admitted; CREATE SCHEMA quarantine;")
+        for schema, name, log in self.tables():
+            self._view(connection, schema, name, log)
+        return connection
+
+    @staticmethod
+    def _view(connection: duckdb.DuckDBPyConnection, schema: str, name: str, log: DeltaLog) -> None:
+        import pyarrow.dataset as ds
+
+        columns, files = log.schema(), log.uris(log.files())
+        full = f'{schema}."{name}"'
+        if files:
+            listed = ", ".join("'" + f.replace("'", "''") + "'" for f in files)
+            names = ", ".join('"' + c.replace('"', '""') + '"' for c in columns.names)
+            connection.execute(f"CREATE VIEW {full} AS SELECT {names} FROM read_parquet([{listed}], union_by_name = true)")
+        else:
+            empty = f"__empty_{schema}_{name}"
+            connection.register(empty, ds.dataset(columns.empty_table()).to_table())
+            connection.execute(f'CREATE VIEW {full} AS SELECT * FROM "{empty}"')
+        if "valid_to" in columns.names:
+            rest = f"* EXCLUDE (valid_from, valid_to) FROM {full}"
+            connection.execute(f'CREATE VIEW "{name}__current" AS SELECT * EXCLUDE (valid_to) FROM {full} WHERE valid_to IS NULL')
+            kind = "BIGINT" if str(columns.field("valid_from").type) == "int64" else "TIMESTAMPTZ"
+            connection.execute(
+                f'CREATE MACRO "{name}__at"(instant) AS TABLE SELECT {rest} WHERE valid_from <= CAST(instant AS {kind}) '
+                f"AND (valid_to IS NULL OR valid_to > CAST(instant AS {kind}))"
+            )
+
+    def run(self, statement: str, form: str = "table") -> str:
+        """One statement's rows as text: ``table``, ``csv`` or ``json`` (a line a row)."""
+        import duckdb
+
+        connection = self.connect()
+        try:
+            relation = connection.sql(statement)
+        except duckdb.Error as error:
+            names = ", ".join(f"{s}.{n}" if s != "main" else n for s, n, _ in self.tables()) or "none yet"
+            raise SweepAreaError(f"{str(error).strip()}\nTables of {self.application.name}: {names}.") from None
+        if relation is None:
+            return ""
+        try:
+            if form == "table":
+                return _as_table(relation)
+            if form == "csv":
+                return _as_csv(relation)
+            return _as_json(relation)
+        except duckdb.Error as error:
+            raise SweepAreaError(str(error).strip()) from None
+
+
+def _as_table(relation: duckdb.DuckDBPyRelation) -> str:
+    columns = relation.columns
+    rows = [["NULL" if v is None else str(v) for v in row] for row in relation.fetchall()]
+    widths = [max([len(c), *(len(r[i]) for r in rows)]) for i, c in enumerate(columns)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip()]
+    lines.append("  ".join("-" * w for w in widths))
+    lines += ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines, f"({len(rows)} row{'' if len(rows) == 1 else 's'})"])
+
+
+def _as_csv(relation: duckdb.DuckDBPyRelation) -> str:
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(relation.columns)
+    writer.writerows(relation.fetchall())
+    return out.getvalue().rstrip("\n")
+
+
+def _as_json(relation: duckdb.DuckDBPyRelation) -> str:
+    import json
+
+    columns = relation.columns
+    return "\n".join(
+        json.dumps(dict(zip(columns, row, strict=True)), default=str, ensure_ascii=False) for row in relation.fetchall()
+    )
+
+
+def prompt(reader: Reader, form: str) -> None:
+    """Reads statements until end of file; each sees the ledger state of its own moment."""
+    interactive = sys.stdin.isatty()
+    if interactive:
+        print(f"Results of {reader.application.name}. {HELP}")
+    text = ""
+    while True:
+        try:
+            line = input(("sql> " if not text else "  -> ") if interactive else "")
+        except EOFError:
+            break
+        command = line.strip()
+        if not text and command in (".quit", ".exit"):
+            break
+        if not text and command in (".help", ".tables"):
+            print(HELP if command == ".help" else "\n".join(f"{s}.{n}" if s != "main" else n for s, n, _ in reader.tables()))
+            continue
+        text += line + "\n"
+        if command.endswith(";"):
+            _attempt(reader, text, form)
+            text = ""
+    if text.strip():
+        _attempt(reader, text, form)
+
+
+def _attempt(reader: Reader, text: str, form: str) -> None:
+    try:
+        print(reader.run(text, form), flush=True)
+    except SweepAreaError as error:
+        print(error, file=sys.stderr, flush=True)

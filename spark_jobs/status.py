@@ -1,0 +1,101 @@
+"""How far an application is: one line per stream, relation and query, from one ledger state. No Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sweeparea.heartbeats.minimum import query_heartbeat
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.logical import TimeDomain
+from sweeparea.spark_jobs.application import Application
+from sweeparea.tables.ledger import LedgerRow
+
+
+def status(application: Application) -> str:
+    """The report as text."""
+    from sweeparea.spark_jobs.process import instant_text
+
+    head = application.ledger.head()
+    lines = [f"Application {application.name}, data in {application.data}", "", "Streams and relations"]
+    for name in [*application.catalog.streams, *application.catalog.relations]:
+        lines.append(f"  {name}: {_input_line(application, name, head.get(name), instant_text)}")
+    lines += ["", "Continuous queries"]
+    for name in application.catalog.queries:
+        lines.append(f"  {name}: {_query_line(application, name, head, instant_text)}")
+    return "\n".join(lines)
+
+
+def _input_line(application: Application, name: str, row: LedgerRow | None, shown: Any) -> str:
+    static = application.is_static(name)
+    if row is None:
+        return f"not admitted yet; run `sweeparea admit {application.name} {name}`"
+    newest = _newest(application, name)
+    behind = "" if newest is None or newest <= row.info["source_version"] else f", source is at version {newest}"
+    total = _rows(application.layout.admitted(name))
+    if static:
+        return f"pinned at source version {row.info['source_version']}{behind}, {total} rows"
+    time = application.input_schema(name).time
+    heartbeat = "no heartbeat yet" if row.committed is None else f"heartbeat {shown(time, row.committed)}"
+    kept_out = _rows(application.layout.quarantine(name))
+    return f"{heartbeat}, source version {row.info['source_version']}{behind}, {total} rows admitted, {kept_out} in quarantine"
+
+
+def _newest(application: Application, name: str) -> int | None:
+    try:
+        return application.source_table(name).version()
+    except SweepAreaError:
+        return None
+
+
+def _rows(path: str) -> int:
+    from sweeparea.tables.delta_log import DeltaLog
+
+    log = DeltaLog(path)
+    return sum(f.rows for f in log.files()) if log.exists() else 0
+
+
+def _query_line(application: Application, name: str, head: dict[str, LedgerRow], shown: Any) -> str:
+    try:
+        plan = application.plan(name)
+        heartbeats = application.heartbeats(plan, head)
+        ready = query_heartbeat(name, heartbeats)
+    except SweepAreaError as error:
+        return f"cannot run: {error}"
+    row, time = head.get(name), plan.time
+    done = None if row is None else row.committed
+    parts = ["not processed yet" if done is None else f"committed up to {shown(time, done)}"]
+    if ready is None:
+        missing = ", ".join(n for n, h in heartbeats.items() if h is None)
+        parts.append(f"waits for the first heartbeat of {missing}")
+    elif done is None or ready > done:
+        parts.append(f"ready up to {shown(time, ready)}{_lag(time, done, ready)}")
+    else:
+        parts.append(f"up to date with {', '.join(n for n, h in heartbeats.items() if h == ready)}")
+    before = _before_start(application, plan)
+    if before:
+        parts.append(f"about {before} elements before START take no part")
+    if row is not None:
+        info = row.info
+        state = ", ".join(f"{op} {n}" for op, n in (info.get("state_rows") or {}).items() if n)
+        parts.append(f"state rows: {state or 'none'}")
+        warned = {k: v for verdict in info.get("verdicts") or [] for k, v in verdict["warnings"].items()}
+        parts.append(f"last verdict: {'passed' if not warned else f'warnings {warned}'}")
+        parts.append(f"last slice {sum((info.get('seconds') or {}).values()):.2f} s")
+    return "; ".join(parts)
+
+
+def _lag(time: TimeDomain, done: int | None, ready: int) -> str:
+    if done is None:
+        return ""
+    behind = ready - done
+    return f" ({behind * time.chronon / 1e6:.0f} s behind)" if time.kind == "TIMESTAMP" else f" ({behind} ticks behind)"
+
+
+def _before_start(application: Application, plan: Any) -> int:
+    """Admitted elements with a tick before START, from file statistics (an estimate where a file straddles START)."""
+    from sweeparea.operators.ticks import MIN_TICK
+    from sweeparea.spark_jobs.process import new_rows
+
+    if not any(n in application.catalog.streams for n in plan.inputs):
+        return 0
+    return new_rows(application, plan, MIN_TICK - 1, plan.start - 1)

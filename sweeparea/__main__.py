@@ -1,0 +1,5 @@
+"""``python -m sweeparea`` is the command ``sweeparea``."""
+
+from sweeparea.spark_jobs.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,85 @@
+"""One commit of a Delta log as its JSON file tells it, and whether somebody else's commit may be adopted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from sweeparea.tables.files import filesystem
+
+
+@dataclass(frozen=True)
+class FileAction:
+    """An add or remove action; ``path`` is raw."""
+
+    path: str
+    size: int
+    partition: dict[str, str | None]
+    data_change: bool
+    deletion_vector: bool
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The actions of one version. ``apps`` are its application transactions, ``time`` is in microseconds."""
+
+    version: int
+    adds: tuple[FileAction, ...] = ()
+    removes: tuple[FileAction, ...] = ()
+    metadata: bool = False
+    protocol: bool = False
+    apps: dict[str, int] = field(default_factory=dict)
+    operation: str = "unknown"
+    engine: str = "unknown"
+    time: int | None = None
+
+    @property
+    def rearranges(self) -> bool:
+        """Whether it changes no row and no setting: OPTIMIZE, VACUUM's own log entries."""
+        return not (self.metadata or self.protocol) and not any(a.data_change for a in (*self.adds, *self.removes))
+
+    def is_of(self, apps: Iterable[str]) -> bool:
+        """Whether one of ``apps`` made it. ``q`` stands for every registration ``q:<uuid>`` of q."""
+        return any(own == app or own.startswith(app + ":") for own in self.apps for app in apps)
+
+
+def read_commit(uri: str, version: int, storage_options: dict[str, str] | None = None) -> Commit | None:
+    """The commit ``version`` of the table at ``uri``; None when its file is not there (not yet, or cleaned away)."""
+    fs, base = filesystem(uri, storage_options)
+    path = f"{base}/_delta_log/{version:020d}.json"
+    try:
+        with fs.open_input_stream(path) as source:
+            text = source.read().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+    info = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    # inCommitTimestamp, where the table has it, is the protocol's commit time; timestamp is the writer's clock.
+    millis = info.get("inCommitTimestamp") or info.get("timestamp")
+    if millis is None:
+        modified = fs.get_file_info(path).mtime_ns
+        millis = modified // 1_000_000 if modified else None
+    return Commit(
+        version=version,
+        adds=tuple(_file_action(action["add"]) for action in actions if "add" in action),
+        removes=tuple(_file_action(action["remove"]) for action in actions if "remove" in action),
+        metadata=any("metaData" in action for action in actions),
+        protocol=any("protocol" in action for action in actions),
+        apps={action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action},
+        operation=info.get("operation", "unknown"),
+        engine=info.get("engineInfo", "unknown"),
+        time=None if millis is None else millis * 1000,
+    )
+
+
+def _file_action(action: dict[str, Any]) -> FileAction:
+    return FileAction(
+        path=unquote(action["path"]),
+        size=action.get("size") or 0,
+        partition=action.get("partitionValues") or {},
+        data_change=action["dataChange"],
+        deletion_vector=action.get("deletionVector") is not None,
+    )

@@ -1,0 +1,362 @@
+"""The one reader and committer of the Delta logs that SweepArea owns, through delta-rs.
+
+A commit is a compare-and-swap on the table's version. delta-rs validates nothing (it accepts removing a file that is
+not there, adding one twice, rows of another type), so :meth:`DeltaLog.commit` does. Paths in actions are raw: delta-rs
+reports them percent-encoded, and a remove action with an encoded path would silently do nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from sweeparea.tables.commits import Commit, read_commit
+from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
+from sweeparea.tables.files import DataFile, filesystem, write_error
+from sweeparea.tables.schema import describe_columns, same_columns, spark_type
+from sweeparea.tables.stats import dump, stats_value
+
+DATA_TABLE = {"delta.checkpointInterval": "100", "delta.dataSkippingNumIndexedCols": "-1"}
+"""Configuration of tables of rows. -1: tick columns come last, and files are pruned by them however wide rows are."""
+LEDGER_TABLE = {
+    "delta.checkpointInterval": "20",
+    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+}
+"""Configuration of the ledger's head, which gets a commit a slice and whose old versions nobody needs."""
+STALE_SECONDS = 300
+"""A handle not refreshed for so long is opened anew: the versions after it may have been cleaned away meanwhile."""
+
+
+class DeltaLog:
+    """One table; not to be shared by threads.
+
+    A handle is kept between calls. Methods without a ``version`` bring it up to date first (1.5 ms); methods told the
+    version it stands at do not, so a caller asks for :meth:`version` once and passes it on.
+    """
+
+    def __init__(self, uri: str | PathLike[str], storage_options: dict[str, str] | None = None) -> None:
+        self.uri = fspath(uri)
+        self.storage_options = storage_options
+        self._handle: DeltaTable | None = None
+        self._fresh_at = 0.0
+
+    def exists(self) -> bool:
+        """Whether a Delta table is here."""
+        return self._handle is not None or DeltaTable.is_deltatable(self.uri, self.storage_options)
+
+    def create(
+        self,
+        schema: pa.Schema,
+        *,
+        name: str,
+        description: str,
+        configuration: dict[str, str] | None = None,
+        partition_by: list[str] | None = None,
+    ) -> None:
+        """Create the table unless it exists; raises TableError if it exists with other columns.
+
+        ``configuration`` defaults to :data:`DATA_TABLE`.
+        """
+        if not self.exists():
+            wanted: dict[str, str | None] = {**(DATA_TABLE if configuration is None else configuration)}
+            try:
+                DeltaTable.create(
+                    self.uri,
+                    schema,
+                    mode="ignore",
+                    name=name,
+                    description=description,
+                    configuration=wanted,
+                    partition_by=partition_by,
+                    storage_options=self.storage_options,
+                )
+            except Exception as error:
+                explained = write_error(self.uri, error)
+                if explained is not None:
+                    raise explained from error
+                # Another run may have created it in the same instant: then its table is taken.
+                if not DeltaTable.is_deltatable(self.uri, self.storage_options):
+                    raise
+        present = self.schema()
+        if not same_columns(present, schema):
+            raise TableError(
+                f"The table at {self.uri} exists with other columns. It has ({describe_columns(present)}); wanted are"
+                f" ({describe_columns(schema)}). Give the new definition another name, or remove the old one's tables."
+            )
+
+    def version(self) -> int:
+        """The latest version."""
+        return self._current().version()
+
+    def schema(self) -> pa.Schema:
+        """The columns as Arrow sees them."""
+        return pa.schema(self._held().schema())
+
+    def spark_columns(self) -> list[tuple[str, str]]:
+        """Name and Spark DDL type of each column."""
+        return [(field.name, spark_type(field.type)) for field in self.schema()]
+
+    def files(self, version: int | None = None) -> list[DataFile]:
+        """The live files, with raw paths, at ``version`` or now."""
+        return [_data_file(row) for row in pa.table(self._at(version).get_add_actions()).to_pylist()]
+
+    def paths(self, version: int | None = None) -> set[str]:
+        """The raw paths of the live files alone: much cheaper than :meth:`files`."""
+        return {unquote(path) for path in pa.table(self._at(version).get_add_actions()).column("path").to_pylist()}
+
+    def uris(self, files: Iterable[DataFile]) -> list[str]:
+        """Absolute paths of ``files``, for ``spark.read.parquet`` and other readers."""
+        return [f"{self.uri.rstrip('/')}/{file.path}" for file in files]
+
+    def read(self, columns: list[str] | None = None, filters: Any = None, version: int | None = None) -> pa.Table:
+        """The rows as Arrow, for small tables. ``filters`` as pyarrow takes them: ``[("a", ">", 3)]``."""
+        table = self._at(version).to_pyarrow_table(columns=columns, filters=filters)
+        schema = self.schema()
+        return table.cast(pa.schema([schema.field(name) for name in table.column_names]))
+
+    def app_version(self, app: str, version: int | None = None) -> int | None:
+        """The last sequence number that ``app`` committed here, None if it never did."""
+        return self._at(version).transaction_version(app)
+
+    def history(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The newest commits' information, newest first."""
+        return self._current().history(limit)
+
+    def commit_of(self, version: int) -> Commit | None:
+        """The raw actions of one version, None if its log file is gone."""
+        return read_commit(self.uri, version, self.storage_options)
+
+    def version_tagged(self, app: str, sequence: int) -> int | None:
+        """The version that holds what ``app`` had committed up to ``sequence``; None if the log no longer tells.
+
+        Versions after it that rearrange files only hold the same rows, but the tagged one itself is returned. A table
+        that ``app`` never touched up to ``sequence`` is pinned to its creation, version 0.
+        """
+        version = self.version()
+        while True:
+            commit = self.commit_of(version)
+            if commit is None:
+                return None
+            if version == 0 or commit.apps.get(app, sequence + 1) <= sequence:
+                return version
+            version -= 1
+
+    def foreign_commits(
+        self, since_version: int, our_apps: Collection[str], version: int | None = None
+    ) -> list[Commit]:
+        """Others' commits after ``since_version`` that only rearrange files (OPTIMIZE), oldest first: they are adopted.
+
+        Looks up to ``version``, the latest if not given. Any other commit that is not of ``our_apps`` (see
+        :meth:`Commit.is_of`) raises ForeignWrite, unless what it did was undone since (RESTORE to the version before).
+        """
+        latest = self.version() if version is None else version
+        commits = [commit for version in range(since_version + 1, latest + 1) if (commit := self.commit_of(version))]
+        foreign = [commit for commit in commits if not commit.is_of(our_apps) and commit.version > 0]
+        bad = [commit for commit in foreign if not commit.rearranges]
+        if not bad:
+            return foreign
+        first, last = bad[0], bad[-1]
+        ours_between = any(first.version < c.version < last.version and c.is_of(our_apps) for c in commits)
+        if not ours_between and self._same_table(first.version - 1, last.version):
+            return [commit for commit in foreign if not first.version <= commit.version <= last.version]
+        when = "unknown" if first.time is None else datetime.fromtimestamp(first.time / 1e6, UTC).isoformat()
+        raise ForeignWrite(
+            f"The table {self.uri} was changed from outside: version {first.version} is a {first.operation} by"
+            f" {first.engine} at {when}, and its rows or settings are no longer what SweepArea committed. Nothing was"
+            f" overwritten. Undo it with RESTORE TABLE delta.`{self.uri}` TO VERSION AS OF {first.version - 1} and run"
+            " again; keep own additions in a table of your own."
+        )
+
+    def last_version_of(self, our_apps: Collection[str], version: int | None = None) -> int:
+        """The latest version that one of ``our_apps`` committed; the creation, 0, if none did.
+
+        Looks from the newest version back; where the log was cleaned it stops, at the oldest version it can see.
+        """
+        version = self.version() if version is None else version
+        while version > 0:
+            commit = self.commit_of(version)
+            if commit is None or commit.is_of(our_apps):
+                break
+            version -= 1
+        return version
+
+    def commit(
+        self,
+        adds: Collection[DataFile],
+        removes: Collection[DataFile],
+        *,
+        app: tuple[str, int] | None,
+        base_version: int,
+        data_change: bool = True,
+        metadata: dict[str, Any] | None = None,
+    ) -> int:
+        """Commit ``base_version + 1`` with exactly these files added and removed; returns that version.
+
+        ``app`` tags the commit with (application, sequence). Raises CommitConflict if the version has moved, TableError
+        if the actions do not fit the table (file missing or of other columns, added twice, removed but not live),
+        SetupError if the log cannot be written. After an exception only the log knows whether the commit happened:
+        a caller that must know reads :meth:`app_version`.
+        """
+        table = self._held()
+        partition_columns = list(table.metadata().partition_columns)
+        if table.version() != base_version:
+            table = self._current()
+        if table.version() != base_version:
+            raise self._conflict(base_version, table.version())
+        self.validate(adds, removes, base_version)
+        now = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [
+            RemoveAction(file.path, data_change, now, file.size, file.partition or None) for file in removes
+        ]
+        actions += [AddAction(file.path, file.size, file.partition, now, data_change, file.stats) for file in adds]
+        properties = CommitProperties(
+            custom_metadata=metadata,
+            max_commit_retries=0,
+            app_transactions=None if app is None else [Transaction(*app)],
+        )
+        try:
+            table.create_write_transaction(
+                actions, "append", table.schema(), partition_columns, commit_properties=properties
+            )
+        except Exception as error:
+            explained = write_error(self.uri, error)
+            if explained is not None:
+                raise explained from error
+            latest = self.version()
+            if latest > base_version:
+                raise self._conflict(base_version, latest) from error
+            raise TableError(
+                f"The commit to the table {self.uri} failed: {error}. Nothing was changed; run again."
+            ) from error
+        return base_version + 1
+
+    def vacuum(self, hours: int) -> list[str]:
+        """Delete files that no version of the last ``hours`` holds; returns their paths."""
+        return self._current().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
+
+    def validate(
+        self, adds: Collection[DataFile], removes: Collection[DataFile], base_version: int | None = None
+    ) -> None:
+        """Raise TableError unless a commit of these actions on ``base_version`` would give a sound table."""
+        live = self.paths(base_version)
+        added = [file.path for file in adds]
+        removed = [file.path for file in removes]
+        doubled = sorted({path for path in added if added.count(path) > 1 or path in live})
+        if doubled:
+            raise TableError(
+                f"The table {self.uri} already holds the file {doubled[0]}: it cannot be added a second time."
+            )
+        absent = sorted(path for path in removed if path not in live or removed.count(path) > 1)
+        if absent:
+            raise TableError(
+                f"The table {self.uri} does not hold the file {absent[0]}, so it cannot be removed: the table was"
+                " rearranged since it was read. Run again, which reads it anew."
+            )
+        columns = dict(self.spark_columns())
+        partition_columns = set(self._held().metadata().partition_columns)
+        fs, base = filesystem(self.uri, self.storage_options)
+        for file in adds:
+            _check_file(fs, f"{base.rstrip('/')}/{file.path}", file, columns, partition_columns)
+
+    def _held(self) -> DeltaTable:
+        """The handle at the version it stands at."""
+        return self._current() if self._handle is None else self._handle
+
+    def _current(self) -> DeltaTable:
+        """The handle at the latest version."""
+        now = time.time()
+        if self._handle is not None and now - self._fresh_at < STALE_SECONDS:
+            try:
+                self._handle.update_incremental()
+                self._fresh_at = now
+                return self._handle
+            except (DeltaError, OSError):
+                self._handle = None
+        self._handle = self._open(None)
+        self._fresh_at = now
+        return self._handle
+
+    def _at(self, version: int | None) -> DeltaTable:
+        if version is None:
+            return self._current()
+        held = self._held()
+        return held if held.version() == version else self._open(version)
+
+    def _open(self, version: int | None) -> DeltaTable:
+        try:
+            return DeltaTable(self.uri, version=version, storage_options=self.storage_options)
+        except TableNotFoundError:
+            raise TableError(
+                f"There is no Delta table at {self.uri}. It is created by the first run of the stream or query that"
+                " it belongs to."
+            ) from None
+        except (DeltaError, OSError) as error:
+            at = "" if version is None else f" at version {version}"
+            raise TableError(f"The Delta table {self.uri} cannot be opened{at}: {error}") from error
+
+    def _same_table(self, left: int, right: int) -> bool:
+        """Whether two versions hold the same files under the same columns and settings."""
+        a, b = self._open(left), self._open(right)
+        settings = [(t.schema().to_json(), t.metadata().configuration, t.metadata().partition_columns) for t in (a, b)]
+        return settings[0] == settings[1] and self.paths(left) == self.paths(right)
+
+    def _conflict(self, base: int, latest: int) -> CommitConflict:
+        return CommitConflict(
+            f"The table {self.uri} is at version {latest}, not {base}: somebody committed in between."
+        )
+
+
+def _data_file(row: dict[str, Any]) -> DataFile:
+    bounds = {"minValues": row.get("min"), "maxValues": row.get("max"), "nullCount": row.get("null_count")}
+    stats = {"numRecords": row["num_records"], **{key: stats_value(value or {}) for key, value in bounds.items()}}
+    partition = {key: _partition_text(value) for key, value in (row.get("partition") or {}).items()}
+    return DataFile(unquote(row["path"]), row["size_bytes"], row["num_records"] or 0, dump(stats), partition)
+
+
+def _partition_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_file(fs: Any, path: str, file: DataFile, columns: dict[str, str], partition_columns: set[str]) -> None:
+    try:
+        with fs.open_input_file(path) as source:
+            size = source.size()
+            schema = pq.read_schema(source)
+    except FileNotFoundError:
+        raise TableError(
+            f"The data file {path} is missing, so it cannot be committed. Run the slice again, which writes it anew."
+        ) from None
+    except pa.ArrowInvalid as error:
+        raise TableError(f"The data file {path} is no complete Parquet file ({error}). Run the slice again.") from error
+    if size != file.size:
+        raise TableError(
+            f"The data file {path} has {size} bytes instead of {file.size}: it was written twice. Run again."
+        )
+    found = {field.name: spark_type(field.type) for field in schema}
+    for name in partition_columns:
+        found.pop(name, None)
+    wanted = {name: ddl for name, ddl in columns.items() if name not in partition_columns}
+    if found != wanted:
+        odd = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))[0]
+        raise TableError(
+            f"The data file {path} does not fit its table: column {odd} is {found.get(odd, 'missing')} in the file and"
+            f" {wanted.get(odd, 'missing')} in the table. Cast the rows to the table's columns before staging them."
+        )
+    if file.partition.keys() != partition_columns:
+        raise TableError(
+            f"The data file {path} names the partition columns {sorted(file.partition)}, its table has"
+            f" {sorted(partition_columns)}."
+        )

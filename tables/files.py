@@ -1,0 +1,150 @@
+"""Parquet files that no log knows yet: written here, listed in a commit later, orphans until then.
+
+Runs in Spark's Python workers as well as in the driver, so it imports pyarrow and nothing heavier. File statistics are
+those of the Delta protocol ("Per-file Statistics"), exact or left out: a reader that skips by them never misses a row.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from sweeparea.infra.errors import SetupError
+from sweeparea.tables.errors import TableError
+from sweeparea.tables.stats import float_leaves_with_nan, stats_json
+
+_FULL = ("No space left", "quota exceeded", "File too large")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=-]*\Z", re.ASCII)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One Parquet file of a table: ``path`` is raw (not percent-encoded) and relative to the table's folder."""
+
+    path: str
+    size: int
+    rows: int
+    stats: str
+    partition: dict[str, str | None] = field(default_factory=dict)
+
+
+def filesystem(uri: str, storage_options: dict[str, str] | None = None) -> tuple[pafs.FileSystem, str]:
+    """The file system of ``uri`` and the path in it. Local folders only, as a path or ``file://`` address."""
+    if uri.startswith("file://"):
+        return pafs.LocalFileSystem(), uri.removeprefix("file://")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", uri):
+        raise SetupError(
+            f"{uri} is on a file system that this version cannot write to: it knows local folders only. Give a path of"
+            " a local or mounted folder."
+        )
+    return pafs.LocalFileSystem(), uri
+
+
+def write_file(
+    table: pa.Table,
+    root: str,
+    attempt: str,
+    stem: str,
+    storage_options: dict[str, str] | None = None,
+    partition: dict[str, str | None] | None = None,
+) -> DataFile:
+    """Write ``table`` to ``<root>/data/<attempt>/<stem>.parquet`` and describe it.
+
+    The file appears under its name when it is complete, never half written. ``stem`` must be unique within the
+    attempt: a Spark task that may run twice puts its own attempt number in. Timestamps are stored in microseconds; a
+    finer one that would lose digits is an error of Arrow. Raises SetupError when the disk is full or must not be
+    written to.
+    """
+    for part in (attempt, stem):
+        if not _FILE_NAME.match(part):
+            raise TableError(f"{part!r} cannot be part of a data file's name: use ASCII letters, digits and _ . = -")
+    fs, base = filesystem(root, storage_options)
+    folder = f"{base}/data/{attempt}"
+    target = f"{folder}/{stem}.parquet"
+    # Two tries of one task may write the same stem at the same time: each has its own temporary name.
+    temporary = f"{folder}/{stem}.{uuid.uuid4().hex[:8]}.tmp"
+    with explain_write_errors(target):
+        fs.create_dir(folder, recursive=True)
+        try:
+            with fs.open_output_stream(temporary) as sink:
+                pq.write_table(table, sink, compression="zstd", coerce_timestamps="us", store_schema=False)
+                size = sink.tell()
+            # Read back: collecting it while writing would hide a full disk behind another error.
+            with fs.open_input_file(temporary) as source:
+                footer = pq.read_metadata(source)
+            fs.move(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                fs.delete_file(temporary)
+            raise
+    stats = stats_json(footer, float_leaves_with_nan(table))
+    return DataFile(f"data/{attempt}/{stem}.parquet", size, table.num_rows, stats, partition or {})
+
+
+def describe_file(
+    root: str,
+    relative_path: str,
+    storage_options: dict[str, str] | None = None,
+    partition: dict[str, str | None] | None = None,
+) -> DataFile:
+    """Describe a Parquet file that somebody else wrote (Spark), from its footer.
+
+    FLOAT and DOUBLE columns get no minimum and maximum: a footer cannot tell whether a NaN, which is greater than
+    every number in Spark, was left out of them.
+    """
+    fs, base = filesystem(root, storage_options)
+    full = f"{base}/{relative_path}"
+    try:
+        size = fs.get_file_info(full).size
+        with fs.open_input_file(full) as source:
+            footer = pq.read_metadata(source)
+    except FileNotFoundError:
+        raise TableError(
+            f"The data file {full} is missing. If it was staged more than 7 days ago, VACUUM has taken it: run the"
+            " slice again."
+        ) from None
+    except pa.ArrowInvalid as error:
+        raise TableError(f"The data file {full} is no complete Parquet file ({error}). Run the slice again.") from error
+    return DataFile(relative_path, size or 0, footer.num_rows, stats_json(footer, None), partition or {})
+
+
+@contextmanager
+def explain_write_errors(path: str) -> Iterator[None]:
+    """Turn "disk full" and "permission denied" into a SetupError that names ``path`` and the way out."""
+    try:
+        yield
+    except OSError as error:
+        explained = write_error(path, error)
+        if explained is None:
+            raise
+        raise explained from error
+
+
+def write_error(path: str, error: BaseException) -> SetupError | None:
+    """The SetupError for a failed write to ``path``, or None if the failure is of another kind.
+
+    Looks at the text too: delta-rs reports the operating system's errors as text only.
+    """
+    code = getattr(error, "errno", None)
+    text = str(error)
+    if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or any(sign in text for sign in _FULL):
+        return SetupError(
+            f"There is no disk space left to write {path} ({text}). Free some space (old versions: VACUUM) and run the"
+            " same command again: nothing is lost, and what was half written is ignored."
+        )
+    if code == errno.ENOTDIR or "Not a directory" in text:
+        return SetupError(f"{path} cannot be written, since a part of that path is a file: {text}. Choose another folder.")
+    if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "Permission denied" in text or "Read-only file" in text:
+        return SetupError(
+            f"{path} may not be written: {text}. Give this user the right to write to the data folder, or choose"
+            " another one, and run the same command again."
+        )
+    return None

@@ -1,0 +1,72 @@
+"""Where an application's tables live in its data folder: the one place that knows the folder names."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike, fspath
+from pathlib import PurePath
+
+from sweeparea.tables.errors import TableError
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+
+
+def check_name(name: str, what: str = "name") -> str:
+    """``name``, if it can be part of a path and of SQL text unquoted: an ASCII identifier of at most 128 characters."""
+    if len(name) > 128 or not _IDENTIFIER.match(name):
+        raise TableError(
+            f"The {what} {name!r} cannot name a table: it becomes a folder, so it must consist of ASCII letters, digits"
+            " and underscores, begin with no digit and have at most 128 characters. Choose another name."
+        )
+    return name
+
+
+class Layout:
+    """Paths of the tables of one data folder. Paths are returned as text; nothing is created or looked at."""
+
+    def __init__(self, data_folder: str | PathLike[str]) -> None:
+        self.data_folder = fspath(data_folder).rstrip("/") or "/"
+
+    def admitted(self, name: str) -> str:
+        """The rows of a stream or relation that were admitted, in order of arrival."""
+        return self._table("admitted", check_name(name, "stream or relation"))
+
+    def quarantine(self, name: str) -> str:
+        """The rows that were kept out of a stream or relation, each with its reason."""
+        return self._table("quarantine", check_name(name, "stream or relation"))
+
+    def result(self, table: str) -> str:
+        """A table of results: ``<query>``, ``<query>__istream``, ``<query>__dstream``, ``<query>__corrections``."""
+        return self._table("results", check_name(table, "result table"))
+
+    def state(self, query: str, operator: str) -> str:
+        """The SweepArea of one operator of a query."""
+        return self._table("state", check_name(query, "query"), check_name(operator, "operator"))
+
+    @property
+    def ledger(self) -> str:
+        """The head of the ledger: the last commit of every stream, relation and query."""
+        return self._table("_sweeparea", "ledger")
+
+    @property
+    def history(self) -> str:
+        """Every commit that was ever applied."""
+        return self._table("_sweeparea", "ledger_history")
+
+    def absolute(self, relative: str) -> str:
+        """The path of a table that the ledger names relative to the data folder, so that the folder can be moved."""
+        parts = PurePath(relative).parts
+        if not parts or relative.startswith("/") or ".." in parts:
+            raise TableError(f"{relative!r} is no table of the data folder {self.data_folder}: it leads out of it.")
+        return self._table(*parts)
+
+    def relative(self, path: str | PathLike[str]) -> str:
+        """The opposite of :meth:`absolute`; takes a relative path as it is."""
+        text = fspath(path).rstrip("/")
+        prefix = self.data_folder.rstrip("/") + "/"
+        relative = text.removeprefix(prefix)
+        self.absolute(relative)
+        return relative
+
+    def _table(self, *parts: str) -> str:
+        return "/".join((self.data_folder.rstrip("/"), *parts))

@@ -1,0 +1,214 @@
+"""Publishing a slice: stage files, commit to the ledger, apply to the tables. The ledger commit is *the* commit.
+
+* stage: Parquet files lie in the tables' folders, but no log names them, so nobody sees them.
+* ledger: one compare-and-swap advances the name's row, which holds per table the files to add and remove. It is atomic
+  over all tables of the slice; who loses it has changed nothing.
+* apply: every table gets one Delta commit with exactly those actions, tagged (name:registration, sequence); then the
+  row goes into the ledger's history. Anyone may apply, twice is harmless, and recovery is applying: a run that died
+  after its ledger commit is completed by the next one. Nothing is ever undone.
+
+The ledger keeps a name's last row only, so the row before must be applied before a new one is committed:
+:meth:`Publication.begin` sees to that.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+from typing import Any
+
+from sweeparea.tables.adopt import adjust
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import CommitConflict, LostRace, TableError
+from sweeparea.tables.faults import crash_point
+from sweeparea.tables.files import DataFile
+from sweeparea.tables.layout import Layout
+from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
+
+
+@dataclass
+class _Staged:
+    base_version: int
+    previous_seq: int | None
+    adds: list[DataFile] = field(default_factory=list)
+    removes: list[DataFile] = field(default_factory=list)
+
+
+class Publication:
+    """One commit of one stream, relation or query: ``begin``, then ``stage`` per table, then ``commit``.
+
+    ``registration`` is the id of the current definition. A row of another registration is refused, so that a run left
+    over from a dropped definition cannot commit; ``replaces=True`` starts a new registration of the name.
+    """
+
+    def __init__(
+        self,
+        data_folder: str | PathLike[str],
+        ledger: Ledger,
+        name: str,
+        kind: str,
+        registration: str,
+        *,
+        replaces: bool = False,
+    ) -> None:
+        _same_folder(data_folder, ledger)
+        self.layout = ledger.layout
+        self.ledger = ledger
+        self.name = name
+        self.kind = kind
+        self.registration = registration
+        self.replaces = replaces
+        self.previous: LedgerRow | None = None
+        """The row this run began from."""
+        self._attempt: str | None = None
+        self._staged: dict[str, _Staged] = {}
+
+    def begin(self) -> str:
+        """Roll the name's last commit forward, remember where it stands, return a new attempt id (32 hex digits)."""
+        self.previous = self.ledger.row(self.name)
+        if self.previous is not None:
+            _roll_forward(self.ledger, self.previous)
+            if self.previous.registration != self.registration and not self.replaces:
+                raise LostRace(
+                    f"{self.name} was registered anew (registration {self.previous.registration}); this run belongs to"
+                    f" {self.registration} and must not commit. Start it again, which takes the new definition."
+                )
+        self._staged = {}
+        self._attempt = uuid.uuid4().hex
+        return self._attempt
+
+    def stage(
+        self,
+        table_path: str | PathLike[str],
+        adds: Iterable[DataFile] = (),
+        removes: Iterable[DataFile] = (),
+        *,
+        base_version: int | None = None,
+    ) -> None:
+        """Name files to add to and remove from a table, which must exist. Several calls for one table add up.
+
+        ``base_version`` is the version at which the caller read the files that it removes; the latest if not given.
+        Raises ForeignWrite if others changed the table, TableError if the actions do not fit it.
+        """
+        self._begun()
+        adds, removes = list(adds), list(removes)
+        relative = self.layout.relative(table_path)
+        staged = self._staged.get(relative)
+        log = self.ledger.log(relative)
+        if staged is None:
+            latest = log.version()
+            log.foreign_commits(log.last_version_of({self.name}, latest), {self.name}, latest)
+            previous_seq = log.app_version(f"{self.name}:{self.registration}", latest)
+            staged = _Staged(latest if base_version is None else base_version, previous_seq)
+        elif base_version is not None and base_version != staged.base_version:
+            raise TableError(
+                f"The table {relative} was staged on version {staged.base_version} and on {base_version}. Read it once."
+            )
+        log.validate([*staged.adds, *adds], [*staged.removes, *removes], staged.base_version)
+        staged.adds += adds
+        staged.removes += removes
+        self._staged[relative] = staged
+
+    def commit(
+        self, committed: int | None, pins: dict[str, dict[str, Any]] | None = None, info: dict[str, Any] | None = None
+    ) -> LedgerRow:
+        """Commit to the ledger and apply. Returns the row as the ledger holds it.
+
+        Raises LostRace if another run has committed since :meth:`begin`: then nothing of this one is visible. Any other
+        error after the ledger commit leaves a commit that stands and is applied by the next run.
+        """
+        attempt = self._begun()
+        expected = None if self.previous is None else self.previous.seq
+        wanted = LedgerRow(
+            name=self.name,
+            kind=self.kind,
+            registration=self.registration,
+            seq=(expected or 0) + 1,
+            committed=committed,
+            attempt=attempt,
+            pins=pins or {},
+            actions={
+                table: {
+                    "base_version": staged.base_version,
+                    "previous_seq": staged.previous_seq,
+                    "adds": [asdict(file) for file in staged.adds],
+                    "removes": [{**asdict(file), "stats": ""} for file in staged.removes],
+                }
+                for table, staged in sorted(self._staged.items())
+                if staged.adds or staged.removes
+            },
+            info=info or {},
+            at=now_micros(),
+        )
+        self._attempt = None
+        crash_point("publish.staged")
+        row = self.ledger.commit(wanted, expected)
+        crash_point("publish.ledger_committed")
+        apply(self.ledger, row)
+        return row
+
+    def _begun(self) -> str:
+        if self._attempt is None:
+            raise TableError(f"{self.name}: begin() a publication before staging or committing; a commit ends it.")
+        return self._attempt
+
+
+def recover(data_folder: str | PathLike[str], ledger: Ledger, names: Iterable[str] | None = None) -> list[str]:
+    """Apply what the ledger holds and the tables lack; returns the names that needed it. Called before every slice."""
+    _same_folder(data_folder, ledger)
+    head = ledger.head()
+    wanted = head.keys() if names is None else set(names) & head.keys()
+    return [name for name in sorted(wanted) if _roll_forward(ledger, head[name])]
+
+
+def apply(ledger: Ledger, row: LedgerRow) -> None:
+    """Bring every table of a committed ledger row up to it, then append the row to the history. Twice is harmless."""
+    for table in sorted(row.actions):
+        _apply_table(ledger.log(table), row, table)
+        crash_point(f"publish.applied:{table}")
+    ledger.append_history(row)
+    crash_point("publish.history")
+
+
+def _roll_forward(ledger: Ledger, row: LedgerRow) -> bool:
+    # The history is written last, so a row that stands there is applied everywhere.
+    if (ledger.applied_seq(row) or 0) >= row.seq:
+        return False
+    apply(ledger, row)
+    return True
+
+
+def _apply_table(log: DeltaLog, row: LedgerRow, table: str) -> None:
+    action = row.actions[table]
+    adds = [DataFile(**file) for file in action["adds"]]
+    removes = [DataFile(**file) for file in action["removes"]]
+    tries = 0
+    while True:
+        version = log.version()
+        applied = log.app_version(row.app, version)
+        # Seen after each commit too: what the log says counts, not what the commit call said.
+        if applied is not None and applied >= row.seq:
+            return
+        if applied != action["previous_seq"]:
+            raise TableError(
+                f"The table {log.uri} holds commit {applied} of {row.name}, but commit {row.seq} follows"
+                f" {action['previous_seq']}. The table and the ledger are not of one state: were folders copied or"
+                " restored one by one? Restore the whole data folder from one moment, or rebuild the query's tables."
+            )
+        optimizes = log.foreign_commits(action["base_version"], {row.name}, version)
+        actions = adjust(log, adds, removes, optimizes, version)
+        try:
+            tag = {"sweeparea": f"{row.name}/{row.seq}"}
+            log.commit(*actions, app=(row.app, row.seq), base_version=version, metadata=tag)
+        except CommitConflict:
+            tries += 1
+            time.sleep(random.uniform(0.002, 0.02) * min(tries, 10))
+
+
+def _same_folder(data_folder: str | PathLike[str], ledger: Ledger) -> None:
+    if Layout(data_folder).data_folder != ledger.layout.data_folder:
+        raise TableError(f"The ledger of {ledger.layout.data_folder} cannot commit to tables in {data_folder}.")

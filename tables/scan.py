@@ -1,0 +1,81 @@
+"""Which files of a table can hold rows of a range, and reading them: pruned by the statistics in the Delta log.
+
+A plan for a scan is a list of files plus a row filter. Small plans are read here, as Arrow; large ones are handed to Spark
+by path. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from sweeparea.tables.delta_log import DataFile, DeltaLog
+
+SMALL_BYTES = 8 << 20
+"""Plans up to this many bytes are read as Arrow by the driver."""
+
+
+def bounds(file: DataFile, column: str) -> tuple[int | None, int | None]:
+    """Least and greatest value of a BIGINT or TIMESTAMP (in microseconds) column in a file; None where the log does not tell."""
+    stats = json.loads(file.stats) if file.stats else {}
+    least, greatest = ((stats.get(side) or {}).get(column) for side in ("minValues", "maxValues"))
+    return _number(least), _number(greatest)
+
+
+def _number(value: int | str | None) -> int | None:
+    if isinstance(value, str):
+        return pc.strptime(pa.scalar(value.rstrip("Z")[:19]), "%Y-%m-%dT%H:%M:%S", "us").value + int(f"{value.rstrip('Z')[20:]:0<6}" or 0)
+    return value
+
+
+def comparable(value: int, kind: pa.DataType) -> pa.Scalar:
+    """A bound of a range as a scalar of the column's type: microseconds for a TIMESTAMP column."""
+    return pa.scalar(value, pa.int64()).cast(kind)
+
+
+def prune(files: Sequence[DataFile], column: str, low: int | None, high: int | None) -> list[DataFile]:
+    """Files that may hold a row with ``low <= column <= high`` (None: open)."""
+    kept = []
+    for file in files:
+        least, greatest = bounds(file, column)
+        if (low is not None and greatest is not None and greatest < low) or (
+            high is not None and least is not None and least > high
+        ):
+            continue
+        kept.append(file)
+    return kept
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """Files of one table to read together, by absolute path."""
+
+    schema: pa.Schema
+    paths: tuple[str, ...]
+    bytes: int
+    rows: int
+
+    @property
+    def small(self) -> bool:
+        return self.bytes <= SMALL_BYTES
+
+    def read(self, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table:
+        """The rows as Arrow. A column that a file lacks is NULL there."""
+        wanted = pa.schema([self.schema.field(c) for c in columns])
+        if not self.paths:
+            return wanted.empty_table()
+        whole = ds.dataset(list(self.paths), schema=self.schema, format="parquet")
+        return whole.to_table(columns=list(columns), filter=condition).cast(wanted)
+
+
+def plan(log: DeltaLog, files: Sequence[DataFile] | None = None) -> ScanPlan:
+    """A plan over ``files`` (default: all live files of the table)."""
+    chosen = list(log.files()) if files is None else list(files)
+    return ScanPlan(
+        log.schema(), tuple(log.uris(chosen)), sum(f.size for f in chosen), sum(f.rows for f in chosen)
+    )

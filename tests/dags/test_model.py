@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from sweeparea.dags import model
+from sweeparea.infra.errors import SweepAreaError
+
+
+def test_an_application_knows_who_reads_whom(home):
+    shop = model.load("shop")
+    uris = {"orders": str(home / ".data/shop/source/orders"), "products": "/elsewhere/products"}
+    assert {name: source.uri for name, source in shop.sources.items()} == uris
+    sales, surges = shop.queries["sales"], shop.queries["surges"]
+    assert (sales.inputs, sales.slice) == (("orders", "products"), timedelta(hours=6))
+    assert (surges.inputs, surges.slice) == (("sales",), timedelta(days=1))
+    assert sales.place.endswith("shop.cql:8")
+    assert shop.watched() == {
+        "data_folder": str(home / ".data/shop"),
+        "sources": uris,
+        "pinned": ["products"],
+        "queries": {"sales": ["orders", "products"], "surges": ["sales"]},
+    }
+
+
+def test_applications_are_folders_with_cql_files_unless_listed(home, monkeypatch):
+    (home / "queries" / "empty").mkdir()
+    assert model.application_names() == ["mill", "shop"]
+    monkeypatch.setenv("SWEEPAREA_APPS", "shop, ghost")
+    loaded, broken = model.load_all()
+    assert [one.name for one in loaded] == ["shop"]
+    assert "application ghost has no .cql files" in str(broken["ghost"])
+
+
+def test_a_broken_application_names_file_and_line_and_leaves_the_others_alone(home):
+    with (home / "queries" / "mill" / "mill.cql").open("a") as file:
+        file.write("CREATE CONTINUOUS QUERY wrong AS SELECT FROM;\n")
+    loaded, broken = model.load_all()
+    assert [one.name for one in loaded] == ["shop"]
+    assert "mill.cql:3" in str(broken["mill"])
+
+
+def test_a_backfill_slice_must_be_a_length_of_time(home):
+    path = home / "queries" / "shop" / "shop.cql"
+    path.write_text(path.read_text().replace("6 hours", "a while"))
+    with pytest.raises(SweepAreaError, match="backfill_slice of the continuous query sales is 'a while'"):
+        model.load("shop")
+
+
+def test_a_query_over_static_relations_only_is_refused(home):
+    path = home / "queries" / "shop" / "more.cql"
+    path.write_text("CREATE CONTINUOUS QUERY still AS SELECT id FROM products;")
+    with pytest.raises(SweepAreaError, match="still .* reads only inputs that never change"):
+        model.load("shop")
+
+
+def test_the_cache_parses_again_only_after_a_change(home, monkeypatch):
+    cache, loads = model.ApplicationCache(), []
+    monkeypatch.setattr(model, "load", lambda name: loads.append(name))
+    cache()
+    cache()
+    assert loads == ["mill", "shop"]
+    (home / "queries" / "mill" / "mill.cql").write_text("-- changed")
+    cache()
+    assert loads == ["mill", "shop"] * 2

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import sys
+import types
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
+
+from sweeparea.dags import tasks
+from sweeparea.dags.operator import SweepAreaOperator
+from sweeparea.infra.errors import DataError, SweepAreaError
+
+DAY = timedelta(days=1)
+BEGIN = datetime(2013, 1, 2, tzinfo=UTC)
+
+
+class Runs:
+    """Stands for the task instance: answers how many DAG runs there are in a state, by run id or logical date."""
+
+    def __init__(self, **runs: str):
+        self.runs = runs
+
+    def get_dr_count(self, dag_id, logical_dates=None, run_ids=None, states=None):
+        keys = run_ids or [d.isoformat() for d in logical_dates]
+        return sum(self.runs.get(key) in states for key in keys)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    made = []
+    for name in ("admit", "process", "backfill"):
+        monkeypatch.setattr(tasks, name, lambda *args, name=name: made.append((name, *args)) or {})
+    return made
+
+
+def execute(start, end, runs=None):
+    operator = SweepAreaOperator(task_id="process", app="shop", subject="sales", action="process", slice=DAY)
+    run = SimpleNamespace(data_interval_start=start, data_interval_end=end)
+    return operator.execute({"dag_run": run, "ti": runs or Runs()})
+
+
+@pytest.mark.parametrize("interval", [(None, None), (BEGIN, BEGIN)])
+def test_a_run_without_an_interval_is_live(calls, interval):
+    execute(*interval)
+    assert calls == [("process", "shop", "sales")]
+
+
+def test_a_run_with_an_interval_is_a_slice_of_a_backfill(calls):
+    execute(BEGIN, BEGIN + DAY)
+    assert calls == [("backfill", "shop", "sales", BEGIN, BEGIN + DAY)]
+
+
+def test_a_slice_waits_for_its_running_predecessor_and_fails_after_a_failed_one(calls):
+    previous = "backfill__2013-01-02T00:00:00+00:00"
+    with pytest.raises(AirflowRescheduleException):
+        execute(BEGIN, BEGIN + DAY, Runs(**{previous: "running"}))
+    with pytest.raises(AirflowFailException, match=r"slice before 2013-01-02.* of shop\.sales has failed"):
+        execute(BEGIN, BEGIN + DAY, Runs(**{previous: "failed"}))
+    execute(BEGIN, BEGIN + DAY, Runs(**{previous: "queued"}))  # a reversed backfill: waiting would be for ever
+    assert len(calls) == 1
+
+
+def test_a_clipped_interval_of_an_earlier_backfill_leaves_no_gap(calls):
+    clipped = BEGIN + timedelta(hours=9)
+    execute(BEGIN, clipped)
+    execute(BEGIN, clipped, Runs(**{(BEGIN + DAY).isoformat(): "queued"}))
+    assert [call[-1] for call in calls] == [clipped, BEGIN + DAY]
+
+
+def job(monkeypatch, outcome):
+    def process(app, query, until):
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    module = types.ModuleType("sweeparea.spark_jobs.jobs")
+    module.process = process  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sweeparea.spark_jobs.jobs", module)
+    monkeypatch.setattr("sweeparea.spark_jobs.jobs", module, raising=False)
+
+
+def test_nothing_to_do_is_a_skip(monkeypatch):
+    job(monkeypatch, {"slices": 0, "waits_for": "orders"})
+    with pytest.raises(AirflowSkipException, match="waits for orders"):
+        tasks.process("shop", "sales")
+    job(monkeypatch, {"slices": 2, "waits_for": None})
+    assert tasks.process("shop", "sales")["slices"] == 2
+
+
+def test_a_backfill_beyond_the_heartbeat_succeeds_with_a_warning(monkeypatch, caplog):
+    report = {"slices": 1, "committed": 7, "backfill": {"from": "a", "to": "b", "complete": False}}
+    job(monkeypatch, report)
+    assert tasks.process("shop", "sales") == report
+    assert "done up to tick 7" in caplog.text
+
+
+def test_only_errors_that_may_pass_are_tried_again(monkeypatch):
+    job(monkeypatch, DataError("a bad row"))
+    with pytest.raises(AirflowFailException, match="a bad row"):
+        tasks.process("shop", "sales")
+    job(monkeypatch, SweepAreaError("another run was faster"))
+    with pytest.raises(SweepAreaError, match="another run was faster"):
+        tasks.process("shop", "sales")
+
+
+def test_a_killed_task_stops_its_work_on_the_server(monkeypatch):
+    stopped = []
+    session = SimpleNamespace(
+        getTags=lambda: {"attempt-1"},
+        interruptTag=lambda tag: stopped.append(tag) or ["op"],
+        interruptAll=lambda: stopped.append("all") or [],
+    )
+    module = types.ModuleType("pyspark.sql.connect.session")
+    module.SparkSession = SimpleNamespace(getActiveSession=lambda: session)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", module)
+    operator = SweepAreaOperator(task_id="process", app="shop", subject="sales", action="process", slice=DAY)
+    operator.on_kill()
+    session.getTags = set
+    operator.on_kill()
+    assert stopped == ["attempt-1", "all"]
+    monkeypatch.delitem(sys.modules, "pyspark.sql.connect.session")
+    operator.on_kill()

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pendulum
+import pytest
+from airflow.sdk import Asset
+from airflow.timetables.base import DataInterval, TimeRestriction
+
+from sweeparea.dags.timetables import HeartbeatSchedule
+
+SLICE = timedelta(days=1)
+
+
+def at(day: int, hour: int = 0) -> pendulum.DateTime:
+    return pendulum.datetime(2013, 1, day, hour)
+
+
+@pytest.fixture
+def timetable() -> HeartbeatSchedule:
+    return HeartbeatSchedule(assets=Asset("wake", uri="x-sweeparea://shop/wake/sales"), slice=SLICE)
+
+
+def slices(timetable: HeartbeatSchedule, start, end) -> list[tuple]:
+    restriction, last, found = TimeRestriction(start, end, catchup=True), None, []
+    while info := timetable.next_dagrun_info(last_automated_data_interval=last, restriction=restriction):
+        last = info.data_interval
+        assert last is not None
+        found.append((last.start, last.end))
+    return found
+
+
+def test_nothing_is_scheduled_by_time(timetable):
+    restriction = TimeRestriction(at(1), None, catchup=True)
+    assert timetable.next_dagrun_info(last_automated_data_interval=None, restriction=restriction) is None
+    assert timetable.periodic  # or Airflow would refuse a backfill
+
+
+def test_a_backfill_is_cut_into_slices_and_the_last_one_is_clipped(timetable):
+    assert slices(timetable, at(1), at(3)) == [(at(1), at(2)), (at(2), at(3))]
+    assert slices(timetable, at(1, 6), at(3)) == [(at(1, 6), at(2, 6)), (at(2, 6), at(3))]
+    assert slices(timetable, at(1), at(1, 5)) == [(at(1), at(1, 5))]
+
+
+def test_an_empty_range_means_one_whole_slice(timetable):
+    assert slices(timetable, at(1), at(1)) == [(at(1), at(2))]
+    assert slices(timetable, at(2), at(1)) == []
+
+
+def test_a_manual_run_is_live(timetable):
+    assert timetable.infer_manual_data_interval(run_after=at(5)) == DataInterval(at(5), at(5))
+
+
+def test_it_survives_serialization(timetable):
+    back = HeartbeatSchedule.deserialize(timetable.serialize())
+    assert back.slice == SLICE
+    assert back.serialize() == timetable.serialize()
+    assert slices(back, at(1), at(3)) == slices(timetable, at(1), at(3))

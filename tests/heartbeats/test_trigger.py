@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from sweeparea.heartbeats import trigger as module
+from sweeparea.heartbeats.trigger import BehindTrigger, Gate, Store, Watched
+
+WATCHED = {
+    "data_folder": "/data/shop",
+    "sources": {"orders": "/data/shop/source/orders", "returns": "/data/shop/source/returns"},
+    "queries": {"sales": ["orders"], "surges": ["sales"]},
+}
+
+
+class Ledger:
+    """A ledger in memory: name to row."""
+
+    rows: dict[str, SimpleNamespace] = {}  # noqa: RUF012
+
+    def __init__(self, folder, storage_options=None):
+        assert folder == "/data/shop"
+
+    def head(self):
+        return dict(self.rows)
+
+
+class SourceTable:
+    """A source in memory: URI to version, or to an error."""
+
+    versions: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, uri, storage_options=None):
+        self.uri = uri
+
+    def version(self):
+        version = self.versions[self.uri]
+        if isinstance(version, Exception):
+            raise version
+        return version
+
+
+@pytest.fixture
+def world(monkeypatch):
+    monkeypatch.setattr("sweeparea.tables.ledger.Ledger", Ledger)
+    monkeypatch.setattr("sweeparea.tables.source.SourceTable", SourceTable)
+    monkeypatch.setattr(Ledger, "rows", {})
+    monkeypatch.setattr(SourceTable, "versions", dict.fromkeys(WATCHED["sources"].values(), OSError("no such table")))
+    return SimpleNamespace(rows=Ledger.rows, versions=SourceTable.versions)
+
+
+def row(committed, **info):
+    return SimpleNamespace(committed=committed, info=info)
+
+
+def test_who_is_behind(world, caplog):
+    store = Store(Watched(**WATCHED))
+    assert store.behind() == {}
+    assert store.behind() == {}
+    assert len([r for r in caplog.records if "cannot be read" in r.message]) == 2  # each source once
+    world.versions["/data/shop/source/orders"] = 0
+    assert store.behind() == {"orders": {"admitted": None, "version": 0}}
+    world.rows["orders"] = row(10, source_version=0)
+    assert store.behind() == {"sales": {"done": None, "ready": 10}}
+    world.versions["/data/shop/source/orders"] = 3
+    world.rows["sales"] = row(10)
+    assert store.behind() == {"orders": {"admitted": 0, "version": 3}, "surges": {"done": None, "ready": 10}}
+    world.rows |= {"orders": row(12, source_version=3), "surges": row(10)}
+    assert store.behind() == {"sales": {"done": 10, "ready": 12}}
+
+
+def test_a_static_relation_is_behind_until_it_has_been_copied(world):
+    store = Store(Watched("/data/shop", {"products": "/p"}, pinned=["products"], queries={"sales": ["orders", "products"]}))
+    world.rows["orders"] = row(10, source_version=0)
+    world.versions["/p"] = 4
+    assert store.behind() == {"products": {"admitted": None, "version": 4}}
+    world.rows["products"] = row(1 << 62, source_version=4)
+    world.versions["/p"] = 5
+    assert store.behind() == {"sales": {"done": None, "ready": 10}}
+
+
+def test_a_gate_opens_for_news_and_ever_less_often_for_the_same():
+    gate = Gate(10)
+    assert [t for t in range(0, 200) if gate.passes({"ready": 1}, t)] == [0, 10, 30, 70, 150]
+    assert gate.passes({"ready": 2}, 200)
+    assert not gate.passes({"ready": 2}, 205)
+    assert gate.passes({"ready": 2}, 210)
+    late = Gate(10)
+    passed = [t for t in range(0, 3000) if late.passes({"ready": 1}, t)]
+    assert max(b - a for a, b in zip(passed, passed[1:], strict=False)) == module.MAX_REFIRE
+
+
+def test_triggers_of_an_application_share_a_loop_and_hear_only_of_their_own(world):
+    sales, surges = BehindTrigger("sales", WATCHED, poll=0.01), BehindTrigger("surges", WATCHED, poll=0.01)
+    assert sales.shared_stream_key() == surges.shared_stream_key()
+    assert sales.shared_stream_key() != BehindTrigger("sales", {**WATCHED, "data_folder": "/x"}).shared_stream_key()
+    world.rows |= {"orders": row(10, source_version=0), "sales": row(7), "surges": row(7)}
+
+    async def first(trigger):
+        _, kwargs = trigger.serialize()
+        async for event in trigger.filter_shared_stream(BehindTrigger.open_shared_stream(kwargs)):
+            return event.payload
+
+    assert asyncio.run(asyncio.wait_for(first(sales), 5)) == {"name": "sales", "done": 7, "ready": 10}
+    world.rows["sales"] = row(10)
+    assert asyncio.run(asyncio.wait_for(first(surges), 5)) == {"name": "surges", "done": 7, "ready": 10}
+
+
+def test_an_event_is_repeated_while_the_name_stays_behind(world):
+    world.rows |= {"orders": row(10, source_version=0)}
+    events = []
+
+    async def listen():
+        async for event in BehindTrigger("sales", WATCHED, poll=0.01, refire=0.03).run():
+            events.append(event.payload["ready"])
+            if len(events) == 2:
+                world.rows["orders"] = row(11, source_version=0)
+            if len(events) == 3:
+                return
+
+    asyncio.run(asyncio.wait_for(listen(), 5))
+    assert events == [10, 10, 11]
+
+
+def test_it_can_be_rebuilt_from_what_it_serializes():
+    path, kwargs = BehindTrigger("sales", WATCHED, poll=1, refire=2).serialize()
+    assert path == f"{BehindTrigger.__module__}.{BehindTrigger.__qualname__}"
+    assert BehindTrigger(**kwargs).serialize() == (path, kwargs)

@@ -1,0 +1,258 @@
+"""The aggregation sweep against its definition at every instant, however the timeline is cut."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeparea.infra.errors import DataError
+from sweeparea.operators.aggregate import AggregateSpec, BaseCall, rows_schema, sweep
+from sweeparea.operators.ticks import INF, MAX_TICK
+from tests.operators import brute
+
+START, LAST = 0, 24
+I64, F64 = pa.int64(), pa.float64()
+RESULT = {I64: I64, F64: F64, pa.float32(): F64, pa.decimal128(38, 2): pa.decimal128(38, 2)}
+FUNCTIONS = ("COUNT(*)", "COUNT", "SUM", "MIN", "MAX")
+
+
+def spec_of(t: pa.DataType, functions=FUNCTIONS, key=I64, *, global_=False, known=False, sum_type=None, start=START):
+    calls = []
+    for i, f in enumerate(functions):
+        result = I64 if f.startswith("COUNT") else (sum_type or RESULT[t]) if f == "SUM" else t
+        argument = (None, None) if f == "COUNT(*)" else ("v", t)
+        calls.append(BaseCall(f"o{i}", f.removesuffix("(*)"), result, *argument))
+    return AggregateSpec(() if global_ else (("k", key),), tuple(calls), global_, known, start)
+
+
+def table(spec: AggregateSpec, bag) -> pa.Table:
+    rows = []
+    for (key, value), ts, te, n in bag:
+        row = {"k": key, "__ts": ts, "__te": te, "__n": n, "__kind": 0}
+        rows.append(row | {f"a{i}": value for i, c in enumerate(spec.calls) if c.argument})
+    schema = rows_schema(spec)
+    return pa.Table.from_pylist([{f: r.get(f) for f in schema.names} for r in rows], schema)
+
+
+def run(spec: AggregateSpec, arrivals, cuts, carries=None) -> list:
+    """All deltas of the slices that end at ``cuts``; ``arrivals``: (tick by which the row must be known, row) pairs."""
+    h0, carry, bag = spec.start - 1, rows_schema(spec).empty_table(), []
+    names = [k for k, _ in spec.keys] + [c.output for c in spec.calls]
+    for h1 in cuts:
+        new = [row for due, row in arrivals if h0 < due <= h1]
+        delta, carry = sweep(pa.concat_tables([carry, table(spec, new)]), spec, h0, h1)
+        for row in delta.to_pylist():
+            record = tuple(brute.plain(row[c]) for c in names)
+            assert h0 < row["__ts"] <= h1 and row["__ts"] < row["__te"] and row["__n"] in (1, -1)
+            assert row["__te"] == INF or (row["__te"] <= h1 and row["__n"] == 1)
+            bag.append(((None, *record) if spec.global_ else record, row["__ts"], row["__te"], row["__n"]))
+        if carries is not None:
+            carries.append(carry)
+        h0 = h1
+    return bag
+
+
+def check(spec, functions, arrivals, cuts, sum_result="integer"):
+    bag = [row for _, row in arrivals]
+    deltas = run(spec, arrivals, cuts)
+    previous = Counter()
+    changes: Counter = Counter()
+    for tick in range(spec.start, cuts[-1] + 1):
+        expected = brute.aggregate(bag, tick, functions, sum_result, spec.global_)
+        assert brute.at(deltas, tick) == expected, tick
+        changes[tick] = sum(((expected - previous) + (previous - expected)).values())
+        previous = expected
+    # the delta says nothing where nothing changes: each change appears once
+    ends = Counter(ts for _, ts, _, _ in deltas) + Counter(te for _, _, te, _ in deltas if te != INF)
+    assert {t: n for t, n in ends.items()} == {t: n for t, n in changes.items() if n}
+
+
+def cuts() -> st.SearchStrategy:
+    return st.sets(st.integers(START, LAST - 1), max_size=6).map(lambda s: [*sorted(s), LAST])
+
+
+NASTY = [0.0, -0.0, 1.0, 0.1, 1e16, -1e16, 1e308, -1e308, 5e-324, math.nan, math.inf, -math.inf]
+VALUES = {
+    I64: st.integers(-4, 4) | st.just((1 << 62) - 1),
+    F64: st.sampled_from(NASTY) | st.floats(),
+    pa.decimal128(38, 2): st.decimals(-(10**30), 10**30, places=2),
+}
+
+
+@st.composite
+def arrivals(draw, values, known: bool):
+    """(due, row) pairs. Known: rows with their te, announced any time before they start. Else also negative tuples later."""
+    rows = []
+    for _ in range(draw(st.integers(0, 12))):
+        record = draw(st.sampled_from([1, 2, None])), draw(st.none() | values)
+        s, n = draw(st.integers(START, LAST)), draw(st.sampled_from([1, 1, 2]))
+        e = s + draw(st.integers(1, 12))
+        how = draw(st.sampled_from(["te", "pending", "never"] + [] * known + ["negative"] * (not known)))
+        if how == "negative":
+            rows.append((s, (record, s, INF, n)))
+            rows.append((e, (record, e, INF, -n)))
+        else:
+            due = draw(st.integers(START, s)) if how == "pending" else s
+            rows.append((due, (record, s, INF if how == "never" else e, n)))
+    return draw(st.permutations(rows))
+
+
+@pytest.mark.parametrize("t", list(VALUES), ids=str)
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_every_instant_however_sliced(t, known, data):
+    rows = data.draw(arrivals(VALUES[t], known))
+    sum_result = {I64: "integer", F64: "double"}.get(t, "decimal")
+    global_ = data.draw(st.booleans())
+    if global_:
+        rows = [(due, ((None, v), ts, te, n)) for due, ((_, v), ts, te, n) in rows]
+    functions = data.draw(st.sampled_from([FUNCTIONS, ("MAX", "MIN"), ("COUNT(*)",), ("SUM", "COUNT"), ()]))
+    wide = t == I64 and "SUM" in functions and sum(abs(v or 0) * n for _, ((_, v), _, _, n) in rows if n > 0) >= 1 << 63
+    spec = spec_of(t, functions, global_=global_, known=known, sum_type=F64 if wide else None)
+    check(spec, functions, rows, data.draw(cuts()), "double" if wide else sum_result)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrivals(st.sampled_from(["", "a", "Z", "é", "zz", "\U0001f600", "￿"]), True), cuts())
+def test_extrema_of_strings_follow_utf8(rows, cut):
+    spec = spec_of(pa.string(), ("MIN", "MAX"), known=True)
+    check(spec, ("MIN", "MAX"), rows, cut)
+
+
+def one(spec, bag, h0=START - 1, h1=LAST):
+    delta, carry = sweep(table(spec, bag), spec, h0, h1)
+    return delta.drop_columns([k for k, _ in spec.keys]).to_pylist(), carry
+
+
+def test_sums_at_expiry_instants():
+    """Hammad section 2.2: the sum is reported when 9 and when 6 expire, not at the next arrival."""
+    spec = spec_of(I64, ("SUM",), global_=True, known=True)
+    bag = [((None, v), s, s + 10, 1) for v, s in [(9, 0), (6, 1), (4, 5)]]
+    delta, _ = one(spec, bag)
+    got = [(r["o0"], r["__ts"]) for r in delta]
+    assert got == [(9, 0), (15, 1), (19, 5), (10, 10), (4, 11), (None, 15)]
+
+
+def test_average_of_kraemer():
+    """Kraemer section 4.3.2.8: a sliding AVG over 15 minutes as exact sum and count, seconds since 05:00:00 as ticks."""
+    spec = spec_of(F64, ("SUM", "COUNT"), global_=True, known=True)
+    bag = [((None, v), s, s + 900, 1) for v, s in [(18.28, 8), (21.33, 92), (19.69, 136)]]
+    delta, _ = one(spec, bag, h1=2000)
+    got = [(round(r["o0"] / r["o1"], 3), r["__ts"], r["__te"]) for r in delta if r["o1"]]
+    assert got == [(18.28, 8, 92), (19.805, 92, 136), (19.767, 136, 908), (20.51, 908, 992), (19.69, 992, 1036)]
+
+
+def test_global_aggregate_has_a_row_from_start_on():
+    spec = spec_of(I64, ("COUNT(*)", "SUM"), global_=True, start=5)
+    delta, carry = one(spec, [], 4, 9)
+    assert delta == [{"o0": 0, "o1": None, "__ts": 5, "__te": INF, "__n": 1}] and carry.num_rows == 0
+    assert one(spec, [], 9, 20)[0] == []
+    assert one(spec, [((None, 1), 1, INF, 1)], 4, 9)[0][0]["o0"] == 1  # what began before START is there at START
+
+
+def test_seed_rows_say_nothing():
+    delta, carry = one(spec_of(I64), [((None, None), 0, 0, 0)])
+    assert delta == [] and carry.num_rows == 0
+
+
+def test_a_finished_infinity_stops_mattering():
+    spec = spec_of(F64, ("SUM",), global_=True, known=True)
+    delta, _ = one(spec, [((None, 0.1), 0, 20, 1), ((None, math.inf), 1, 3, 1), ((None, math.nan), 2, 4, 1)])
+    assert [str(r["o0"]) for r in delta] == ["0.1", "inf", "nan", "0.1", "None"]
+
+
+@pytest.mark.parametrize(
+    ("t", "sum_type", "value"),
+    [(I64, I64, 1 << 62), (pa.decimal128(5, 2), pa.decimal128(5, 2), Decimal("500.00")),
+     (pa.decimal128(38, 0), pa.decimal128(38, 0), Decimal(5 * 10**37))],
+    ids=["bigint", "decimal(5,2)", "decimal(38,0)"],
+)  # fmt: skip
+def test_overflow_is_an_error_where_it_would_be_reported(t, sum_type, value):
+    spec = spec_of(t, ("SUM",), sum_type=sum_type)
+    meet = [((1, value), 0, 10, 1), ((1, value), 5, 15, 1)]
+    with pytest.raises(DataError, match=r"SUM overflow: SUM\(v\) .* at tick 5 in group \(k = 1\)"):
+        one(spec, meet)
+    apart = [((1, value), 0, 5, 1), ((1, value), 5, 15, 1)]
+    assert [r["o0"] for r in one(spec, apart)[0]] == [value]
+    cancel = [*meet, ((1, -value), 5, 10, 1)]
+    assert [r["o0"] for r in one(spec, cancel)[0]] == [value]
+
+
+def test_extremes_of_the_sum_types_are_no_overflow():
+    least = -(1 << 63)
+    assert one(spec_of(I64, ("SUM",)), [((1, least), 0, INF, 1)])[0][0]["o0"] == least
+    top = Decimal(10**38 - 1)
+    t = pa.decimal128(38, 0)
+    assert [r["o0"] for r in one(spec_of(t, ("SUM",)), [((1, -top), 0, 3, 1), ((1, top), 3, INF, 1)])[0]] == [-top, top]
+
+
+@pytest.mark.parametrize("functions", [("COUNT(*)",), ("MIN",), ()])
+def test_more_taken_than_given(functions):
+    bag = [((1, 5), 0, INF, 1), ((1, 7), 1, INF, 1), ((1, 5), 2, INF, -2)]
+    with pytest.raises(DataError, match="tick (2|3) in group"):
+        one(spec_of(I64, functions), [*bag, ((1, 7), 3, INF, -1)])
+
+
+def test_far_ends_of_time():
+    spec = spec_of(I64, ("COUNT(*)", "MIN"), start=-MAX_TICK, known=True)
+    delta, carry = sweep(table(spec, [((1, 1), -MAX_TICK, MAX_TICK, 1), ((1, 0), 0, INF, 2)]), spec, -MAX_TICK - 1, MAX_TICK)
+    assert [(r["o0"], r["o1"], r["__ts"]) for r in delta.to_pylist()] == [(1, 1, -MAX_TICK), (3, 0, 0), (2, 0, MAX_TICK)]
+    assert carry.column("__te").to_pylist() == [INF, INF]
+
+
+class TestCarryBound:
+    """What a slice leaves is bounded as the docstring says, also on input made to break it."""
+
+    def carry(self, functions, bag, *, known, t=I64, h1=LAST):
+        return one(spec_of(t, functions, known=known), bag, h1=h1)[1]
+
+    def test_min_of_increasing_values_keeps_those_that_may_yet_win(self):
+        rising = [((1, v), v, v + 1000, 1) for v in range(20)]
+        assert self.carry(("MIN",), rising, known=True).num_rows == 20 + 1
+        falling = [((1, 100 - v), v, v + 1000, 1) for v in range(20)]
+        assert self.carry(("MIN",), falling, known=True).num_rows == 1 + 1
+
+    def test_equal_ends_leave_one_extremum(self):
+        bag = [((1, (v * 7919) % 1000), v % 20, 500, 1) for v in range(1000)]
+        assert self.carry(("MIN", "MAX"), bag, known=True).num_rows == 2 + 1
+
+    def test_pending_values_are_pruned_too(self):
+        bag = [((1, v), 50 + v % 2, 100, 1) for v in range(100)] + [((1, -1), 0, 200, 1)]
+        assert self.carry(("MIN",), bag, known=True).num_rows == 1 + 1
+
+    def test_sums_keep_one_row_per_end(self):
+        bag = [((1, v), v % 20, 100 + v % 3, 1) for v in range(3000)]
+        assert self.carry(("COUNT(*)", "SUM"), bag, known=True).num_rows == 3
+
+    def test_negative_tuples_leave_net_counts(self):
+        bag = [row for v in range(500) for row in (((1, v % 5), 1, INF, 1), ((1, v % 5), 2, INF, -1))]
+        assert self.carry(FUNCTIONS, bag, known=False).num_rows == 0
+        assert self.carry(FUNCTIONS, [*bag, ((1, 3), 2, INF, 4)], known=False).num_rows == 1 + 2
+
+    def test_distinct_keeps_one_interval_per_value(self):
+        bag = [((1, None), v % 20, 100 + v, 1) for v in range(300)]
+        carry = self.carry((), bag, known=True)
+        assert carry.select(["__te", "__n"]).to_pylist() == [{"__te": 399, "__n": 1}]
+
+    def test_what_ended_is_gone_and_equal_states_are_equal_bytes(self):
+        bag = [((1, 0.1), 0, 10, 1), ((1, 1e16), 3, 40, 1), ((1, -1e16), 3, 40, 1), ((1, 0.2), 4, 40, 1)]
+        carry = self.carry(("SUM",), bag, known=True, t=F64)
+        assert carry.num_rows == 1
+        assert carry.column("p0") == self.carry(("SUM",), [((1, 0.2), 4, 40, 1)], known=True, t=F64).column("p0")
+
+
+def test_a_younger_duplicate_fills_in_without_a_gap():
+    """Golab Fig. 2: when the reported x expires and a younger x is alive, x stays in the answer."""
+    spec = spec_of(I64, (), known=True)
+    first, carry = one(spec, [((1, None), 1, 6, 1)], h1=3)
+    assert [(r["__ts"], r["__te"]) for r in first] == [(1, INF)]
+    rows = pa.concat_tables([carry, table(spec, [((1, None), 4, 9, 1)])])
+    delta, _ = sweep(rows, spec, 3, 20)
+    assert delta.select(["__ts", "__te", "__n"]).to_pylist() == [{"__ts": 9, "__te": INF, "__n": -1}]

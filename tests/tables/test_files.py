@@ -1,0 +1,196 @@
+"""Staged files and their statistics."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from sweeparea.infra.errors import SetupError
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import TableError
+from sweeparea.tables.files import describe_file, write_error, write_file
+from tests.tables.processes import REPOSITORY
+
+NOON = datetime(2024, 1, 1, 12, 0, 0, 123456)
+
+
+def stats_of(root: Path, table: pa.Table) -> dict[str, dict[str, object]]:
+    return json.loads(write_file(table, str(root), "a1", "part-0").stats)
+
+
+def test_statistics_are_those_of_the_delta_protocol(tmp_path: Path) -> None:
+    schema = pa.schema(
+        [
+            ("tick", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("tn", pa.timestamp("us")), ("day", pa.date32()),
+            ("d", pa.decimal128(10, 2)), ("big", pa.decimal128(38, 2)), ("s", pa.string()), ("f", pa.float64()),
+            ("st", pa.struct([("a", pa.int32()), ("in", pa.struct([("x.y", pa.string())]))])),
+            ("b", pa.binary()), ("yes", pa.bool_()), ("l", pa.list_(pa.int64())), ("m", pa.map_(pa.string(), pa.int64())),
+        ]
+    )  # fmt: skip
+    row = {
+        "tick": 5, "ts": NOON, "tn": NOON, "day": date(2024, 1, 1), "d": Decimal("-1.25"),
+        "big": Decimal("-123456789012345678901234567890123456.78"), "s": "é", "f": 1.5, "st": {"a": 1, "in": {"x.y": "k"}},
+        "b": b"x", "yes": True, "l": [1], "m": [("k", 1)],
+    }  # fmt: skip
+    table = pa.Table.from_pylist([row, {**row, "tick": 7, "d": Decimal("3")}, {}], schema=schema)
+    file = write_file(table, str(tmp_path), "a1", "part-0")
+    assert (file.path, file.rows) == ("data/a1/part-0.parquet", 3)
+    assert file.size == (tmp_path / file.path).stat().st_size
+    assert "-123456789012345678901234567890123456.78," in file.stats
+    stats = json.loads(file.stats, parse_float=Decimal)
+    assert stats["numRecords"] == 3
+    assert stats["minValues"] == {
+        "tick": 5, "ts": "2024-01-01T12:00:00.123456Z", "tn": "2024-01-01T12:00:00.123456", "day": "2024-01-01",
+        "d": Decimal("-1.25"), "big": Decimal("-123456789012345678901234567890123456.78"), "s": "é", "f": Decimal("1.5"),
+        "st": {"a": 1, "in": {"x.y": "k"}},
+    }  # fmt: skip
+    assert stats["maxValues"]["d"] == Decimal("3.00")
+    assert stats["maxValues"]["tick"] == 7
+    assert stats["nullCount"] == {
+        "tick": 1, "ts": 1, "tn": 1, "day": 1, "d": 1, "big": 1, "s": 1, "f": 1, "st": {"a": 1, "in": {"x.y": 1}},
+        "b": 1, "yes": 1,
+    }  # fmt: skip
+    assert pq.read_table(tmp_path / file.path).cast(schema).equals(table)
+
+
+def test_nan_and_infinity_have_no_bounds(tmp_path: Path) -> None:
+    stats = stats_of(tmp_path, pa.table({"f": [1.0, float("nan")], "g": [float("-inf"), 2.0], "h": [1.0, 2.0]}))
+    assert stats["minValues"] == {"h": 1.0}
+    assert stats["maxValues"] == {"g": 2.0, "h": 2.0}
+
+
+def test_floats_of_files_written_by_others_have_no_bounds(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"f": [1.0, 2.0], "a": [1, 2]}), tmp_path / "x.parquet")
+    file = describe_file(str(tmp_path), "x.parquet")
+    assert file.rows == 2
+    assert json.loads(file.stats)["minValues"] == {"a": 1}
+
+
+def test_old_timestamps_of_others_have_no_bounds(tmp_path: Path) -> None:
+    table = pa.table({"ts": pa.array([NOON], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "x.parquet", use_deprecated_int96_timestamps=True)
+    assert json.loads(describe_file(str(tmp_path), "x.parquet").stats)["minValues"] == {}
+
+
+def test_long_strings_are_cut_so_that_bounds_stay_bounds(tmp_path: Path) -> None:
+    stats = stats_of(tmp_path, pa.table({"s": ["é" * 100, "z" * 100], "huge": ["a", "b" * 10_000]}))
+    assert stats["minValues"] == {"s": "z" * 64}
+    assert stats["maxValues"] == {}
+
+
+def test_bounds_span_row_groups(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [5, 1, 9, None]}), tmp_path / "x.parquet", row_group_size=1)
+    stats = json.loads(describe_file(str(tmp_path), "x.parquet").stats)
+    assert (stats["minValues"], stats["maxValues"], stats["nullCount"]) == ({"a": 1}, {"a": 9}, {"a": 1})
+
+
+def test_instants_outside_the_calendar_and_empty_files(tmp_path: Path) -> None:
+    ancient = pa.table({"ts": pa.array([-(2**62), 0], pa.timestamp("us", "UTC"))})
+    assert stats_of(tmp_path, ancient)["maxValues"] == {"ts": "1970-01-01T00:00:00.000000Z"}
+    year_one = pa.table({"ts": pa.array([datetime(1, 1, 1)], pa.timestamp("us"))})
+    assert stats_of(tmp_path, year_one)["minValues"] == {"ts": "0001-01-01T00:00:00.000000"}
+    empty = stats_of(tmp_path, pa.table({"a": pa.array([], pa.int64())}))
+    assert (empty["numRecords"], empty["minValues"], empty["maxValues"]) == (0, {}, {})
+
+
+def test_readers_that_skip_by_statistics_miss_no_row(tmp_path: Path) -> None:
+    """Thirty files; every predicate through the statistics gives what a scan of all rows gives."""
+    root = str(tmp_path)
+    start = datetime(2024, 1, 1)
+    all_rows = [
+        {
+            "tick": i, "ts": start + timedelta(hours=i, microseconds=i), "d": Decimal(i) / 4 - 10, "s": f"k{i:03}" * 30,
+            "f": float("nan") if i % 50 == 7 else i / 3,
+        }
+        for i in range(300)
+    ]  # fmt: skip
+    schema = pa.schema(
+        [("tick", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("d", pa.decimal128(10, 2)), ("s", pa.string()), ("f", pa.float64())]
+    )  # fmt: skip
+    log = DeltaLog(root)
+    log.create(schema, name="t", description="a table")
+    parts = [pa.Table.from_pylist(all_rows[i : i + 10], schema=schema) for i in range(0, 300, 10)]
+    log.commit([write_file(p, root, "a", f"p{i}") for i, p in enumerate(parts)], [], app=None, base_version=0)
+    dataset = DeltaTable(root).to_pyarrow_dataset()
+    whole = pa.concat_tables(parts)
+    for predicate in (
+        "tick >= 25 AND tick < 31", "tick = 299", "ts > TIMESTAMPTZ '2024-01-12 00:00:00+00'", "d <= -9.25", "d = 0.25",
+        "s > 'k29'", "s < 'k002'", "f >= 99", "isnan(f)",
+    ):  # fmt: skip
+        connection = duckdb.connect()
+        connection.register("delta", dataset)
+        connection.register("truth", whole)
+        skipped, complete = (
+            connection.execute(f"SELECT tick FROM {table} WHERE {predicate} ORDER BY tick").fetchall()
+            for table in ("delta", "truth")
+        )
+        assert skipped == complete, predicate
+        assert complete, predicate
+    assert len(list(dataset.get_fragments(filter=ds.field("tick") < 25))) == 3
+    assert log.read(filters=[("tick", "<", 25)]).num_rows == 25
+
+
+def test_a_file_is_never_half_written(tmp_path: Path) -> None:
+    table = pa.table({"a": pa.array([1], pa.int64())})
+    write_file(table, str(tmp_path), "a1", "part-0")
+    with pytest.raises(pa.ArrowInvalid):
+        write_file(pa.table({"t": pa.array([1], pa.timestamp("ns"))}), str(tmp_path), "a1", "part-1")
+    assert os.listdir(tmp_path / "data" / "a1") == ["part-0.parquet"]
+
+
+def test_missing_and_broken_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"gone\.parquet is missing"):
+        describe_file(str(tmp_path), "gone.parquet")
+    (tmp_path / "half.parquet").write_bytes(b"PAR1....")
+    with pytest.raises(TableError, match="no complete Parquet file"):
+        describe_file(str(tmp_path), "half.parquet")
+    with pytest.raises(TableError, match="data file's name"):
+        write_file(pa.table({"a": [1]}), str(tmp_path), "é", "part-0")
+
+
+def test_a_full_disk_is_a_readable_error(tmp_path: Path) -> None:
+    """A limit on file size stands for the full disk: the operating system refuses the write in the same place."""
+    program = (
+        "import resource, sys, pyarrow as pa; from sweeparea.tables.files import write_file\n"
+        "from sweeparea.infra.errors import SetupError\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try: write_file(pa.table({'a': [str(i) for i in range(100000)]}), sys.argv[1], 'a1', 'part-0')\n"
+        "except SetupError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith(f"There is no disk space left to write {tmp_path}/data/a1/part-0.parquet"), (
+        done.stderr
+    )
+    assert os.listdir(tmp_path / "data" / "a1") == []
+
+
+def test_folders_that_cannot_be_written_are_readable_errors(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SetupError, match="a part of that path is a file"):
+        write_file(pa.table({"a": [1]}), str(tmp_path / "file"), "a1", "part-0")
+    with pytest.raises(SetupError, match="a part of that path is a file"):
+        DeltaLog(tmp_path / "file" / "t").create(pa.schema([("a", pa.int64())]), name="t", description="t")
+    assert "may not be written" in str(write_error("/x", PermissionError(13, "Permission denied")))
+    assert write_error("/x", ValueError("other")) is None
+    with pytest.raises(SetupError, match="local folders only"):
+        write_file(pa.table({"a": [1]}), "s3://bucket/t", "a1", "part-0")
+
+
+def test_staging_imports_no_delta_and_no_numba() -> None:
+    program = "import sys, sweeparea.tables.files; print(sorted({'deltalake', 'numba', 'pyspark', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,215 @@
+"""A user's source table, version by version, as signed rows. Pins what is taken for granted of delta-rs's change feed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake.schema import PrimitiveType
+
+from sweeparea.tables.errors import TableError
+from sweeparea.tables.source import SourceTable, net
+
+SCHEMA = pa.schema([("a", pa.int64()), ("s", pa.string())])
+Rows = list[tuple[object, ...]]
+
+
+def table(*rows: tuple[object, object]) -> pa.Table:
+    return pa.Table.from_pylist([{"a": a, "s": s} for a, s in rows], schema=SCHEMA)
+
+
+def changes(source: SourceTable, version: int) -> Rows:
+    return sorted((tuple(row.values()) for row in source.changes(version).to_pylist()), key=repr)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "source")
+
+
+def test_appends_deletes_and_updates_are_bag_differences(path: str) -> None:
+    write_deltalake(path, table(*((i, "x") for i in range(200)), (1, "x")))
+    write_deltalake(path, table((500, "new"), (500, "new")), mode="append")
+    DeltaTable(path).delete("a = 7")
+    DeltaTable(path).update(predicate="a = 8", updates={"s": "'y'"})
+    source = SourceTable(path)
+    assert source.version() == 3
+    first = source.changes(0)
+    assert (first.num_rows, first.column_names) == (201, ["a", "s", "__n"])
+    assert first.schema.field("__n").type == pa.int64()
+    assert changes(source, 1) == [(500, "new", 1), (500, "new", 1)]
+    assert changes(source, 2) == [(7, "x", -1)]
+    assert changes(source, 3) == [(8, "x", -1), (8, "y", 1)]
+    assert source.snapshot(3).num_rows == 202
+    assert source.snapshot(0).schema == SCHEMA
+
+
+def test_optimize_and_vacuum_change_nothing(path: str) -> None:
+    for i in range(3):
+        write_deltalake(path, table((i, "x")), mode="append")
+    DeltaTable(path).optimize.compact()
+    DeltaTable(path).vacuum(dry_run=False)
+    source = SourceTable(path)
+    for version in range(3, source.version() + 1):
+        assert changes(source, version) == []
+
+
+def test_an_overwrite_removes_and_adds_only_what_differs(path: str) -> None:
+    write_deltalake(path, table((1, "x"), (2, "x"), (2, "x")))
+    write_deltalake(path, table((2, "x"), (3, "x")), mode="overwrite")
+    assert changes(SourceTable(path), 1) == [(1, "x", -1), (2, "x", -1), (3, "x", 1)]
+
+
+def test_an_exact_change_feed_is_read_where_it_is_on(path: str) -> None:
+    write_deltalake(path, table((1, "x"), (2, "x")), configuration={"delta.enableChangeDataFeed": "true"})
+    DeltaTable(path).update(predicate="a = 2", updates={"s": "'y'"})
+    assert changes(SourceTable(path), 1) == [(2, "x", -1), (2, "y", 1)]
+
+
+def test_a_column_added_later_is_null_before(path: str) -> None:
+    write_deltalake(path, table((1, "x")))
+    wider = pa.table({"a": pa.array([2], pa.int64()), "s": ["y"], "extra": [2.5]})
+    write_deltalake(path, wider, mode="append", schema_mode="merge")
+    write_deltalake(path, wider, mode="append")
+    DeltaTable(path).delete("a = 1")
+    source = SourceTable(path)
+    # Version 1 carries the new column's metadata, which the change feed refuses: read from its own files.
+    assert changes(source, 0) == [(1, "x", None, 1)]
+    assert changes(source, 1) == changes(source, 2) == [(2, "y", 2.5, 1)]
+    assert changes(source, 3) == [(1, "x", None, -1)]
+
+
+def test_a_version_with_settings_and_rows_of_a_partitioned_table(path: str) -> None:
+    write_deltalake(path, table((1, "x"), (2, "é y")), partition_by=["s"])
+    wider = pa.table({"a": pa.array([3, 4], pa.int64()), "s": ["é y", None], "extra": [1.5, 2.5]})
+    write_deltalake(path, wider, mode="append", schema_mode="merge")
+    source = SourceTable(path)
+    assert changes(source, 1) == [(3, "é y", 1.5, 1), (4, None, 2.5, 1)]
+    assert source.partition_columns() == ["s"]
+    DeltaTable(path).delete("s = 'é y'")
+    source.version()
+    assert changes(source, 2) == [(2, "é y", None, -1), (3, "é y", 1.5, -1)]
+
+
+def test_settings_alone_change_no_row(path: str) -> None:
+    write_deltalake(path, table((1, "x")))
+    DeltaTable(path).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+    DeltaTable(path).alter.add_columns([Field("b", PrimitiveType("double"))])
+    source = SourceTable(path)
+    source.version()
+    assert (changes(source, 1), changes(source, 2)) == ([], [])
+
+
+def test_nested_values_net_too(path: str) -> None:
+    nested = pa.schema(
+        [("id", pa.int64()), ("st", pa.struct([("f", pa.float64())])), ("l", pa.list_(pa.int64())), ("m", pa.map_(pa.string(), pa.int64()))]
+    )  # fmt: skip
+    rows = [
+        {"id": 1, "st": {"f": float("nan")}, "l": [1, None], "m": [("k", 1)]},
+        {"id": 2, "st": None, "l": None, "m": None},
+        {"id": 3, "st": {"f": None}, "l": [], "m": []},
+    ]  # fmt: skip
+    write_deltalake(path, pa.Table.from_pylist(rows, schema=nested))
+    DeltaTable(path).delete("id = 3")
+    assert [row[0] for row in changes(SourceTable(path), 1)] == [3]
+    assert SourceTable(path).spark_schema() == [
+        ("id", "bigint"), ("st", "struct<f:double>"), ("l", "array<bigint>"), ("m", "map<string,bigint>"),
+    ]  # fmt: skip
+
+
+def test_net_keeps_what_does_not_cancel() -> None:
+    rows = pa.table({"a": [1, 1, None, None, 2], "__n": [1, -1, -1, -1, 1]})
+    assert net(rows).to_pylist() == [{"a": None, "__n": -2}, {"a": 2, "__n": 1}]
+
+
+def test_commit_times_are_microseconds(path: str) -> None:
+    before = time.time_ns() // 1000 - 1000
+    write_deltalake(path, table((1, "x")))
+    assert before <= SourceTable(path).commit_time(0) <= time.time_ns() // 1000
+
+
+def test_an_empty_table_is_no_error(path: str) -> None:
+    DeltaTable.create(path, SCHEMA)
+    source = SourceTable(path)
+    assert (source.version(), source.changes(0).num_rows, source.spark_schema()) == (
+        0,
+        0,
+        [("a", "bigint"), ("s", "string")],
+    )
+
+
+def test_what_is_no_delta_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=f"{tmp_path}/gone does not exist"):
+        SourceTable(tmp_path / "gone").version()
+    (tmp_path / "file.csv").touch()
+    with pytest.raises(TableError, match=r"file\.csv is a file"):
+        SourceTable(tmp_path / "file.csv").schema()
+    (tmp_path / "folder" / "_delta_log").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "folder"):
+        with pytest.raises(TableError, match="is not a Delta table: it has no commit"):
+            SourceTable(folder).version()
+    with pytest.raises(TableError, match="no version 5 yet; its latest is 0"):
+        DeltaTable.create(tmp_path / "t", SCHEMA)
+        SourceTable(tmp_path / "t").changes(5)
+
+
+def test_a_damaged_log_is_named(path: str) -> None:
+    write_deltalake(path, table((1, "x")))
+    (Path(path) / "_delta_log" / f"{0:020d}.json").write_text("{broken")
+    with pytest.raises(TableError, match=f"{path} cannot be"):
+        SourceTable(path).version()
+
+
+def test_a_cleaned_log_says_the_way_out(path: str) -> None:
+    for i in range(4):
+        write_deltalake(path, table((i, "x")), mode="append")
+    DeltaTable(path).create_checkpoint()
+    for version in range(3):
+        os.remove(Path(path) / "_delta_log" / f"{version:020d}.json")
+    source = SourceTable(path)
+    assert source.version() == 3
+    with pytest.raises(TableError, match=r"no longer holds version 1: .* Register the stream anew"):
+        source.changes(1)
+    with pytest.raises(TableError, match="cannot be read at version 1"):
+        source.snapshot(1)
+    assert source.snapshot(3).num_rows == 4
+
+
+def test_a_file_that_vacuum_took_says_the_way_out(path: str) -> None:
+    write_deltalake(path, table((1, "x"), (2, "x")))
+    write_deltalake(path, table((3, "x")), mode="append")
+    DeltaTable(path).delete("a = 1")
+    DeltaTable(path).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    source = SourceTable(path)
+    source.version()
+    with pytest.raises(TableError, match=r"version 2 .* is gone .*VACUUM took it"):
+        source.changes(2)
+    shutil.rmtree(path)
+    with pytest.raises(TableError, match="does not exist"):
+        source.version()
+
+
+def test_a_type_that_changed_beyond_conversion_is_named(path: str) -> None:
+    write_deltalake(path, table((1, "x")))
+    changed = pa.table(
+        {"a": pa.array([2], pa.int64()), "s": pa.array([5], pa.int64())},
+        schema=pa.schema([("a", pa.int64()), ("s", pa.int64())]),
+    )
+    write_deltalake(path, changed, mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(TableError, match="Column s of the source table .* was string and is bigint now"):
+        SourceTable(path).changes(0)
+
+
+def test_features_that_cannot_be_read_are_named(path: str) -> None:
+    DeltaTable.create(path, Schema([Field("a", PrimitiveType("long"))]))
+    log = Path(path) / "_delta_log" / f"{0:020d}.json"
+    lines = [line for line in log.read_text().splitlines() if '"protocol"' not in line.split(":")[0]]
+    protocol = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["futureThing"],"writerFeatures":["futureThing"]}}'
+    log.write_text("\n".join([*lines, protocol]) + "\n")
+    with pytest.raises(TableError, match="futureThing"):
+        SourceTable(path).version()
