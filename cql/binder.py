@@ -88,7 +88,12 @@ def _no_column(label: str, type_: str | None) -> Column:
 def _bind(query: CreateQuery, inputs: Mapping[str, InputSchema], defaults: Mapping[str, str]) -> Plan:
     settings = _settings(query, defaults)
     context = Context(inputs, query.source, settings)
-    bound = QueryBinder(context).query(query.select, {})
+    try:
+        bound = QueryBinder(context).query(query.select, {})
+    except SweepAreaError as error:
+        raise_all([*context.faults, error])
+        raise
+    raise_all(context.faults)
     bound, stream = _outer_stream(bound, context)
     _check_inputs(context, query.place)
     _check_labels(bound, stream, query)
@@ -198,9 +203,8 @@ def _label_place(query: CreateQuery, label: str) -> Place:
 def _with_unique_labels(bound: BoundQuery, context: Context) -> tuple[Node, tuple[Column, ...]]:
     labels = [c.label for c in bound.columns]
     names = unique_labels(labels)
-    if names == labels and tuple(c.id for c in bound.node.columns) == tuple(c.id for c in bound.columns):
-        if [c.label for c in bound.node.columns] == labels:
-            return bound.node, bound.columns
+    if names == labels and bound.node.columns == bound.columns:
+        return bound.node, bound.columns
     for old, new in zip(labels, names, strict=True):
         if old != new:
             context.note(f"output column {old} is repeated: it is named {new}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sweeparea.cql.context import MATERIALIZATIONS
 from sweeparea.cql.errors import BindError, ParseError, Place, listing, nearest, raise_all
 from sweeparea.cql.statements import (
     CreateQuery,
@@ -21,8 +22,6 @@ from sweeparea.cql.statements import (
     parse_file,
 )
 from sweeparea.infra.errors import SetupError, SweepAreaError
-
-MATERIALIZATIONS = ("istream", "dstream", "rstream", "relation")
 
 
 @dataclass

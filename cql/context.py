@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from sweeparea.cql import types
 from sweeparea.cql.durations import micros_text
-from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, listing, nearest
+from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, listing, nearest, not_offered
 from sweeparea.cql.monotonicity import is_monotonic
 from sweeparea.cql.scopes import INSTANT
 from sweeparea.cql.source_text import SourceText
 from sweeparea.cql.window_text import WindowText
 from sweeparea.cql.windows import window_spec
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Node, RelationScan, RelationToStream, StreamScan, TimeDomain, Window
 from sweeparea.operators.windows import Unbounded
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sweeparea.cql.query import BoundQuery
 
 T = TypeVar("T")
+MATERIALIZATIONS = ("istream", "dstream", "rstream", "relation")
+"""Endings of the result tables that a query keeps beside its own."""
 MAX_COLUMNS = 20_000
 """Ids that one plan may use: WITH queries that use each other twice would grow without end."""
 
@@ -37,7 +40,7 @@ class InputSchema:
     name: str
     kind: str
     columns: tuple[tuple[str, str | None], ...]
-    time: TimeDomain = TimeDomain()
+    time: TimeDomain = field(default_factory=TimeDomain)
     retroactive: bool = True
     derived: bool = False
     static: bool = False
@@ -51,6 +54,7 @@ class Context:
         self.source = source
         self.settings = dict(settings)
         self.notes: list[str] = []
+        self.faults: list[SweepAreaError] = []
         self.used: dict[str, InputSchema] = {}
         self._time: TimeDomain | None = None
         self._time_of = ""
@@ -97,6 +101,11 @@ class Context:
 
     def input(self, name: str, place: Place, others: list[str]) -> InputSchema:
         schema = self.inputs.get(name.lower())
+        base, _, kind = name.lower().rpartition("__")
+        if schema is None and kind in MATERIALIZATIONS and base in self.inputs:
+            raise not_offered(
+                f"reading the materialization {name}", place, f"Read {self.inputs[base].name}, the result itself"
+            )
         if schema is None:
             known = [s.name for s in self.inputs.values()] + others
             raise BindError(
@@ -112,7 +121,8 @@ class Context:
             self._time, self._time_of = schema.time, schema.name
         elif self._time != schema.time:
             raise TypeError_(
-                f"{self._time_of} and {schema.name} count time differently: {time_text(self._time)} and {time_text(schema.time)}",
+                f"{self._time_of} and {schema.name} count time differently: "
+                f"{time_text(self._time)} and {time_text(schema.time)}",
                 place,
                 "All streams of a query share one chronon: declare the same CHRONON on both",
             )
@@ -142,7 +152,11 @@ class Context:
             spec = Unbounded()
             self.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
         else:
-            spec = window_spec(window, self.time, self.settings.get("range_bounds", "inclusive"))
+            try:
+                spec = window_spec(window, self.time, self.settings.get("range_bounds", "inclusive"))
+            except SweepAreaError as error:
+                self.faults.append(error)  # the rest of the query may have faults to tell as well
+                spec = Unbounded()
         return Window(stream, spec), columns, stream.instant
 
     def window_over_stream(

@@ -31,6 +31,15 @@ from sweeparea.cql.window_text import WindowText, parse_window
 
 TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
 
+_SPANNED = (
+    "_parse_expression", "_parse_assignment", "_parse_disjunction", "_parse_conjunction", "_parse_equality",
+    "_parse_range", "_parse_bitwise", "_parse_term", "_parse_factor", "_parse_unary", "_parse_type",
+    "_parse_atom", "_parse_column", "_parse_primary", "_parse_paren", "_parse_function_call", "_parse_window",
+    "_parse_bracket_key_value", "_parse_table_parts", "_parse_join", "_parse_cte", "_parse_order",
+    "_parse_limit", "_parse_group", "_parse_where", "_parse_having",
+)  # fmt: skip
+"""Parser methods whose nodes remember their characters; each level of precedence, so that operands do too."""
+
 
 @dataclass(frozen=True)
 class ToStream:
@@ -86,9 +95,8 @@ class CqlParser(SparkParser):
     # each of these would consume text that Spark's grammar does not have
     PLACEHOLDER_PARSERS: ClassVar = {}
 
-    for _name in ["_parse_expression", "_parse_assignment", "_parse_disjunction", "_parse_conjunction", "_parse_equality", "_parse_range", "_parse_bitwise", "_parse_term", "_parse_factor", "_parse_unary", "_parse_type", "_parse_atom", "_parse_column", "_parse_primary", "_parse_paren", "_parse_function_call", "_parse_window", "_parse_bracket_key_value", "_parse_table", "_parse_table_parts", "_parse_join", "_parse_select", "_parse_cte", "_parse_order", "_parse_limit", "_parse_group", "_parse_where", "_parse_having"]:
-        if _name not in ("_parse_table", "_parse_select"):
-            locals()[_name] = _spanned(_name)
+    for _name in _SPANNED:
+        locals()[_name] = _spanned(_name)
     del _name
 
     source: SourceText
@@ -141,6 +149,12 @@ class CqlParser(SparkParser):
         """An expression that starts at a token, for windows over conditions and columns; and the index behind it."""
         self._retreat(index)
         return self._parse_disjunction(), self._index
+
+    def _parse_projections(self) -> Any:
+        projections = super()._parse_projections()
+        if self._prev.token_type == TokenType.COMMA:
+            self.raise_error("Expected one more column behind the comma")
+        return projections
 
     # -- relation to stream ------------------------------------------------------------------------------------------
 

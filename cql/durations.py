@@ -62,7 +62,8 @@ class DurationText:
                 raise ParseError(
                     f"{what} {self.text} has a unit of time, but time is BIGINT here",
                     place,
-                    "Write a bare number of ticks, such as 10; units need a stream whose TIMESTAMP BY column is a TIMESTAMP",
+                    "Write a bare number of ticks, such as 10; units need a stream "
+                    "whose TIMESTAMP BY column is a TIMESTAMP",
                 )
             value = self.ticks
         elif self.micros is None:

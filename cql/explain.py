@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Container, Iterator
 from datetime import UTC, datetime, timedelta
 
 from sweeparea.cql.context import time_text
 from sweeparea.cql.durations import micros_text
-from sweeparea.cql.patterns import edge_of, reach_of
+from sweeparea.cql.patterns import edge_of, reach_of, read_again
 from sweeparea.operators import windows as spec
 from sweeparea.operators.logical import (
     Aggregate,
@@ -24,19 +24,23 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.patterns import readable_again
 from sweeparea.operators.ticks import INF
 
 WIDTH = 150
 
 
-def explain(plan: Plan) -> str:
-    """Sections: result, plan, inputs, state, defaults. Every section is there, empty ones say so."""
+def explain(plan: Plan, static: Container[str] = ()) -> str:
+    """Sections: result, plan, inputs, state, defaults. Every section is there, empty ones say so.
+
+    ``static`` names the relations that never change: joins with them keep their other side's update pattern.
+    """
     result = f"stream ({plan.stream})" if plan.stream else "relation"
     lines = [f"Query {plan.name}: a {result}", ""]
     lines += _section("Result", _result(plan))
-    lines += _section("Plan (each line: operator, columns, then the update pattern of its output)", _tree(plan))
-    lines += _section("Read from each input, for a slice (h0, h1]", _inputs(plan))
-    lines += _section("State kept", _state(plan))
+    lines += _section("Plan (each line: operator, columns, then the update pattern of its output)", _tree(plan, static))
+    lines += _section("Read from each input, for a slice (h0, h1]", _inputs(plan, static))
+    lines += _section("State kept", _state(plan, static))
     lines += _section("Defaults applied", plan.notes or ("none",))
     lines += _section("Evaluation", ("incremental everywhere",))
     return "\n".join(lines).rstrip() + "\n"
@@ -64,24 +68,17 @@ def table_names(plan: Plan) -> list[str]:
     return [plan.name if kind == main else f"{plan.name}__{kind}" for kind in kept]
 
 
-def _tree(plan: Plan) -> Iterator[str]:
-    labels: dict[str, str] = {c.id: c.label for node in plan.root.walk() for c in node.columns}
+def _tree(plan: Plan, static: Container[str]) -> Iterator[str]:
     if plan.stream:
-        yield f"{plan.stream.capitalize()}  [{'monotonic, expiry known'}]"
-        yield from _node(plan.root, "", True, plan.time, labels)
-    else:
-        yield from _node(plan.root, "", True, plan.time, labels, root=True)
+        yield f"{plan.stream.capitalize()}  [monotonic, expiry known]"
+    yield from _node(plan.root, "", "└─ " if plan.stream else "", plan.time, static)
 
 
-def _node(
-    node: Node, prefix: str, last: bool, time: TimeDomain, labels: dict[str, str], root: bool = False
-) -> Iterator[str]:
-    branch = "" if root else ("└─ " if last else "├─ ")
-    yield f"{prefix}{branch}{_describe(node, time)}  [{edge_of(node)}]"
-    below = prefix if root else prefix + ("   " if last else "│  ")
-    children = node.inputs
-    for i, child in enumerate(children):
-        yield from _node(child, below, i == len(children) - 1, time, labels)
+def _node(node: Node, prefix: str, branch: str, time: TimeDomain, static: Container[str]) -> Iterator[str]:
+    yield f"{prefix}{branch}{_describe(node, time)}  [{edge_of(node, static)}]"
+    below = prefix + {"": "", "└─ ": "   ", "├─ ": "│  "}[branch]
+    for i, child in enumerate(node.inputs):
+        yield from _node(child, below, "└─ " if i == len(node.inputs) - 1 else "├─ ", time, static)
 
 
 def _describe(node: Node, time: TimeDomain) -> str:
@@ -148,52 +145,59 @@ def window_text(window: spec.Window, time: TimeDomain) -> str:
     return str(window)
 
 
-def _inputs(plan: Plan) -> Iterator[str]:
-    reaches = reach_of(plan.root)
+def _inputs(plan: Plan, static: Container[str]) -> Iterator[str]:
+    reaches, again = reach_of(plan.root), read_again(plan.root)
     relations = {n.name for n in plan.root.walk() if isinstance(n, RelationScan)}
     if not reaches:
         yield "none"
     for name, ticks in reaches.items():
         if name in relations:
-            yield f"{name}: all rows that are valid after h0, and the changes in (h0, h1]"
-        elif ticks >= INF:
-            yield f"{name}: everything since START"
-        elif plan.time.kind == "BIGINT":
-            yield f"{name}: from h0 - {ticks} ticks on"
+            changes = "its snapshot" if name in static else "its changes in (h0, h1]"
+            yield f"{name}: {changes}" + ("; its contents at h0 are read again" if name in again else "")
+            continue
+        if ticks >= INF:
+            length, back = "for ever", "START"
         else:
-            yield f"{name}: from h0 - {micros_text(ticks * plan.time.chronon)} on"
+            reach = f"{ticks:,} ticks" if plan.time.kind == "BIGINT" else micros_text(ticks * plan.time.chronon)
+            length, back = f"for {reach}", f"h0 - {reach}"
+        how = f"those from {back} on are read again" if name in again else "what it still contributes is in the state"
+        yield f"{name}: its elements in (h0, h1]; an element matters {length}, {how}"
 
 
-def _state(plan: Plan) -> Iterator[str]:
+def _state(plan: Plan, static: Container[str]) -> Iterator[str]:
     """Per operator that keeps something, numbered as ``op`` in the order of ``Node.walk``."""
     for op, node in enumerate(plan.root.walk()):
-        kept = _kept(node)
+        kept = _kept(node, static)
         if kept:
             yield f"op {op} {type(node).__name__}: {kept}"
     tables = " and ".join(plan.materialize) or "relation"
     yield f"materialize ({tables}): the rows that are valid after h1, and their known ends"
 
 
-def _kept(node: Node) -> str | None:
+def _kept(node: Node, static: Container[str]) -> str | None:
     if isinstance(node, Aggregate):
         if not node.calls and not node.global_:
-            return "at most two intervals a value" if edge_of(node.input).expiry_known else "one net count a value"
+            return (
+                "at most two intervals a value" if edge_of(node.input, static).expiry_known else "one net count a value"
+            )
         extremes = any(c.function in ("MIN", "MAX") for _, c in node.calls)
         sums = any(c.function not in ("MIN", "MAX") for _, c in node.calls)
-        end = "(group, end)" if edge_of(node.input).expiry_known else "group"
+        end = "(group, end)" if edge_of(node.input, static).expiry_known else "group"
         parts = [f"counts and sums, one row a {end}"] if sums else []
         parts += ["the undominated elements of each group (MIN, MAX)"] if extremes else []
         return "; ".join(parts) or "one row a group"
     if isinstance(node, Join):
-        return "none of its own, both inputs are read again by range"
+        held = [side for side, child in (("left", node.left), ("right", node.right)) if not readable_again(child)]
+        if not held:
+            return "none of its own, both inputs are read again by range"
+        return f"the rows of its {' and '.join(held)} input that are valid after h1; the rest is read again by range"
     if isinstance(node, RelationToStream):
         return "the inner relation's rows that are valid after h1, and their known ends"
     return None
 
 
 def _columns(columns: tuple[Column, ...], types: bool = False) -> str:
-    text: Callable[[Column], str] = lambda c: f"{c.label} {c.type}" if types and c.type else c.label  # noqa: E731
-    return _cut(", ".join(text(c) for c in columns))
+    return _cut(", ".join(f"{c.label} {c.type}" if types and c.type else c.label for c in columns))
 
 
 def _cut(text: str) -> str:

@@ -14,11 +14,12 @@ from sqlglot import exp
 
 from sweeparea.cql import functions, types
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, not_offered
+from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, nearest, not_offered
 from sweeparea.cql.scopes import Scope, parts_of
 from sweeparea.cql.source_text import Replacement, SourceText, Span
 from sweeparea.operators.logical import AggregateCall, Column, Expr
 
+_UNREPEATABLE = "its value depends on when and where a slice is run, so no two runs would agree"
 _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 
@@ -199,7 +200,7 @@ class _Walk:
         grouping = self.binder.grouping
         if grouping is None or isinstance(node, exp.Column | exp.Identifier | exp.Var | exp.DataType):
             return False
-        if not any(len(canonical) > 1 or not canonical[0].startswith("`") for _, _, canonical in grouping.keys):
+        if not any(canonical[1:] or not canonical[:1][0].startswith("`") for _, _, canonical in grouping.keys):
             return False
         span = span_of(node)
         if span is None:
@@ -296,13 +297,13 @@ class _Walk:
             )
         if name in functions.NON_DETERMINISTIC or (name == "UNIX_TIMESTAMP" and not node.expressions):
             raise RefusedError(
-                f"{name.lower()} is not deterministic: its value depends on when and where a slice is run, so no two runs would agree",
+                f"{name.lower()} is not deterministic: {_UNREPEATABLE}",
                 place,
                 "Use the stream's instant ts, or a column that the source fills",
             )
         if name in functions.SKETCHES:
             raise RefusedError(
-                f"{name.lower()} is approximate: its answer depends on the order of the rows, so no two runs would agree",
+                f"{name.lower()} is approximate: its answer depends on the order of the rows, so no two runs agree",
                 place,
             )
         if name in functions.OTHER_AGGREGATES:
@@ -317,11 +318,14 @@ class _Walk:
             )
         if name in functions.WINDOW_BOUNDS:
             raise self._refuse(name, node)
+        if name.lower() not in functions.spark_functions():
+            raise BindError(f"there is no function {node.name}", place, nearest(name, functions.spark_functions()))
 
     def _own_function(self, node: exp.Expr) -> None:
         """Functions that sqlglot makes a class of its own even so: CURRENT_DATE without parentheses, TRIM, EXTRACT,
         .."""
-        name = node.sql_names()[0].upper() if isinstance(node, exp.Func) else ""
+        names = list(node.sql_names()) if isinstance(node, exp.Func) else []
+        name = names[0].upper() if names else ""
         if name in functions.NON_DETERMINISTIC or isinstance(
             node,
             exp.CurrentDate
@@ -332,7 +336,7 @@ class _Walk:
             | exp.Localtimestamp,
         ):
             raise RefusedError(
-                f"{name.lower()} is not deterministic: its value depends on when and where a slice is run, so no two runs would agree",
+                f"{name.lower()} is not deterministic: {_UNREPEATABLE}",
                 self.binder.place(node),
                 "Use the stream's instant ts, or a column that the source fills",
             )
@@ -518,6 +522,21 @@ def star_columns(scope: Scope, node: exp.Expr, place: Place) -> list[Column]:
             raise BindError(f"EXCEPT names {name}, which * does not have", place)
         columns = kept
     return columns
+
+
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that AND connects, from left to right."""
+    found: list[exp.Expr] = []
+    pending = [node]
+    while pending:
+        tree = pending.pop()
+        while isinstance(tree, exp.Paren) and isinstance(tree.this, exp.And | exp.Paren):
+            tree = tree.this
+        if isinstance(tree, exp.And):
+            pending += [tree.expression, tree.this]
+        else:
+            found.append(tree)
+    return found
 
 
 def has_aggregate(node: exp.Expr) -> bool:

@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, TypeError_, not_offered
-from sweeparea.cql.expressions import Binder, column_expr
+from sweeparea.cql.expressions import Binder, column_expr, conjuncts
+from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.scopes import Item, Scope, only
 from sweeparea.cql.window_text import WindowText
 from sweeparea.operators.logical import Column, Expr, Join, Node
@@ -134,7 +135,8 @@ class FromClause:
                 raise TypeError_(
                     f"{schema.name} is a relation, and a window needs a stream",
                     self.source.place(window.span[0]),
-                    f"Leave {window.text} out, or window the stream of its changes: (ISTREAM(SELECT * FROM {schema.name})) {window.text}",
+                    f"Leave {window.text} out, or window the stream of its changes: "
+                    f"ISTREAM(SELECT * FROM {schema.name}) {window.text}",
                 )
             relation = self.context.relation_scan(schema, place)
             return relation, Scope.of(Item(alias, self._renamed(relation.columns, columns, node)))
@@ -197,8 +199,11 @@ class FromClause:
         on, using = join.args.get("on"), join.args.get("using")
         natural = str(join.args.get("method") or "").upper() == "NATURAL"
         if on is not None:
-            condition = Binder(self.source, scope, self.context.new_column, "ON").condition(on)
-            return replace(node, condition=condition), scope
+            joined: Node = node
+            for tree in conjuncts(on):
+                condition = Binder(self.source, scope, self.context.new_column, "ON").condition(tree)
+                joined = push_selection(joined, condition)
+            return joined, scope
         if using or natural:
             names = [u.name for u in using] if using else self._shared(left[1], right[1])
             return self._using(node, left[1], right[1], names, join)

@@ -10,8 +10,10 @@ from sweeparea.cql.dialect import span_of
 from sweeparea.cql.source_text import SourceText
 
 _BINARY: dict[type[exp.Expr], str] = {
-    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div", exp.EQ: "=", exp.GT: ">", exp.GTE: ">=",
-    exp.LT: "<", exp.LTE: "<=", exp.And: "AND", exp.Or: "OR", exp.NullSafeEQ: "<=>", exp.BitwiseAnd: "&", exp.BitwiseOr: "|",
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div", exp.EQ: "=", exp.GT:
+    ">", exp.GTE: ">=",
+    exp.LT: "<", exp.LTE: "<=", exp.And: "AND", exp.Or: "OR", exp.NullSafeEQ: "<=>", exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
     exp.BitwiseXor: "^",
 }  # fmt: skip
 
@@ -24,6 +26,8 @@ def label_of(node: exp.Expr, source: SourceText) -> str:
         return label_of(node.this, source)
     if isinstance(node, exp.Column | exp.Dot):
         return node.name
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
+        return node.this.name
     return _text(node, source)
 
 
@@ -55,6 +59,18 @@ def _text(node: exp.Expr, source: SourceText) -> str:
         return f"(- {of(node.this)})"
     if isinstance(node, exp.Anonymous):
         return _call(node, of)
+    if isinstance(node, exp.DPipe):
+        return f"concat({of(node.this)}, {of(node.expression)})"
+    if isinstance(node, exp.Between):
+        return f"between({of(node.this)}, {of(node.args['low'])}, {of(node.args['high'])})"
+    if isinstance(node, exp.In) and node.expressions:
+        return f"({of(node.this)} IN ({', '.join(of(e) for e in node.expressions)}))"
+    if isinstance(node, exp.Like):
+        return f"{of(node.this)} LIKE {of(node.expression)}"
+    if isinstance(node, exp.Case) and node.args.get("this") is None:
+        branches = "".join(f" WHEN {of(i.this)} THEN {of(i.args['true'])}" for i in node.args["ifs"])
+        default = node.args.get("default")
+        return f"CASE{branches}{f' ELSE {of(default)}' if default is not None else ''} END"
     span = span_of(node)
     return source.splice(span) if span is not None else node.key
 
@@ -64,6 +80,8 @@ def _call(node: exp.Anonymous, of: Callable[[exp.Expr], str]) -> str:
     arguments = node.expressions
     if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         return "count(1)"
+    if name == "if":
+        return f"(IF({', '.join(of(a) for a in arguments)}))"
     return f"{name}({', '.join(of(a) for a in arguments)})"
 
 

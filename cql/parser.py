@@ -21,8 +21,10 @@ from sweeparea.cql.tokens import Token, TokenType
 from sweeparea.infra.errors import SweepAreaError
 
 _KEYWORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION", "JOIN", "INNER", "LEFT", "CROSS", "ON", "USING",
-    "CREATE", "STREAM", "RELATION", "CONTINUOUS", "QUERY", "TIMESTAMP", "CHRONON", "SEQUENCE", "HEARTBEAT", "RETAIN", "CONSTRAINT",
+    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION", "JOIN", "INNER", "LEFT", "CROSS",
+    "ON", "USING",
+    "CREATE", "STREAM", "RELATION", "CONTINUOUS", "QUERY", "TIMESTAMP", "CHRONON", "SEQUENCE", "HEARTBEAT",
+    "RETAIN", "CONSTRAINT",
     "MATERIALIZE", "START", "WITH", "DISTINCT", "INTERSECT", "EXCEPT", "EXPECT", "VIOLATION",
 )  # fmt: skip
 
@@ -89,7 +91,8 @@ def _translated(error: SqlglotError, source: SourceText, parser: StatementParser
     elif message.startswith("Required keyword: "):
         message = f"something is missing before {found}"
     elif message.startswith("Expecting ") or message.startswith("Expected "):
-        wanted = message.split(" ", 1)[1]
+        wanted = message.split(" ", 1)[1].split(" but got ")[0].removeprefix("table name")
+        wanted = wanted or "the name of a stream, relation or query"
         message = (
             f"{wanted!r} is expected, found {found}" if len(wanted) <= 2 else f"{wanted} is expected, found {found}"
         )

@@ -3,6 +3,7 @@ section 7)."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from sweeparea.operators.logical import (
@@ -17,6 +18,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.patterns import readable_again
 from sweeparea.operators.ticks import INF
 
 ORDER = ("monotonic", "WKS", "WK", "STR")
@@ -35,13 +37,13 @@ class Edge:
         return f"{self.pattern}, expiry {'known' if self.expiry_known else 'unknown'}"
 
 
-def edge_of(node: Node) -> Edge:
-    """The output edge of a node."""
-    edges = [edge_of(child) for child in node.inputs]
+def edge_of(node: Node, static: Container[str] = ()) -> Edge:
+    """The output edge of a node. ``static`` names the relations that never change."""
+    edges = [edge_of(child, static) for child in node.inputs]
     if isinstance(node, StreamScan | RelationToStream):
         return Edge("monotonic", True)
     if isinstance(node, RelationScan):
-        return Edge("STR", False)
+        return Edge("monotonic", True) if node.name in static else Edge("STR", False)
     if isinstance(node, Window):
         return Edge("monotonic" if node.spec.reach == INF else "WKS", True)
     if isinstance(node, Select | Project):  # rule 1: unary operators keep the pattern
@@ -58,7 +60,7 @@ def edge_of(node: Node) -> Edge:
         if not node.calls and not node.global_:  # rule 3 again: duplicate elimination
             worst = edges[0].pattern
             return Edge("WK" if worst == "WKS" else worst, edges[0].expiry_known)
-        return Edge("STR" if edges[0].pattern == "STR" else "WK", False)  # rule 4: group-by replaces rows by key
+        return Edge("WK", False)  # rule 4: group-by replaces its rows, whatever its input does
     raise TypeError(f"no update pattern is defined for {type(node).__name__}")
 
 
@@ -69,8 +71,7 @@ def _reach(node: Node) -> int | None:
 
 
 def reach_of(node: Node) -> dict[str, int]:
-    """Per scanned name, how many ticks back from a slice's first instant its rows must be read; ``INF``: from START
-    on."""
+    """Per scanned name, for how many ticks one of its rows can still change the result; ``INF``: for ever."""
     found: dict[str, int] = {}
     for child in node.inputs:
         for name, ticks in reach_of(child).items():
@@ -80,9 +81,18 @@ def reach_of(node: Node) -> dict[str, int]:
     if isinstance(node, RelationScan):
         return {node.name: INF}
     if isinstance(node, Window):
-        inner = node.input
-        if isinstance(inner, RelationToStream):
-            # the elements of the inner stream come from its own state and history: both lengths add up
-            return {name: min(INF, ticks + node.spec.reach) for name, ticks in found.items()}
-        return dict.fromkeys(found, node.spec.reach)
+        # below an inner stream the lengths add up: an element may make another when it enters and when it leaves
+        inner = {n: t for n, t in found.items() if t > 1}
+        return {n: min(INF, inner.get(n, 0) + node.spec.reach) for n in found}
     return found
+
+
+def read_again(node: Node) -> frozenset[str]:
+    """The inputs whose past rows a join reads by range instead of keeping them."""
+    names: set[str] = set()
+    for join in node.walk():
+        if isinstance(join, Join):
+            for side in join.inputs:
+                if readable_again(side):
+                    names |= {n.name for n in side.walk() if isinstance(n, StreamScan | RelationScan)}
+    return frozenset(names)

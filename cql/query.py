@@ -15,9 +15,10 @@ from sweeparea.cql import types
 from sweeparea.cql.context import Context
 from sweeparea.cql.dialect import ToStream, span_of
 from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, not_offered, raise_all
-from sweeparea.cql.expressions import Binder, Bound, Grouping, column_expr, has_aggregate, star_columns
+from sweeparea.cql.expressions import Binder, Bound, Grouping, column_expr, conjuncts, has_aggregate, star_columns
 from sweeparea.cql.from_clause import FromClause
 from sweeparea.cql.labels import label_of
+from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.scopes import Scope
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Aggregate, Column, Expr, Node, Project, Select, UnionAll
@@ -163,7 +164,9 @@ class QueryBinder:
     def _set_operation(self, node: exp.SetOperation, env: dict[str, Cte]) -> BoundQuery:
         self._refuse_parts(node, {"this", "expression", "distinct", "with_"})
         if not isinstance(node, exp.Union):
-            raise not_offered(node.key.upper() + ("" if node.args.get("distinct") else " ALL"), self.place(node))
+            raise not_offered(
+                node.key.upper() + ("" if node.args.get("distinct") else " ALL"), self.place(node.expression)
+            )
         # a long chain leans to the left: walk down in a loop, not by recursion
         parts: list[exp.Expr] = []
         while (
@@ -199,12 +202,11 @@ class QueryBinder:
 
     def _check_union_types(self, types_: list[str | None], label: str, node: exp.Expr) -> None:
         known = {t for t in types_ if t is not None}
-        groups = {"number" if types.is_numeric(t) else t for t in known}
-        strict = {"boolean", "binary"}
-        if len(groups) > 1 and groups & strict and not any("<" in g for g in groups) and "void" not in groups:
+        groups = {types.family(t) for t in known} - {"other"}
+        if len(groups) > 1:
             raise TypeError_(
                 f"UNION cannot put {' and '.join(sorted(t.upper() for t in known))} into one column {label}",
-                self.place(node),
+                self.place(node.expression),
                 "CAST them to one type",
             )
 
@@ -223,9 +225,10 @@ class QueryBinder:
         faults = _Faults()
         where = node.args.get("where")
         if where is not None:
-            condition = faults.attempt(lambda: self._binder(scope, "WHERE").condition(where.this))
-            if isinstance(condition, Expr):
-                plan = Select(plan, condition)
+            for tree in conjuncts(where.this):
+                condition = faults.attempt(lambda t=tree: self._binder(scope, "WHERE").condition(t))
+                if isinstance(condition, Expr):
+                    plan = push_selection(plan, condition)
         items: list[exp.Expr] = []
         for projection in projections:
             faults.attempt(lambda p=projection: items.extend(self._expanded(p, scope)))
@@ -349,6 +352,7 @@ class QueryBinder:
         grouping = Grouping()
         for tree in self._group_trees(group, items):
             faults.attempt(lambda t=tree: self._add_key(t, scope, items, grouping))
+        faults.check()  # without its keys, whatever SELECT says of them would be called wrong
         outputs = self._outputs(items, lambda aliases: self._binder(scope, "SELECT", grouping, aliases), faults)
         aliases = self.aliases
         condition = None
@@ -378,11 +382,13 @@ class QueryBinder:
 
     def _add_key(self, tree: exp.Expr, scope: Scope, items: list[exp.Expr], grouping: Grouping) -> None:
         if isinstance(tree, exp.Tuple):
+            if not tree.expressions:
+                raise not_offered("GROUP BY ()", self.place(tree), "Leave GROUP BY out: there is one group then")
             for part in tree.expressions:
                 self._add_key(part, scope, items, grouping)
             return
-        for name in ("ROLLUP", "CUBE", "GROUPING SETS"):
-            if tree.key.upper() == name or (isinstance(tree, exp.Anonymous) and tree.name.upper() == name):
+        for kind, name in ((exp.Rollup, "ROLLUP"), (exp.Cube, "CUBE"), (exp.GroupingSets, "GROUPING SETS")):
+            if isinstance(tree, kind):
                 raise not_offered(name, self.place(tree), "Unite one query for each grouping with UNION ALL")
         target = self._group_target(tree, scope, items)
         if has_aggregate(target):
@@ -412,7 +418,9 @@ class QueryBinder:
             n = int(str(tree.this))
             if not 1 <= n <= len(items):
                 raise BindError(
-                    f"GROUP BY {n} is no position in the select list", self.place(tree), f"It has {len(items)} columns"
+                    f"GROUP BY {n} is no position in the select list",
+                    self.place(tree),
+                    f"It has {len(items)} column{'s' if len(items) > 1 else ''}",
                 )
             return items[n - 1]
         if isinstance(tree, exp.Column) and not tree.table and not scope.unqualified(tree.name):

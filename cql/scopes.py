@@ -128,13 +128,11 @@ def only(found: list[tuple[Item, Column]], name: str, place: Place) -> Column:
         raise BindError(
             f"column {name} is ambiguous: {first.name} has it twice", place, "Give them aliases of their own inside"
         )
-    raise BindError(
-        f"column {name} is ambiguous: it is in {first.name} ({first.name}.{a.label}) and in {second.name} ({second.name}.{b.label})",
-        place,
-        f"Write {first.name}.{a.label} or {second.name}.{b.label}"
-        if first.alias and second.alias
-        else "Give each side an alias",
-    )
+    if not first.alias or not second.alias or first.alias.lower() == second.alias.lower():
+        hint = "Give each entry of FROM its own alias"
+    else:
+        hint = f"Write {first.name}.{a.label} or {second.name}.{b.label}"
+    raise BindError(f"column {name} is ambiguous: it is in {first.name} and in {second.name}", place, hint)
 
 
 def parts_of(column: exp.Column) -> list[exp.Identifier]:

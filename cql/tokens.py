@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot.tokens import Token, TokenType  # pyright: ignore[reportPrivateImportUsage]
+from sqlglot.tokenizer_core import Token, TokenType
 
 __all__ = ["Token", "TokenType"]

@@ -14,8 +14,10 @@ from sqlglot import exp
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 _DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
 _NAMES = {
-    "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint", "FLOAT": "float", "DOUBLE": "double",
-    "BOOLEAN": "boolean", "TEXT": "string", "VARCHAR": "string", "CHAR": "string", "DATE": "date", "TIMESTAMPTZ": "timestamp",
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint", "FLOAT": "float", "DOUBLE":
+    "double",
+    "BOOLEAN": "boolean", "TEXT": "string", "VARCHAR": "string", "CHAR": "string", "DATE": "date", "TIMESTAMPTZ":
+    "timestamp",
     "TIMESTAMP": "timestamp", "TIMESTAMPLTZ": "timestamp", "TIMESTAMPNTZ": "timestamp_ntz", "BINARY": "binary",
 }  # fmt: skip
 _ALIASES = {
@@ -27,19 +29,43 @@ _ALIASES = {
     "timestamp_ltz": "timestamp",
 }
 _BOOLEAN = (
-    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between,
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.And, exp.Or, exp.Not, exp.Is, exp.In,
+    exp.Between,
     exp.Like, exp.ILike, exp.RegexpLike, exp.Boolean, exp.Exists,
 )  # fmt: skip
 _FIXED = {
-    "LENGTH": "int", "CHAR_LENGTH": "int", "YEAR": "int", "QUARTER": "int", "MONTH": "int", "DAY": "int", "DAYOFMONTH": "int",
-    "DAYOFWEEK": "int", "DAYOFYEAR": "int", "WEEKOFYEAR": "int", "HOUR": "int", "MINUTE": "int", "SECOND": "int", "SQRT": "double",
-    "LN": "double", "EXP": "double", "POW": "double", "POWER": "double", "SIN": "double", "COS": "double", "TAN": "double",
+    "LENGTH": "int", "CHAR_LENGTH": "int", "YEAR": "int", "QUARTER": "int", "MONTH": "int", "DAY": "int",
+    "DAYOFMONTH": "int",
+    "DAYOFWEEK": "int", "DAYOFYEAR": "int", "WEEKOFYEAR": "int", "HOUR": "int", "MINUTE": "int", "SECOND": "int",
+    "SQRT": "double",
+    "LN": "double", "EXP": "double", "POW": "double", "POWER": "double", "SIN": "double", "COS": "double", "TAN":
+    "double",
     "ATAN2": "double", "RADIANS": "double", "DATE_TRUNC": "timestamp", "TO_DATE": "date", "DATE_FORMAT": "string",
-    "UNIX_MICROS": "bigint", "UNIX_MILLIS": "bigint", "UNIX_SECONDS": "bigint", "ISNULL": "boolean", "ISNOTNULL": "boolean",
+    "UNIX_MICROS": "bigint", "UNIX_MILLIS": "bigint", "UNIX_SECONDS": "bigint", "ISNULL": "boolean", "ISNOTNULL":
+    "boolean",
     "ISNAN": "boolean", "MD5": "string", "SHA2": "string", "XXHASH64": "bigint", "HASH": "int",
 }  # fmt: skip
-_FIRST = frozenset(["UPPER", "LOWER", "UCASE", "LCASE", "TRIM", "LTRIM", "RTRIM", "INITCAP", "REGEXP_REPLACE", "TRANSLATE"])
+_FIRST = frozenset(
+    ("UPPER", "LOWER", "UCASE", "LCASE", "TRIM", "LTRIM", "RTRIM", "INITCAP", "REGEXP_REPLACE", "TRANSLATE")
+)
 """Functions that give a string where their first argument is one."""
+_CONVERSIONS = frozenset(
+    [
+        "TINYINT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "STRING",
+        "BOOLEAN",
+        "DATE",
+        "TIMESTAMP",
+        "BINARY",
+        "DECIMAL",
+    ]
+)
+"""Functions that are casts by another name."""
 _COMMON = frozenset(["COALESCE", "NVL", "IFNULL", "GREATEST", "LEAST"])
 
 
@@ -66,6 +92,15 @@ def decimal_of(type_: str | None) -> tuple[int, int] | None:
 
 def is_numeric(type_: str | None) -> bool:
     return type_ in INTEGRAL or type_ in ("float", "double") or decimal_of(type_) is not None
+
+
+def family(type_: str) -> str:
+    """Types of different families have no common type in Spark, except ``other``, of which nothing is said here."""
+    if is_numeric(type_):
+        return "number"
+    if type_ in ("date", "timestamp", "timestamp_ntz"):
+        return "time"
+    return type_ if type_ == "boolean" else "other"
 
 
 def aggregate_type(function: str, argument: str | None) -> str | None:
@@ -131,6 +166,8 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
         return "boolean"
     if isinstance(node, exp.Cast):
         return _cast(node)
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and str(node.this.this).isdigit():
+        return "int" if int(str(node.this.this)) <= 2**31 else _literal(node.this)
     if isinstance(node, exp.Neg):
         inner = of(node.this, known)
         return inner if is_numeric(inner) else None
@@ -189,6 +226,8 @@ def _function(node: exp.Anonymous, known: Mapping[int, str | None]) -> str | Non
     arguments = node.expressions
     if name in _FIXED:
         return _FIXED[name]
+    if name in _CONVERSIONS and len(arguments) == 1:
+        return normal(name)
     if name in _FIRST:
         return "string" if arguments and of(arguments[0], known) == "string" else None
     if name in _COMMON:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeparea.cql.durations import parse_duration, parse_instant
+from sweeparea.cql.durations import MICROS, parse_duration, parse_instant
 from sweeparea.cql.errors import ParseError, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
 
+_UNITS = tuple(unit.lower() + "s" for unit in MICROS)
 ExpressionParser = Callable[[int], tuple[Any, int]]
 
 
@@ -107,7 +108,9 @@ class _Reader:
                 raise self._fail(f"{self._found()} does not belong to a {kind} window, or not at this place")
             raise self._fail(
                 f"']' is expected at the end of the window, found {self._found()}",
-                nearest(self.word, ("Slide", "Lag", "Anchor", "Inclusive", "Exclusive", "Until", "Partition By")),
+                nearest(
+                    self.word, ("Slide", "Lag", "Anchor", "Inclusive", "Exclusive", "Until", "Partition By", *_UNITS)
+                ),
             )
         return WindowText(kind, (self.first.start, self.tokens[self.index - 1].end + 1), self.source, self.parts)
 

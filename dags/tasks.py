@@ -68,8 +68,8 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
     reached = report.get("backfill") or {}
     if reached.get("complete") is False:
         log.warning(
-            "The inputs' heartbeats end before %s, so the range is done up to tick %s. What is missing follows by itself as "
-            "the heartbeats advance.",
+            "The inputs' heartbeats end before %s, so the range is done up to tick %s. What is missing follows by "
+            "itself as the heartbeats advance.",
             reached["to"],
             report["committed"],
         )

@@ -19,9 +19,8 @@ class HeartbeatSchedule(AssetOrTimeSchedule):
     """
 
     def __init__(self, *, assets: Any, slice: timedelta):
-        super().__init__(
-            timetable=DeltaDataIntervalTimetable(slice), assets=assets
-        )  # makes it periodic: it can be backfilled
+        # the inner timetable only makes it periodic, or Airflow would refuse a backfill
+        super().__init__(timetable=DeltaDataIntervalTimetable(slice), assets=assets)  # pyright: ignore[reportAbstractUsage]
         self.slice = slice
         self.description = f"On heartbeat; backfill in slices of {slice}"
 

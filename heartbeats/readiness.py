@@ -28,8 +28,8 @@ class Ready:
 def snapshot(data_folder: str, queries: Mapping[str, Sequence[str]]) -> dict[str, Ready]:
     """The state of all ``queries`` (name to the names of its inputs) in one ledger state.
 
-    A static relation is at the end of time from the moment it has been copied, so it holds up its readers until then only.
-    Raises NoTimeError for a query without inputs.
+    A static relation is at the end of time from the moment it has been copied, so it holds up its readers until then
+    only. Raises NoTimeError for a query without inputs.
     """
     return judge(committed(data_folder), queries)
 

@@ -52,7 +52,7 @@ class BehindTrigger(BaseEventTrigger):
     an application, or its triggers would not share one loop.
     """
 
-    def __init__(self, name: str, watched: Mapping[str, Any], poll: float = 0.5, refire: float = 15.0):
+    def __init__(self, name: str, watched: Mapping[str, Any], poll: float = 0.5, refire: float = 30.0):
         super().__init__()
         self.name = name
         self.watched = dict(watched)

@@ -1,7 +1,7 @@
 """Airflow as four processes on 127.0.0.1: api-server, scheduler (with its workers), dag-processor, triggerer.
 
-Its home is ``<run>/airflow``. Secrets and the admin's random password are made once and kept there in files that only the
-owner can read.
+Its home is ``<run>/airflow``. Secrets and the admin's random password are made once and kept there in files that only
+the owner can read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def password(run_folder: Path | None = None) -> str:
     try:
         return json.loads(password_file(run_folder).read_text())[USER]
     except (OSError, ValueError, KeyError) as error:
-        raise SetupError(f"{password_file(run_folder)} holds no password of {USER}. Run `make up` to make one.") from error
+        raise SetupError(
+            f"{password_file(run_folder)} holds no password of {USER}. Run `make up` to make one."
+        ) from error
 
 
 def environment(run_folder: Path | None = None) -> dict[str, str]:
@@ -96,11 +98,16 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
 
 
 def prepare(run_folder: Path | None = None) -> None:
-    """Home, secrets, password and local settings; the database's tables, once per version of Airflow. Needs PostgreSQL."""
+    """Make home, secrets, password and local settings; the database's tables, once per version of Airflow.
+
+    PostgreSQL must run.
+    """
     folder = home(run_folder)
     (folder / "config").mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
-    shutil.copyfile(Path(__file__).with_name("airflow_local_settings.py"), folder / "config" / "airflow_local_settings.py")
+    shutil.copyfile(
+        Path(__file__).with_name("airflow_local_settings.py"), folder / "config" / "airflow_local_settings.py"
+    )
     # written before the API server would do it with mode 0644 and print it to its log
     _secret(password_file(run_folder), lambda: json.dumps({USER: secrets.token_urlsafe(12)}))
     stamp = folder / "migrated"
@@ -109,14 +116,20 @@ def prepare(run_folder: Path | None = None) -> None:
         return
     done = subprocess.run(
         [str(executable()), "db", "migrate"],
-        env=environment(run_folder), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=environment(run_folder),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if done.returncode != 0:
         log = processes.log_file("airflow-db-migrate", run_folder)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(done.stdout)
         end = "\n".join(done.stdout.splitlines()[-10:])
-        raise SetupError(f"Airflow could not make its tables. `make clean` starts from nothing. The end of {log}:\n{end}")
+        raise SetupError(
+            f"Airflow could not make its tables. `make clean` starts from nothing. The end of {log}:\n{end}"
+        )
     stamp.write_text(content)
 
 

@@ -8,6 +8,14 @@ import contextlib
 import sys
 
 if "scheduler" in sys.argv:
-    for _name in ("pandas", "pyarrow.dataset", "pyarrow.parquet", "grpc", "deltalake", "sqlglot", "pyspark.sql.connect.session"):
+    for _name in (
+        "pandas",
+        "pyarrow.dataset",
+        "pyarrow.parquet",
+        "grpc",
+        "deltalake",
+        "sqlglot",
+        "pyspark.sql.connect.session",
+    ):
         with contextlib.suppress(ImportError):
             __import__(_name)

@@ -1,9 +1,9 @@
 """Build the environment ``.venv`` from the lock files with nothing but Python's standard library.
 
-Steps: uv into ``.tools/uv`` (by pip, hash checked), ``.venv``, every package of ``requirements.lock`` (hash checked, bytecode
-compiled), SweepArea itself (editable), and with ``--example`` the flights data. A stamp per step holds what it was made
-from, so that a second run does nothing and a changed lock is followed. Runs under the system's Python, hence no import
-from outside the standard library here.
+Steps: uv into ``.tools/uv`` (by pip, hash checked), ``.venv``, every package of ``requirements.lock`` (hash checked,
+bytecode compiled), SweepArea itself (editable), and with ``--example`` the flights data. A stamp per step holds what it
+was made from, so that a second run does nothing and a changed lock is followed. Runs under the system's Python, hence
+no import from outside the standard library here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def build(example: bool) -> None:
         ("sweeparea", VENV / ".stamp-project", _digest("../pyproject.toml", "requirements.lock"), install_project),
     ]
     if example:
-        steps.append(("flights of 2013", VENV / ".stamp-example", _digest("example.lock", "requirements.lock"), install_example))
+        steps.append(
+            ("flights of 2013", VENV / ".stamp-example", _digest("example.lock", "requirements.lock"), install_example)
+        )
     if all(_done(stamp, content) for _, stamp, content, _ in steps):
         return
     for number, (name, stamp, content, step) in enumerate(steps, 1):
@@ -74,8 +76,9 @@ def install_uv(label: str) -> None:
     TOOLS.mkdir(exist_ok=True)
     if subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True).returncode != 0:
         raise SetupError(
-            f"{sys.executable} has no ensurepip, without which it cannot make a virtual environment. Install it (on Debian and Ubuntu the "
-            f"package is python{sys.version_info[0]}.{sys.version_info[1]}-venv) or name another Python: make PYTHON=/path/to/python3.11 .."
+            f"{sys.executable} has no ensurepip, without which it cannot make a virtual environment. Install it (on"
+            f" Debian and Ubuntu the package is python{sys.version_info[0]}.{sys.version_info[1]}-venv) or name another"
+            " Python: make PYTHON=/path/to/python3.11 .."
         )
     _run(label, [sys.executable, "-m", "venv", str(TOOLS / "uv")], "uv-venv")
     pip = [str(TOOLS / "uv" / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
@@ -89,9 +92,13 @@ def create_environment(label: str) -> None:
 
 
 def sync_packages(label: str) -> None:
-    """Make ``.venv`` hold exactly ``requirements.lock``; source distributions are built with the tools of ``build.lock``."""
+    """Make ``.venv`` hold exactly ``requirements.lock``; ``build.lock`` holds what builds source packages."""
     command = [str(UV), "pip", "sync", "--python", str(PYTHON), "--require-hashes", "--compile-bytecode"]
-    _run(label, [*command, "--build-constraints", str(INFRA / "build.lock"), str(INFRA / "requirements.lock")], "packages")
+    _run(
+        label,
+        [*command, "--build-constraints", str(INFRA / "build.lock"), str(INFRA / "requirements.lock")],
+        "packages",
+    )
     for stamp in (".stamp-project", ".stamp-example"):
         (VENV / stamp).unlink(missing_ok=True)
 
@@ -99,7 +106,11 @@ def sync_packages(label: str) -> None:
 def install_project(label: str) -> None:
     """SweepArea itself, as links to this checkout; needs no network."""
     options = ["--no-deps", "--no-build-isolation", "--offline"]
-    _run(label, [str(UV), "pip", "install", "--quiet", "--python", str(PYTHON), *options, "--editable", str(ROOT)], "project")
+    _run(
+        label,
+        [str(UV), "pip", "install", "--quiet", "--python", str(PYTHON), *options, "--editable", str(ROOT)],
+        "project",
+    )
 
 
 def install_example(label: str) -> None:
@@ -112,7 +123,9 @@ def _run(label: str, command: list[str], name: str) -> None:
     """Run one tool; says every 15 seconds that it still works, and why it failed."""
     log = TOOLS / f"{name}.log"
     # the bytecode halves every later start: a setting that forbids writing it is meant for other things
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "PYTHONPATH")}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "PYTHONPATH")
+    }
     begin = time.monotonic()
     with open(log, "w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)
@@ -129,8 +142,8 @@ def _run(label: str, command: list[str], name: str) -> None:
     if code != 0:
         end = "\n".join(log.read_text(errors="replace").splitlines()[-12:])
         raise SetupError(
-            f"{label} failed. Check the network and the free space of {ROOT}, then run the same command again: it goes on with this step. "
-            f"The end of {log}:\n{end}"
+            f"{label} failed. Check the network and the free space of {ROOT}, then run the same command again: it goes"
+            f" on with this step. The end of {log}:\n{end}"
         )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class SweepAreaError(Exception):
-    """One readable paragraph: what is wrong, with which thing, and what to do. The command line prints it without a trace.
+    """One readable paragraph: what is wrong, with which thing, and what to do. The command line prints no trace.
 
-    ``type`` is the class of failure that ``replay`` reports (ParseError, BindError, TypeError, RefusedError, DataError).
+    ``type`` is the class of failure that ``replay`` reports: ParseError, BindError, TypeError, RefusedError, DataError.
     """
 
     type: str = "Error"

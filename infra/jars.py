@@ -56,7 +56,9 @@ def class_path() -> str:
     folder = settings.jars_folder()
     missing = check(folder, read_lock())
     if missing:
-        raise SetupError(f"{folder} lacks {', '.join(j.filename for j in missing)}. Run `make jars` to fetch the Delta jars.")
+        raise SetupError(
+            f"{folder} lacks {', '.join(j.filename for j in missing)}. Run `make jars` to fetch the Delta jars."
+        )
     return os.pathsep.join(str(folder / jar.filename) for jar in read_lock())
 
 
@@ -72,9 +74,9 @@ def check(folder: Path, jars: list[Jar]) -> list[Jar]:
         if found != jar.sha256:
             path.unlink()
             raise SetupError(
-                f"{path} is not the file that infra/jars.lock names: its sha256 is {found}, the lock says {jar.sha256}. "
-                "The file was damaged, or changed on its way here; it has been deleted. Run the same command again to fetch it anew; "
-                "if the sums differ again, the server that sends it is not to be trusted."
+                f"{path} is not the file that infra/jars.lock names: its sha256 is {found}, the lock says {jar.sha256}."
+                " The file was damaged, or changed on its way here; it has been deleted. Run the same command again to"
+                " fetch it anew; if the sums differ again, the server that sends it is not to be trusted."
             )
     return missing
 
@@ -93,7 +95,9 @@ def fetch(java: Java | None = None, folder: Path | None = None, jars: list[Jar] 
         # checked before they get their final name, so that a bad file is never in place
         absent = check(scratch / "jars", missing)
         if absent:
-            raise SetupError(f"The download ended without {', '.join(j.filename for j in absent)}. Run the same command again.")
+            raise SetupError(
+                f"The download ended without {', '.join(j.filename for j in absent)}. Run the same command again."
+            )
         for jar in missing:
             (scratch / "jars" / jar.filename).replace(folder / jar.filename)
     return [jar.filename for jar in missing]
@@ -111,10 +115,14 @@ def _retrieve(java: Java, jars: list[Jar], scratch: Path) -> None:
     if output is not None:
         log = settings.jars_folder() / "fetch.log"
         log.write_text(output)
-        reason = next((line.strip() for line in output.splitlines() if "error" in line.lower() or "unresolved" in line.lower()), "")
+        reason = next(
+            (line.strip() for line in output.splitlines() if "error" in line.lower() or "unresolved" in line.lower()),
+            "",
+        )
         raise SetupError(
-            f"The Delta jars could not be fetched: {reason[:300] or 'Ivy failed'}. Check the network (a proxy: set JAVA_TOOL_OPTIONS; "
-            f"a mirror: let SWEEPAREA_IVY_SETTINGS name an Ivy settings file), then run the same command again. All output: {log}"
+            f"The Delta jars could not be fetched: {reason[:300] or 'Ivy failed'}. Check the network (a proxy: set"
+            " JAVA_TOOL_OPTIONS; a mirror: let SWEEPAREA_IVY_SETTINGS name an Ivy settings file), then run the same"
+            f" command again. All output: {log}"
         )
 
 
@@ -124,7 +132,10 @@ def _run_ivy(java: Java, scratch: Path, options: list[str]) -> str | None:
     mirror = os.environ.get("SWEEPAREA_IVY_SETTINGS")
     if mirror:
         if not Path(mirror).is_file():
-            raise SetupError(f"SWEEPAREA_IVY_SETTINGS names {mirror}, which is no file. Point it to an Ivy settings file or unset it.")
+            raise SetupError(
+                f"SWEEPAREA_IVY_SETTINGS names {mirror}, which is no file. Point it to an Ivy settings file or"
+                " unset it."
+            )
         command += ["-settings", mirror]
     command += ["-ivy", str(scratch / "ivy.xml"), "-cache", str(scratch / "cache")]
     command += ["-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"]
@@ -152,13 +163,13 @@ def _module_file(jars: list[Jar]) -> str:
         for j in jars
     )
     return (
-        '<ivy-module version="2.0"><info organisation="sweeparea" module="jars"/>'
-        f'<configurations><conf name="default"/></configurations><dependencies>\n{lines}\n</dependencies></ivy-module>\n'
+        '<ivy-module version="2.0"><info organisation="sweeparea" module="jars"/><configurations><conf'
+        f' name="default"/></configurations><dependencies>\n{lines}\n</dependencies></ivy-module>\n'
     )
 
 
 def _trust_store(path: Path) -> Path | None:
-    """The certificates that Python trusts here (SSL_CERT_FILE or the system's), as a trust store for Java; None if there are none."""
+    """The certificates that Python trusts here (SSL_CERT_FILE or the system's) as a trust store for Java, if any."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 

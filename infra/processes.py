@@ -76,13 +76,16 @@ def start(service: Service, run_folder: Path | None = None) -> bool:
                 start_new_session=True,
             )
         except OSError as error:
-            raise SetupError(f"{service.name} could not be started: {error}. The command was {service.command[0]}; run `make env` to repair it.") from error
+            raise SetupError(
+                f"{service.name} could not be started: {error}. The command was {service.command[0]}; run `make env` to"
+                " repair it."
+            ) from error
     _remember(service.name, process.pid, list(service.command), run)
     return True
 
 
 def wait_ready(service: Service, run_folder: Path | None = None, tell: Callable[[str], None] | None = None) -> float:
-    """Wait until the service serves; returns the seconds. SetupError with the end of its log if it died or is too slow."""
+    """Wait until the service serves; returns the seconds. SetupError with its log's end if it died or is too slow."""
     run = run_folder or settings.run_folder()
     begin = time.monotonic()
     said = begin
@@ -94,7 +97,10 @@ def wait_ready(service: Service, run_folder: Path | None = None, tell: Callable[
         waited = time.monotonic() - begin
         if not alive or waited > service.timeout:
             what = "ended at once" if not alive else f"did not answer within {service.timeout:.0f} s"
-            raise SetupError(f"{service.name} {what}. The end of its log {log_file(service.name, run)}:\n{log_end(service.name, run)}")
+            raise SetupError(
+                f"{service.name} {what}. The end of its log"
+                f" {log_file(service.name, run)}:\n{log_end(service.name, run)}"
+            )
         if tell is not None and time.monotonic() - said > 15:
             said = time.monotonic()
             tell(f"{service.name}: waiting, {waited:.0f} s")
@@ -116,7 +122,11 @@ def running(name: str, run_folder: Path | None = None) -> Running | None:
 def services(run_folder: Path | None = None) -> list[str]:
     """Names of all services that have a pid file, oldest first."""
     folder = (run_folder or settings.run_folder()) / "pids"
-    return [path.stem for path in sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime)] if folder.is_dir() else []
+    return (
+        [path.stem for path in sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime)]
+        if folder.is_dir()
+        else []
+    )
 
 
 def stop(name: str, run_folder: Path | None = None, grace: float = 20.0) -> bool:
@@ -138,13 +148,33 @@ def end_tree(pid: int, grace: float, first: signal.Signals = signal.SIGTERM) -> 
     except psutil.NoSuchProcess:
         return
     # psutil compares start times before it signals, so a recycled id is safe here too
-    _gone, alive = psutil.wait_procs(tree, timeout=grace)
-    for process in alive:
+    for process in _wait_ended(tree, grace):
         try:
             process.kill()
         except psutil.NoSuchProcess:
             pass
-    psutil.wait_procs(alive, timeout=10)
+    _wait_ended(tree, 10)
+
+
+def _wait_ended(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait until all have ended, at most so long; returns those that live."""
+    end = time.monotonic() + seconds
+    while True:
+        processes = [process for process in processes if not _ended(process)]
+        if not processes or time.monotonic() > end:
+            return processes
+        time.sleep(0.05)
+
+
+def _ended(process: psutil.Process) -> bool:
+    try:
+        process.wait(timeout=0)  # takes the exit code, if it is a child of ours
+        return True
+    except psutil.TimeoutExpired:
+        # in a container nobody may collect orphans: those stay as zombies
+        return start_mark(process.pid) is None
+    except psutil.Error:
+        return True
 
 
 def adopt(name: str, pid: int, command: list[str], run_folder: Path | None = None) -> None:
@@ -199,7 +229,7 @@ def free_port() -> int:
 
 
 def require_free_port(port: int, variable: str, user: str) -> None:
-    """SetupError, naming the port, its holder and the variable that moves us, if 127.0.0.1:port cannot be listened on."""
+    """SetupError, naming port, holder and the variable that moves us, if 127.0.0.1:port cannot be listened on."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # as servers do: connections of a former server in TIME_WAIT do not count
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -217,7 +247,12 @@ def require_free_port(port: int, variable: str, user: str) -> None:
 def _holder(port: int) -> str:
     try:
         for connection in psutil.net_connections(kind="tcp"):
-            if connection.laddr and connection.laddr.port == port and connection.status == psutil.CONN_LISTEN and connection.pid:
+            if (
+                connection.laddr
+                and connection.laddr.port == port
+                and connection.status == psutil.CONN_LISTEN
+                and connection.pid
+            ):
                 return f": process {connection.pid} ({psutil.Process(connection.pid).name()}) listens there"
     except psutil.Error:
         pass

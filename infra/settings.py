@@ -1,8 +1,8 @@
 """One place for the paths and ports of an installation. All are read from the environment at the time of the call.
 
-=========================== ==================================== =========================================================
+=========================== ==================================== =====================================================
 variable                    default                              meaning
-=========================== ==================================== =========================================================
+=========================== ==================================== =====================================================
 SWEEPAREA_HOME              the source checkout, else the        root folder; applications stand under ``queries/``
                             current folder
 SWEEPAREA_DATA              ``<root>/.data``                     data folders, one per application
@@ -13,7 +13,7 @@ SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API a
 SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server
 SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
-=========================== ==================================== =========================================================
+=========================== ==================================== =====================================================
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def data(application: str) -> Path:
 
 
 def run_folder() -> Path:
-    """Pid files, logs, PostgreSQL's cluster, Airflow's home, Spark's scratch space. Safe to delete when nothing runs."""
+    """Pid files, logs, PostgreSQL's cluster, Airflow's home, Spark's scratch space. Can go when nothing runs."""
     return _folder("SWEEPAREA_RUN", ".run")
 
 
@@ -131,5 +131,8 @@ def _port(variable: str, default: int) -> int:
     if not text:
         return default
     if not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise SetupError(f"{variable} is {text!r}, which is no port. Set it to a number from 1024 to 65535, or unset it to use {default}.")
+        raise SetupError(
+            f"{variable} is {text!r}, which is no port. Set it to a number from 1024 to 65535, or unset it to use"
+            f" {default}."
+        )
     return int(text)

@@ -42,8 +42,15 @@ appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def service(java: Java | None = None, *, port: int | None = None, run_folder: Path | None = None, cores: str | None = None,
-            memory: str | None = None, jvm_options: str = "") -> processes.Service:
+def service(
+    java: Java | None = None,
+    *,
+    port: int | None = None,
+    run_folder: Path | None = None,
+    cores: str | None = None,
+    memory: str | None = None,
+    jvm_options: str = "",
+) -> processes.Service:
     """The server as a service; by default with the installation's port, cores and memory."""
     java = java or find_java()
     port = settings.spark_port() if port is None else port
@@ -83,7 +90,13 @@ def service(java: Java | None = None, *, port: int | None = None, run_folder: Pa
         "PYSPARK_PYTHON": sys.executable,
     }
     return processes.Service(
-        NAME, [*command, "spark-internal"], environment, folder, lambda: processes.port_answers(port), port, settings.SPARK_PORT_VARIABLE
+        NAME,
+        [*command, "spark-internal"],
+        environment,
+        folder,
+        lambda: processes.port_answers(port),
+        port,
+        settings.SPARK_PORT_VARIABLE,
     )
 
 
@@ -104,8 +117,14 @@ def start(java: Java | None = None) -> bool:
 
 
 @contextmanager
-def running(run_folder: Path, *, cores: str = "2", memory: str = "2g", jvm_options: str = "-XX:TieredStopAtLevel=1") -> Iterator[str]:
-    """A server of its own on a free port for the time of the block; gives its ``sc://`` address. For tests: the JVM compiles fast, not well."""
+def running(
+    run_folder: Path, *, cores: str = "2", memory: str = "2g", jvm_options: str = "-XX:TieredStopAtLevel=1"
+) -> Iterator[str]:
+    """A server of its own on a free port for the time of the block; gives its ``sc://`` address. Meant for tests.
+
+    Its JVM compiles fast, not well. Stop the sessions before the block ends: a client whose server has gone retries
+    for minutes when its process exits.
+    """
     port = processes.free_port()
     wanted = service(port=port, run_folder=run_folder, cores=cores, memory=memory, jvm_options=jvm_options)
     processes.start(wanted, run_folder)

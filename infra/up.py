@@ -12,7 +12,16 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.java import find_java
 
 # the order of ending: who uses others first
-ORDER = ["airflow-triggerer", "airflow-scheduler", "airflow-dag-processor", airflow.API_SERVER, spark_connect.NAME, postgres.NAME]
+ORDER = [
+    "airflow-triggerer",
+    "airflow-scheduler",
+    "airflow-dag-processor",
+    airflow.API_SERVER,
+    spark_connect.NAME,
+    postgres.NAME,
+]
+# seconds between SIGTERM and SIGKILL: the triggerer waits ten for triggers that hold nothing worth waiting for
+GRACE = {"airflow-triggerer": 3.0}
 
 
 def say(text: str) -> None:
@@ -103,7 +112,7 @@ def stop() -> None:
         ended: list[str] = []
 
         def end(name: str) -> None:
-            if processes.stop(name):
+            if processes.stop(name, grace=GRACE.get(name, 20.0)):
                 ended.append(name)
 
         _together(*(lambda name=name: end(name) for name in first))

@@ -24,6 +24,10 @@ FILES_SCHEMA = pa.schema(
     [("target", pa.string()), ("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())]
 )
 
+AUDIT = "audit"
+"""Files with the truths of a query's constraints, row by row beside a staged file, which ``stats`` names."""
+INSTANTS = {1: ("ts",), 2: ("valid_from", "valid_to")}
+
 
 @dataclass(frozen=True)
 class Target:
@@ -83,6 +87,7 @@ class MaterializeTask:
     chronon: int
     schema: pa.Schema
     targets: Mapping[str, Target]
+    labels: Mapping[str, str]
     attempt: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,14 +103,20 @@ class MaterializeTask:
             "dstream": self._stamped(out.dstream, names, ["__tick"]),
             "closed": self._stamped(out.closed, names, ["__from", "__to"]),
             "open": self._stamped(out.opened, names, ["__from", None]),
-            "carry": out.carry.select(self.targets["carry"].schema.names) if "carry" in self.targets else None,
+            "carry": out.carry,
         }
-        lines = [
-            line
-            for key, target in self.targets.items()
-            if (table := tables[key]) is not None
-            and (line := write_target(table, target, self.attempt, _partition())) is not None
-        ]
+        lines = []
+        for key, target in self.targets.items():
+            table = tables[key]
+            line = write_target(table.select(target.schema.names), target, self.attempt, _partition())
+            if line is None:
+                continue
+            lines.append(line)
+            if key != "carry" and self.spec.checks:
+                # the truths of constraints are judged beside the rows and never become part of a table
+                truths = table.select(list(self.spec.checks))
+                audit = write_target(truths, Target(target.root, truths.schema, AUDIT), self.attempt, _partition())
+                lines += [] if audit is None else [{**audit, "stats": line["path"]}]
         yield from pa.Table.from_pylist(lines, FILES_SCHEMA).to_batches()
 
     def _stamped(self, table: pa.Table, names: Sequence[str], ticks: Sequence[str | None]) -> pa.Table:
@@ -121,7 +132,7 @@ class MaterializeTask:
             return pc.multiply(column, self.chronon).cast(kind) if self.chronon else column
 
         columns = [table.column(n) for n in names] + [instant(t) for t in ticks]
-        return pa.table(columns, names=[*names, *(f"__i{i}" for i in range(len(ticks)))])
+        return pa.table(columns, names=[*(self.labels.get(n, n) for n in names), *INSTANTS[len(ticks)]])
 
 
 @dataclass(frozen=True)

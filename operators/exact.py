@@ -1,11 +1,13 @@
 """Exact sums of doubles, integers and decimals: order, slicing and expired summands cannot change a bit.
 
-The published SUM over DOUBLE is the correctly rounded value (half to even) of the exact real sum, what ``math.fsum`` gives,
-with three differences: summands can be taken out again; a sum beyond the double range is +-infinity where ``fsum`` raises
-OverflowError (also where only an intermediate sum would be, which is harmless here); NaN and infinities are counted apart, so
-their effect ends with them: any NaN, or infinities of both signs, give NaN. The exact sum zero is +0.0.
+The published SUM over DOUBLE is the correctly rounded value (half to even) of the exact real sum, what ``math.fsum``
+gives, with three differences: summands can be taken out again; a sum beyond the double range is +-infinity where
+``fsum`` raises OverflowError (also where only an intermediate sum would be, which is harmless here); NaN and
+infinities are counted apart, so their effect ends with them: any NaN, or infinities of both signs, give NaN. The
+exact sum zero is +0.0.
 
-``Accumulator`` is the plain face of ``kernels/exact.py``, for tests, tools and partial sums; sweeps use the kernels directly.
+``Accumulator`` is the plain face of ``kernels/exact.py``, for tests, tools and partial sums; sweeps use the kernels
+directly.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from sweeparea.operators.kernels import exact as kernel
 
 
 class Accumulator:
-    """A sum that is never rounded. ``kind`` is "double" or "integer" (integers and unscaled decimals up to 128 bits)."""
+    """A sum that is never rounded. ``kind`` is "double" or "integer" (integers, unscaled decimals: 128 bits)."""
 
     def __init__(self, kind: str = "double", encoded: bytes = b""):
         if kind not in ("double", "integer"):
@@ -27,7 +29,9 @@ class Accumulator:
         self.add_encoded(encoded)
 
     def add(self, values, copies=None) -> Accumulator:
-        """Add ``copies[i]`` (default 1, may be negative) copies of ``values[i]``: doubles, or Python ints within 128 bits."""
+        """Add ``copies[i]`` (default 1, may be negative) copies of ``values[i]``: doubles, or Python ints within 128
+        bits.
+        """
         n = np.ones(len(values), np.int64) if copies is None else np.ascontiguousarray(copies, np.int64)
         if self.kind == "double":
             kernel.sum_doubles(np.ascontiguousarray(values, np.float64).view(np.int64), n, self._acc)

@@ -1,8 +1,9 @@
 """Equality of values: dense codes of Arrow columns, and the one published form of each value.
 
-Two values are equal as in semantics of the total order: NULL equals NULL, -0.0 equals 0.0, NaN equals NaN, maps are equal
-when their entries are, whatever their order; nested values likewise. ``codes`` numbers the distinct values of one or more
-columns, so that a sweep works with integers; ``canonical`` rewrites values to the form that is compared and published.
+Two values are equal as in semantics of the total order: NULL equals NULL, -0.0 equals 0.0, NaN equals NaN, maps are
+equal when their entries are, whatever their order; nested values likewise. ``codes`` numbers the distinct values of
+one or more columns, so that a sweep works with integers; ``canonical`` rewrites values to the form that is compared
+and published.
 """
 
 from __future__ import annotations
@@ -31,6 +32,16 @@ def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if pt.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     return column
+
+
+def numpy_of(array: pa.Array, null) -> np.ndarray:
+    """The array's values with NULL replaced; a writable copy where Arrow's own memory cannot be used."""
+    return (pc.fill_null(array, null) if array.null_count else array).to_numpy(zero_copy_only=False)
+
+
+def int64_of(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    """An integer column as int64, NULL as 0."""
+    return np.ascontiguousarray(numpy_of(one_array(column), 0), np.int64)
 
 
 def codes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[np.ndarray, int]:
@@ -93,13 +104,15 @@ def _dense_pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def flat_values(array: pa.Array) -> pa.Array:
-    """The elements of a list array's non-NULL rows, in order; ``list_bytes`` and ``lengths`` know where each row's lie."""
+    """The elements of a list array's non-NULL rows, in order; ``list_bytes`` and ``lengths`` know where each row's
+    lie.
+    """
     return array.flatten()
 
 
 def lengths(array: pa.Array) -> np.ndarray:
     """Number of elements per row of a list array, 0 for NULL."""
-    return pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return pc.fill_null(array.value_lengths(), 0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def list_bytes(array: pa.Array, element_codes: np.ndarray, big_endian: bool = False) -> pa.Array:
@@ -112,8 +125,9 @@ def _as_binary(values: np.ndarray, offsets: np.ndarray, like: pa.Array, big_endi
     data = np.ascontiguousarray(values, np.dtype(">i8" if big_endian else "<i8"))
     validity = None
     if like.null_count:
-        validity = pa.py_buffer(np.packbits(like.is_valid().to_numpy(zero_copy_only=False), bitorder="little").tobytes())
-    buffers = [validity, pa.py_buffer((offsets * _BYTES_PER_CODE).astype(np.int64).tobytes()), pa.py_buffer(data.tobytes())]
+        validity = np.packbits(like.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
+    parts = (validity, (offsets * _BYTES_PER_CODE).astype(np.int64), data)
+    buffers = [None if p is None else pa.py_buffer(p.tobytes()) for p in parts]
     return pa.Array.from_buffers(pa.large_binary(), len(like), buffers)
 
 
@@ -138,7 +152,9 @@ def _keys_base(array: pa.MapArray, raw: np.ndarray) -> int:
 
 
 def canonical(table: pa.Table) -> pa.Table:
-    """The table with each value in its one published form: 0.0 for -0.0, one NaN, map entries sorted by key; nested too."""
+    """The table with each value in its one published form: 0.0 for -0.0, one NaN, map entries sorted by key; nested
+    too.
+    """
     columns = [
         canonical_array(one_array(table.column(i))) if needs_canonical(f.type) else table.column(i)
         for i, f in enumerate(table.schema)
@@ -168,7 +184,7 @@ def canonical_array(array: pa.Array) -> pa.Array:
         values.view(width)[np.isnan(values)] = nan
         mask = ~array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
         return pa.array(values, t, mask=mask, from_pandas=False)
-    mask = pc.invert(array.is_valid()) if array.null_count else None
+    mask = array.is_null() if array.null_count else None
     if pt.is_struct(t):
         fields = [t.field(i) for i in range(t.num_fields)]
         return pa.StructArray.from_arrays([canonical_array(a) for a in array.flatten()], fields=fields, mask=mask)

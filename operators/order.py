@@ -1,8 +1,8 @@
 """The total order of records: ranks that sort like the values do.
 
 Columns left to right, ascending, NULL first, NaN greatest, -0.0 equal to 0.0, strings by UTF-8 bytes, binary by bytes,
-structs field by field, lists element by element (a prefix comes first), maps by their sorted entries. Values equal in this
-order are one value (``keys``). ORDER BY .. LIMIT ties, row windows and everything else that must choose use it.
+structs field by field, lists element by element (a prefix comes first), maps by their sorted entries. Values equal in
+this order are one value (``keys``). ORDER BY .. LIMIT ties, row windows and everything else that must choose use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from sweeparea.operators.kernels.sorting import sorted_order
 def column_ranks(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
     """(ranks as int64, number of ranks): equal values share a rank, a smaller value has a smaller one, dense from 0.
 
-    NULL, where it occurs, has rank 0. Works for any Arrow type that ``keys.codes`` can tell apart and that has an order.
+    NULL, where it occurs, has rank 0. Works for any Arrow type that ``keys.codes`` can tell apart and that has an
+    order.
     """
     array = keys.one_array(column)
     t = array.type
@@ -86,7 +87,7 @@ def _ascending(values: pa.Array) -> np.ndarray:
     # positions of distinct non-NULL values in ascending order; Arrow compares strings and binaries as unsigned bytes
     if pt.is_boolean(values.type):
         values = values.cast(pa.int8())
-    return pc.sort_indices(values).to_numpy(zero_copy_only=False)
+    return pc.call_function("array_sort_indices", [values]).to_numpy(zero_copy_only=False)
 
 
 def _dense_ranks(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:

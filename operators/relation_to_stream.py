@@ -1,9 +1,9 @@
 """Istream, Dstream and the published history of a relation, from its delta.
 
 Arasu et al. 2003, section 5.1: Istream(R) at t is the bag difference R(t) - R(t-1), Dstream(R) is R(t-1) - R(t). The
-difference is per value: a record that ends at t and an equal one that starts at t cancel (section 5.2). The history is canonical:
-per record and k the maximal intervals in which its multiplicity is at least k (coalesced as in Kraemer & Seeger 2005,
-Algorithm 10, for bags).
+difference is per value: a record that ends at t and an equal one that starts at t cancel (section 5.2). The history
+is canonical: per record and k the maximal intervals in which its multiplicity is at least k (coalesced as in Kraemer
+& Seeger 2005, Algorithm 10, for bags).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys as key_codes
@@ -28,7 +27,9 @@ TO = "__to"
 
 @dataclass(frozen=True)
 class MaterializeSpec:
-    """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all outputs."""
+    """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all
+    outputs.
+    """
 
     columns: tuple[str, ...]
     istream: bool = False
@@ -41,8 +42,9 @@ class MaterializeSpec:
 class Materialized:
     """Outputs of one slice; those not wanted are empty. Every row begins with the record and its checks.
 
-    ``istream`` and ``dstream``: ``__tick``, one row per copy. ``closed``: ``__from``, ``__to``, the levels that ended within the slice.
-    ``opened``: ``__from``, all levels open at h1. ``carry``: ``__ts``, ``__te``, ``__n``, the rows for the next slice.
+    ``istream`` and ``dstream``: ``__tick``, one row per copy. ``closed``: ``__from``, ``__to``, the levels that ended
+    within the slice. ``opened``: ``__from``, all levels open at h1. ``carry``: ``__ts``, ``__te``, ``__n``, the rows
+    for the next slice.
     """
 
     istream: pa.Table
@@ -55,16 +57,16 @@ class Materialized:
 def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materialized:
     """Outputs of the slice ``(h0, h1]``.
 
-    ``rows``: record, checks, ``__ts``, ``__te``, ``__n`` in any order: the carry of the previous slice and the delta. Rows that
-    start at or before h0 are open levels: valid from ``__ts``, ``__te`` INF, ``__n`` of them. Rows that start later are changes, those
-    beyond h1 pending. ``__n`` 0 is ignored.
+    ``rows``: record, checks, ``__ts``, ``__te``, ``__n`` in any order: the carry of the previous slice and the delta.
+    Rows that start at or before h0 are open levels: valid from ``__ts``, ``__te`` INF, ``__n`` of them. Rows that
+    start later are changes, those beyond h1 pending. ``__n`` 0 is ignored.
 
-    Carry: per record one row per distinct start of its open levels (only if the relation is wanted, the streams do not need
-    them) and one row ``[t, INF)`` per future instant t at which its multiplicity is known to change.
+    Carry: per record one row per distinct start of its open levels (only if the relation is wanted, the streams do
+    not need them) and one row ``[t, INF)`` per future instant t at which its multiplicity is known to change.
 
     Errors (DataError): a record's multiplicity falls below zero (seen only where levels are kept).
     """
-    start, end, n = (_int64(rows.column(c)) for c in (TS, TE, N))
+    start, end, n = (key_codes.int64_of(rows.column(c)) for c in (TS, TE, N))
     group, groups = _records(rows, spec)
     old = start <= h0
     begins = np.flatnonzero(~old & (n != 0) & (end > start))
@@ -92,10 +94,9 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
         if copies is not None:
             groups_ = np.repeat(groups_, copies)
             ticks = {k: np.repeat(v, copies) for k, v in ticks.items()}
-        out = records.take(pa.array(row_of[groups_]))
-        for name, values in ticks.items():
-            out = out.append_column(pa.field(name, pa.int64()), pa.array(values))
-        return out
+        columns = records.take(pa.array(row_of[groups_])).columns if names else []
+        fields = [*records.schema, *(pa.field(name, pa.int64()) for name in ticks)]
+        return pa.Table.from_arrays([*columns, *(pa.array(v) for v in ticks.values())], schema=pa.schema(fields))
 
     plus = now[:, now[2] > 0] if spec.istream else now[:, :0]
     minus = now[:, now[2] < 0] if spec.dstream else now[:, :0]
@@ -132,7 +133,9 @@ def _netted(group: np.ndarray, tick: np.ndarray, n: np.ndarray) -> np.ndarray:
     return np.stack([group[first], tick[first], net])[:, net != 0]
 
 
-def _levels(opened: np.ndarray, now: np.ndarray, records: pa.Table, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _levels(
+    opened: np.ndarray, now: np.ndarray, records: pa.Table, row_of: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     # all open levels lie before all changes in time, so one order by (group, tick) puts them first
     group, tick, n = np.concatenate([opened, now], axis=1)
     order = sorted_order((group, tick))
@@ -141,13 +144,8 @@ def _levels(opened: np.ndarray, now: np.ndarray, records: pa.Table, row_of: np.n
         i = order[negative]
         record = {k: v[0] for k, v in records.slice(int(row_of[group[i]]), 1).to_pydict().items()}
         raise DataError(
-            f"The number of copies of the record {record} falls below zero at tick {tick[i]}: more was taken away than had been "
-            f"put in. The changes that the query's inputs hold up to that instant do not fit together; look for a deletion "
-            f"without its insertion."
+            f"The number of copies of the record {record} falls below zero at tick {tick[i]}: more was taken away than "
+            f"had been put in. The changes that the query's inputs hold up to that instant do not fit together; "
+            f"look for a deletion without its insertion."
         )
     return closed, opened
-
-
-def _int64(column: pa.ChunkedArray) -> np.ndarray:
-    array = pc.fill_null(key_codes.one_array(column), 0)
-    return np.ascontiguousarray(array.to_numpy(zero_copy_only=False), np.int64)

@@ -1,9 +1,10 @@
 """Time windows: stream to relation. Each maps an element's instant s to its interval of validity, alone.
 
 All bounds are ticks, all intervals half-open. The definitions follow Arasu et al. 2003 (section 6.1), Kraemer & Seeger
-2005 (section 4.1) and Patroumpas & Sellis 2006 (section 3, scope functions). ``interval`` is the definition, one element at a
-time; ``sql`` is the same function as Spark SQL over a BIGINT column, tested against it. ``reach`` bounds how long an element
-can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter for ever).
+2005 (section 4.1) and Patroumpas & Sellis 2006 (section 3, scope functions). ``interval`` is the definition, one
+element at a time; ``sql`` is the same function as Spark SQL over a BIGINT column, tested against it. ``reach`` bounds
+how long an element can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter
+for ever).
 
 A new window is a new class here: ``interval``, ``sql``, ``reach``, ``__str__``.
 """
@@ -39,7 +40,9 @@ class Window(ABC):
 
 
 def _plus(a: str, b: str | int) -> str:
-    """SQL for a + b saturated to ``INF``; ``a`` may be ``INF``, b is at least 0. Compares first, so that no BIGINT overflows."""
+    """SQL for a + b saturated to ``INF``; ``a`` may be ``INF``, b is at least 0. Compares first, so that no BIGINT
+    overflows.
+    """
     if b == 0:
         return a
     if isinstance(b, int):

@@ -94,6 +94,7 @@ def audit(
     begun = time.perf_counter()
     preload()
     _build_suite(name, checks)
+    count: Any
     if isinstance(rows, pa.Table):
         count = rows.num_rows
     else:

@@ -296,8 +296,7 @@ class Slice:
             bags.append(state.selectExpr(*schema.names))
         targets = {"carry": areas.target(MATERIALIZE, schema)}
         for key, (path, table_schema) in tables.items():
-            file_schema = _with_checks(table_schema, checks, 2 if key in ("open", "closed") else 1)
-            targets[key] = bridge.Target(path, file_schema, key)
+            targets[key] = bridge.Target(path, table_schema, key)
         if not bags:
             return [], tables
         rows = bags[0] if len(bags) == 1 else bags[0].union(bags[1])
@@ -306,7 +305,8 @@ class Slice:
             columns=tuple(ids), checks=tuple(checks), relation="open" in tables, **kept
         )
         chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
-        task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, attempt)
+        labels = {c.id: c.label for c in plan.root.columns}
+        task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, labels, attempt)
         staged = bridge.run(rows, task, ids, partitions, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables
 
@@ -365,16 +365,11 @@ class Slice:
             files = [_file(line) for line in lines if line["target"] in keys]
             if not files:
                 continue
-            wanted = pa.schema([*schema, *(pa.field(c, pa.bool_()) for c in checks)])
-            chosen = scan.ScanPlan(
-                wanted, tuple(f"{path}/{f.path}" for f in files), sum(f.size for f in files), sum(f.rows for f in files)
-            )
-            if chosen.rows <= AUDIT_ARROW_ROWS:
-                rows: Any = chosen.read(wanted.names)
-            else:
-                rows = self.spark.read.schema(frames.ddl(wanted)).parquet(*chosen.paths)
+            truths = {line["stats"]: line["path"] for line in lines if line["target"] == bridge.AUDIT}
+            rows = self._audited(path, schema, files, truths, checks)
+            count = sum(f.rows for f in files)
             suite = (suites.relation_checks if relation else suites.stream_checks)(labels, *instants, plan.constraints)
-            judged = verdict.audit(rows, Path(path).name, suite, row_count=chosen.rows)
+            judged = verdict.audit(rows, Path(path).name, suite, row_count=count)
             verdict.require(judged, Path(path).name, slice_text(plan.time, self.h0, self.h1))
             verdicts.append(
                 {
@@ -386,13 +381,31 @@ class Slice:
             )
         return verdicts
 
+    def _audited(
+        self, path: str, schema: pa.Schema, files: list[DataFile], truths: dict[str, str], checks: list[str]
+    ) -> Any:
+        """The staged rows and the truths of the constraints: as Arrow where they are few, else as a DataFrame."""
+        if sum(f.rows for f in files) <= AUDIT_ARROW_ROWS:
+            parts = []
+            for file in files:
+                part = _staged(path, file.path, schema)
+                if checks:
+                    beside = _staged(path, truths[file.path], pa.schema([(c, pa.bool_()) for c in checks]))
+                    for name in checks:
+                        part = part.append_column(name, beside.column(name))
+                parts.append(part)
+            return pa.concat_tables(parts)
+        frame = self.spark.read.schema(frames.ddl(schema)).parquet(*(f"{path}/{f.path}" for f in files))
+        names = {c.id: frames.quoted(c.label) for c in self.plan.root.columns}
+        constraints = suites.judged(self.plan.constraints)
+        inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
+        judged = (f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in constraints)
+        return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *judged)
 
-def _with_checks(schema: pa.Schema, checks: list[str], instants: int) -> pa.Schema:
-    """A result table's schema with the constraints' truths before the instants, as its files are written."""
-    columns = list(schema)
-    return pa.schema(
-        [*columns[: len(columns) - instants], *(pa.field(c, pa.bool_()) for c in checks), *columns[len(columns) - instants :]]
-    )
+
+def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:
+    size = Path(root, path).stat().st_size
+    return scan.ScanPlan(schema, (f"{root}/{path}",), size, 0).read(schema.names)
 
 
 def _file(line: dict[str, Any]) -> DataFile:

@@ -1,7 +1,7 @@
 """The one place that makes a Spark session.
 
-``SPARK_REMOTE`` (``sc://host:port``) gives a session on a Spark Connect server; otherwise Spark runs in this process. On a
-server, Python workers belong to a session, so a new session pays seconds for its first kernel; ids are therefore *leased* from a
+``SPARK_REMOTE`` (``sc://host:port``) gives a session on that Spark Connect server, ``SWEEPAREA_SPARK_MASTER`` (``local[2]``) a Spark in
+this process; with neither, the installation's own server is used if it runs, else this process. On a server, Python workers belong to a session, so a new session pays seconds for its first kernel; ids are therefore *leased* from a
 small pool and handed on, one holder at a time. A lease is a file lock: it ends with the process that holds it, however that
 ends. A leased session is never stopped: the server would refuse its id for ever.
 """
@@ -32,11 +32,22 @@ CONF = {
 }
 """What the engine relies on, set on every session whatever its server's defaults are."""
 
+LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.sql.warehouse.dir": "",  # filled in: never a folder in the caller's working directory
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.python.worker.reuse": "true",
     "spark.driver.memory": "4g",
 }
@@ -45,12 +56,22 @@ _STATIC = {
 @contextmanager
 def spark_session() -> Iterator[SparkSession]:
     """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool."""
-    remote = os.environ.get("SPARK_REMOTE")
+    remote = _remote()
     if remote:
         with _lease() as lease:
             yield _connect(remote, lease)
     else:
         yield _local()
+
+
+def _remote() -> str | None:
+    given = os.environ.get("SPARK_REMOTE")
+    if given or os.environ.get("SWEEPAREA_SPARK_MASTER"):
+        return given
+    from sweeparea.infra import processes, settings, spark_connect
+
+    serves = processes.running(spark_connect.NAME) is not None and processes.port_answers(settings.spark_port())
+    return settings.spark_remote() if serves else None
 
 
 def _configure(spark: SparkSession) -> SparkSession:
@@ -62,23 +83,28 @@ def _configure(spark: SparkSession) -> SparkSession:
 def _local() -> SparkSession:
     import sys
 
+    from sweeparea.infra import settings
     from sweeparea.infra.java import find_java
-    from sweeparea.infra.settings import root
 
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    java = find_java()
+    if java.note:
+        print(java.note, file=sys.stderr)
+    scratch = settings.run_folder() / "spark-local"
+    (scratch / "conf").mkdir(parents=True, exist_ok=True)
+    # Spark reads its logging from the class path; its progress bar and banner belong to nobody's standard output
+    (scratch / "conf" / "log4j2.properties").write_text(LOGGING)
+    os.environ.update(
+        JAVA_HOME=str(java.home), SPARK_CONF_DIR=str(scratch / "conf"), SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable
+    )
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    scratch = root() / ".run" / "spark"
-    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.level=ERROR"
+    warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
-    for key, value in {**_STATIC, "spark.sql.warehouse.dir": str(scratch / "warehouse"), **CONF}.items():
+    for key, value in {**_STATIC, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
-    builder = builder.config("spark.driver.extraJavaOptions", options).config("spark.log.level", "ERROR")
     return _configure(builder.getOrCreate())
 
 
@@ -102,9 +128,9 @@ class _Lease:
 
 @contextmanager
 def _lease() -> Iterator[_Lease]:
-    from sweeparea.infra.settings import root
+    from sweeparea.infra.settings import run_folder
 
-    pool = root() / ".run" / "sessions"
+    pool = run_folder() / "sessions"
     pool.mkdir(parents=True, exist_ok=True)
     place = 0
     while True:

@@ -141,7 +141,7 @@ def write_error(path: str, error: BaseException) -> SetupError | None:
             " same command again: nothing is lost, and what was half written is ignored."
         )
     if code == errno.ENOTDIR or "Not a directory" in text:
-        return SetupError(f"{path} cannot be written, since a part of that path is a file: {text}. Choose another folder.")
+        return SetupError(f"{path} cannot be written: a part of that path is a file ({text}). Choose another folder.")
     if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "Permission denied" in text or "Read-only file" in text:
         return SetupError(
             f"{path} may not be written: {text}. Give this user the right to write to the data folder, or choose"

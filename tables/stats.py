@@ -1,8 +1,9 @@
 """Statistics of a data file from its Parquet footer, as the JSON text of the Delta protocol.
 
-What cannot be exact is left out, which only costs skipping: boolean and binary columns, values in lists and maps, FLOAT
-and DOUBLE columns that hold or may hold NaN, instants outside the years 1 to 9999, long maxima of strings. Long minima
-are cut, which keeps them minima. TIMESTAMP ends in Z, TIMESTAMP_NTZ does not, decimals are bare numbers.
+What cannot be bounded for sure is left out, which only costs skipping: boolean and binary columns, values in lists and
+maps, FLOAT and DOUBLE columns that hold or may hold NaN or infinity, instants outside the years 1 to 9999. A column has
+both bounds or none: delta-rs's PyArrow dataset loses rows where one is missing. Long strings are cut, and the greatest
+character is put after a cut maximum. TIMESTAMP ends in Z, TIMESTAMP_NTZ does not, decimals are bare numbers.
 """
 
 # pyarrow.compute makes its functions when it is imported, where a type checker cannot see them.
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 
 STRING_LENGTH = 64
 """Characters of a string that go into statistics."""
+_GREATEST = "\U0010ffff"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MIN_MICROS = -62_135_596_800_000_000
 _MAX_MICROS = 253_402_300_799_999_999
@@ -51,13 +53,10 @@ def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
             continue
         low = _value(leaf_type, min(_raw(leaf_type, chunk.min_raw) for chunk in bounded))
         high = _value(leaf_type, max(_raw(leaf_type, chunk.max_raw) for chunk in bounded))
-        if isinstance(low, str) and pa.types.is_string(leaf_type):
-            low = low[:STRING_LENGTH]
-        if isinstance(high, str) and pa.types.is_string(leaf_type) and len(high) > STRING_LENGTH:
-            high = None
-        if low is not None:
+        if pa.types.is_string(leaf_type):
+            low, high = low[:STRING_LENGTH], _upper_bound(high)
+        if low is not None and high is not None:
             _put(minima, path, low)
-        if high is not None:
             _put(maxima, path, high)
     return dump({"numRecords": footer.num_rows, "minValues": minima, "maxValues": maxima, "nullCount": nulls})
 
@@ -69,11 +68,13 @@ def float_leaves_with_nan(table: pa.Table) -> set[int]:
 
 def dump(value: Any) -> str:
     """JSON text in which a Decimal is a bare number with all its digits, as Spark writes and expects it."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{dump(key)}:{dump(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Decimal):
         return format(value, "f")
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except TypeError:
+        # There is a Decimal in it, which json would only write as text or as a float.
+        return "{" + ",".join(f"{dump(key)}:{dump(item)}" for key, item in value.items()) + "}"
 
 
 def stats_value(value: Any) -> Any:
@@ -139,6 +140,13 @@ def _put(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for step in path[:-1]:
         tree = tree.setdefault(step, {})
     tree[path[-1]] = value
+
+
+def _upper_bound(text: str) -> str | None:
+    """A short text that sorts, by UTF-8 bytes, at or after ``text``; None if the cut falls before U+10FFFF itself."""
+    if len(text) <= STRING_LENGTH:
+        return text
+    return None if text[STRING_LENGTH] == _GREATEST else text[:STRING_LENGTH] + _GREATEST
 
 
 def _raw(leaf_type: pa.DataType, raw: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -44,70 +45,78 @@ def _application_state(application: Application, allowed: set[str]) -> dict[str,
     from sweeparea.tables.ledger import Ledger
 
     head = Ledger(application.data_folder).head()
-    states = judge({name: row.committed for name, row in head.items()}, application.watched()["queries"])
+    positions = judge({name: row.committed for name, row in head.items()}, application.watched()["queries"])
+    chronons = _chronons(application, head)
     streams, queries = [], []
     for name, source in application.sources.items():
         row, dag_id = head.get(name), admit_dag_id(application.name, name)
-        if dag_id in allowed:
-            info = row.info if row else {}
-            heartbeat = instant(row.committed if row else None, info)
-            streams.append(
-                {
-                    "name": name,
-                    "dag": dag_id,
-                    "kind": source.kind,
-                    "heartbeat": heartbeat,
-                    "version": info.get("source_version"),
-                    "at": _micros(row.at) if row else None,
-                }
-            )
-    for name, position in states.items():
+        if dag_id not in allowed:
+            continue
+        heartbeat = instant(row.committed, chronons.get(name)) if row else None
+        streams.append(
+            {
+                "name": name,
+                "dag": dag_id,
+                "kind": source.kind,
+                "heartbeat": "static" if row and source.static else heartbeat,
+                "version": row.info.get("source_version") if row else None,
+                "at": instant(row.at, 1) if row else None,
+            }
+        )
+    for name, position in positions.items():
         row, dag_id = head.get(name), query_dag_id(application.name, name)
-        if dag_id in allowed:
-            info = row.info if row else {}
-            queries.append(
-                {
-                    "name": name,
-                    "dag": dag_id,
-                    "committed": instant(position.done, info),
-                    "ready": instant(position.ready, info),
-                    "behind": position.is_ready,
-                    "lag": lag(position.done, position.ready, info),
-                    "at": _micros(row.at) if row else None,
-                }
-            )
+        if dag_id not in allowed:
+            continue
+        chronon = chronons.get(name)
+        queries.append(
+            {
+                "name": name,
+                "dag": dag_id,
+                "committed": instant(position.done, chronon),
+                "ready": instant(position.ready, chronon),
+                "behind": position.is_ready,
+                "lag": lag(position.done, position.ready, chronon),
+                "at": instant(row.at, 1) if row else None,
+            }
+        )
     return {"name": application.name, "streams": streams, "queries": queries}
 
 
-def instant(tick: int | None, info: dict[str, Any]) -> str | int | None:
-    """A tick as an instant, where the ledger row tells its chronon (``info['time']``: kind and chronon in
-    microseconds)."""
-    time = info.get("time") or {}
-    if tick is None or time.get("kind") != "TIMESTAMP":
+def _chronons(application: Application, head: Mapping[str, Any]) -> dict[str, int]:
+    """Microseconds a tick lasts, 0 for BIGINT time: what a name's ledger row tells, else what a query it belongs to has.
+
+    A query and its inputs share a chronon; a static relation has none.
+    """
+    found = {name: row.info["chronon"] for name, row in head.items() if row.info.get("chronon") is not None}
+    together = [
+        [query.name, *(name for name in query.inputs if name not in application.sources or not application.sources[name].static)]
+        for query in application.queries.values()
+    ]
+    for _ in together:  # as often as a chronon may have to travel from query to query
+        for names in together:
+            chronon = next((found[name] for name in names if name in found), None)
+            if chronon is not None:
+                found.update((name, chronon) for name in names if name not in found)
+    return found
+
+
+def instant(tick: int | None, chronon: int | None) -> str | int | None:
+    """A tick as its instant (UTC), or as the number it is where the chronon is not known or time is BIGINT."""
+    if tick is None or not chronon:
         return tick
-    return _micros(tick * time["chronon"])
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick * chronon)
+    except OverflowError:
+        return tick
+    return moment.isoformat(sep=" ").removesuffix("+00:00")
 
 
-def lag(done: int | None, ready: int | None, info: dict[str, Any]) -> str | int | None:
+def lag(done: int | None, ready: int | None, chronon: int | None) -> str | int | None:
     """How far a query is behind its inputs: a length of time, or ticks."""
     if done is None or ready is None:
         return None
     behind = max(0, ready - done)
-    time = info.get("time") or {}
-    if time.get("kind") != "TIMESTAMP":
-        return behind
-    return str(timedelta(microseconds=behind * time["chronon"]))
-
-
-def _micros(micros: int) -> str:
-    try:
-        return (
-            (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros))
-            .isoformat(sep=" ")
-            .removesuffix("+00:00")
-        )
-    except OverflowError:
-        return str(micros)
+    return str(timedelta(microseconds=behind * chronon)) if chronon else behind
 
 
 class SweepAreaPlugin(AirflowPlugin):

@@ -39,7 +39,7 @@ def _apply(acc, row, sign, double, kind, high, low, n, begin, end, data):
 
 @njit(cache=True)
 def running_exact(events, first, group, double, rounded, kind, high, low, n, begin, end, data):
-    """Exact sums per segment: (fits, high, low). ``rounded``: low holds the bits of the nearest double, high nothing."""
+    """Exact sums per segment: (fits, high, low). ``rounded``: low holds the bits of the nearest double."""
     size = len(group)
     fits = np.ones(size, np.bool_)
     out_high = np.zeros(size, np.int64)
@@ -59,20 +59,21 @@ def running_exact(events, first, group, double, rounded, kind, high, low, n, beg
 
 
 @njit(cache=True)
-def encode_runs(order, first, double, kind, high, low, n, begin, end, data):
-    """Encoded exact sum of each run ``order[first[r]:first[r+1]]`` of rows: (offsets, bytes)."""
+def encode_runs(first, double, kind, high, low, n, begin, end, data):
+    """Encoded exact sum of each run ``[first[r], first[r+1])`` of rows: (offsets, bytes)."""
     runs = len(first) - 1
     out_offsets = np.zeros(runs + 1, np.int64)
     out = np.empty(max(256, 24 * runs), np.uint8)
     acc = exact.new()
-    at = 0
+    at, plus = np.int64(0), np.int64(1)  # a literal would have the callees compiled once more
     for r in range(runs):
         exact.clear(acc)
         for k in range(first[r], first[r + 1]):
-            _apply(acc, order[k], 1, double, kind, high, low, n, begin, end, data)
+            _apply(acc, k, plus, double, kind, high, low, n, begin, end, data)
         if at + exact.MAX_BYTES > len(out):
             larger = np.empty(2 * len(out) + exact.MAX_BYTES, np.uint8)
-            larger[:at] = out[:at]
+            for i in range(at):  # assigning a slice takes numba seconds to compile
+                larger[i] = out[i]
             out = larger
         at = exact.encode(acc, out, at)
         out_offsets[r + 1] = at
@@ -80,8 +81,19 @@ def encode_runs(order, first, double, kind, high, low, n, begin, end, data):
 
 
 @njit(cache=True)
+def total_size(low, n):
+    """The sum of |value * copies|, rounded."""
+    total = 0.0
+    for i in range(len(low)):
+        total += abs(float(low[i])) * abs(float(n[i]))
+    return total
+
+
+@njit(cache=True)
 def decode_small(kind, begin, end, data):
-    """(all fit, int64 values): encoded integer sums of the carried rows, 0 elsewhere; not all fit if one is past 2**62."""
+    """(all fit, int64 values): encoded integer sums of the carried rows, 0 elsewhere; not all fit if one is past
+    2**62.
+    """
     values = np.zeros(len(kind), np.int64)
     for i in range(len(kind)):
         at = begin[i]
@@ -107,11 +119,12 @@ def decode_small(kind, begin, end, data):
 
 @njit(cache=True)
 def running_least(events, first, group, rank, weight, copies, listed, heap):
-    """Least rank with a positive number of copies per segment, -1 if none: (ranks, first segment with a negative number).
+    """Least rank with a positive number of copies per segment, -1 if none: (ranks, first segment with a negative
+    number).
 
-    A binary heap of the group's ranks; copies are counted per rank, a rank without copies leaves the heap when it surfaces
-    (lazy deletion), so an event costs O(log n) amortised. The second result is -1 if all is well. ``copies`` and ``listed`` (per
-    rank, zero) and ``heap`` are work space, given back as it was.
+    A binary heap of the group's ranks; copies are counted per rank, a rank without copies leaves the heap when it
+    surfaces (lazy deletion), so an event costs O(log n) amortised. The second result is -1 if all is well. ``copies``
+    and ``listed`` (per rank, zero) and ``heap`` are work space, given back as it was.
     """
     size = len(group)
     out = np.empty(size, np.int64)
@@ -179,8 +192,8 @@ def running_least(events, first, group, rank, weight, copies, listed, heap):
 def emissions(group, tick, present, changed, published):
     """The delta's rows as (segment that holds the values, ts, te, n).
 
-    ``changed[s]``: the aggregate row differs from that of the segment before (which may be another group's: ignored then).
-    A group's first segment is what is already published if it lies at tick ``published``.
+    ``changed[s]``: the aggregate row differs from that of the segment before (which may be another group's: ignored
+    then). A group's first segment is what is already published if it lies at tick ``published``.
     """
     size = len(group)
     rows = 0
@@ -225,10 +238,11 @@ def emissions(group, tick, present, changed, published):
 
 @njit(cache=True)
 def undominated(order, group, start, end, rank):
-    """Rows (of ``order``: by group, start, end descending, rank) that may yet be their group's least.
+    """Rows that may yet be their group's least; ``order`` sorts them by group, start, end descending, rank.
 
-    A row is dominated by one that starts no later, ends no earlier and is not greater. Compared are rows of one start with
-    each other, and rows of later starts with those of the group's first start (the ones that are alive at the slice's end).
+    A row is dominated by one that starts no later, ends no earlier and is not greater. Compared are rows of one start
+    with each other, and rows of later starts with those of the group's first start (the ones that are alive at the
+    slice's end).
     """
     keep = np.empty(len(order), np.int64)
     k = 0

@@ -1,10 +1,11 @@
 """Superaccumulators: sums as integers in base 2**32, exact whatever the order, and able to subtract.
 
-An accumulator is an int64 array: ``CHUNKS`` digits, then the range of digits in use, a count of additions since carries were
-last propagated, and the numbers of NaN, +infinity and -infinity among the summands. Digit i weighs ``2**(32*i - bias)``:
-``bias`` is ``DOUBLE_BIAS`` for doubles (digit 0 lies below the least subnormal) and 0 for integers. Digits are signed 64-bit
-so that hundreds of millions of summands can be added before a carry must move (Neal 2015, "Fast exact summation using small
-and large superaccumulators"; Shewchuk's ``fsum`` gives the same results but cannot subtract an expired summand).
+An accumulator is an int64 array: ``CHUNKS`` digits, then the range of digits in use, a count of additions since
+carries were last propagated, and the numbers of NaN, +infinity and -infinity among the summands. Digit i weighs
+``2**(32*i - bias)``: ``bias`` is ``DOUBLE_BIAS`` for doubles (digit 0 lies below the least subnormal) and 0 for
+integers. Digits are signed 64-bit so that hundreds of millions of summands can be added before a carry must move
+(Neal 2015, "Fast exact summation using small and large superaccumulators"; Shewchuk's ``fsum`` gives the same results
+but cannot subtract an expired summand).
 
 All arithmetic is on int64: numba turns a mix of int64 and uint64 into floats.
 """
@@ -40,7 +41,9 @@ MAX_BYTES = 3 + 4 * CHUNKS + 24
 
 @njit(cache=True)
 def clear(acc):
-    """Make an accumulator zero (also the way to initialise a fresh array: its content does not matter then if zeroed)."""
+    """Make an accumulator zero (also the way to initialise a fresh array: its content does not matter then if
+    zeroed).
+    """
     for i in range(acc[LO], acc[HI] + 1):
         acc[i] = 0
     acc[LO] = CHUNKS
@@ -109,7 +112,7 @@ def _touch(acc, lo, hi):
 
 @njit(cache=True)
 def _add_shifted(acc, f, p, m):
-    # add f * 2**p * m, f < 2**53, |m| < 2**30
+    # add f * 2**p * m, f < 2**53, |m| <= 2**30
     k = p >> 5
     s = p & 31
     l0 = (f << s) & _MASK
@@ -138,14 +141,12 @@ def _add_shifted(acc, f, p, m):
 
 @njit(cache=True)
 def _add_copies(acc, f, p, m):
-    # as _add_shifted for any int64 m: m = m2 * 2**60 + m1 * 2**30 + m0
-    if -(1 << 30) < m and m < (1 << 30):
-        _add_shifted(acc, f, p, m)
-        return
-    part = (1 << 30) - 1
-    _add_shifted(acc, f, p, m & part)
-    _add_shifted(acc, f, p + 30, (m >> 30) & part)
-    _add_shifted(acc, f, p + 60, m >> 60)
+    # as _add_shifted for any int64 m, 30 bits of it at a time
+    while m < -(1 << 30) or m >= 1 << 30:
+        _add_shifted(acc, f, p, m & ((1 << 30) - 1))
+        m >>= 30
+        p += 30
+    _add_shifted(acc, f, p, m)
 
 
 @njit(cache=True)
@@ -173,19 +174,13 @@ def add_double(acc, bits, n):
 @njit(cache=True)
 def add_integer(acc, high, low, n):
     """Add n copies of the 128-bit two's complement integer ``high * 2**64 + (low as unsigned)``."""
-    # four digits, the top one signed; each is smaller than 2**53 in size
-    _add_digit(acc, low & _MASK, 0, n)
-    _add_digit(acc, (low >> 32) & _MASK, 32, n)
-    _add_digit(acc, high & _MASK, 64, n)
-    _add_digit(acc, high >> 32, 96, n)
-
-
-@njit(cache=True)
-def _add_digit(acc, d, p, n):
-    if d > 0:
-        _add_copies(acc, d, p, n)
-    elif d < 0:
-        _add_copies(acc, -d, p, -n)
+    for k in range(4):  # digits of 32 bits, the top one signed
+        word = low if k < 2 else high
+        d = word >> 32 if k & 1 else word & _MASK
+        if k == 1:
+            d &= _MASK
+        if d != 0:
+            _add_copies(acc, abs(d), 32 * k, n if d > 0 else -n)
 
 
 @njit(cache=True)
@@ -198,7 +193,9 @@ def add_encoded(acc, data, at, end, sign):
     count = np.int64(data[at + 2])
     at += 3
     for i in range(count):
-        v = np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
+        v = np.int64(0)
+        for b in range(4):
+            v |= np.int64(data[at + b]) << (8 * b)
         at += 4
         if i == count - 1 and flags & 1:
             v -= 1 << 32
@@ -282,7 +279,9 @@ def _magnitude(acc, i, lo, negative):
 
 @njit(cache=True)
 def to_double(acc, bias):
-    """IEEE 754 bits of the correctly rounded value (half to even); beyond the double range: an infinity. Zero is +0.0."""
+    """IEEE 754 bits of the correctly rounded value (half to even); beyond the double range: an infinity. Zero is
+    +0.0.
+    """
     if acc[NANS] != 0 or (acc[PINF] != 0 and acc[NINF] != 0):
         return np.int64(NAN_BITS)
     if acc[PINF] != 0:

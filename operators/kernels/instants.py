@@ -1,7 +1,8 @@
 """From rows with intervals to instants: the events of a slice in the order of (key, tick), cut where either changes.
 
-An event is coded ``2*row`` where the row starts to count and ``2*row + 1`` where it ceases to. All events of one key at one
-tick form a *segment*; operators look at their state only at the end of a segment, so both sides of an instant are seen.
+An event is coded ``2*row`` where the row starts to count and ``2*row + 1`` where it ceases to. All events of one key
+at one tick form a *segment*; operators look at their state only at the end of a segment, so both sides of an instant
+are seen.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NO_MARK = INF
 
 @njit(cache=True)
 def _ends_ascend(group, end, last):
-    for i in range(1, len(group)):
+    for i in range(1, len(group)):  # noqa: SIM110 - numba compiles no generator
         if group[i] == group[i - 1] and end[i] < end[i - 1] and end[i] <= last:
             return False
     return True
@@ -72,8 +73,8 @@ def _merge(group, start, end, by_end, last, mark):
 def segments(group, start, end, last: int, mark: int = NO_MARK):
     """(events, first, group, tick): ``events[first[s]:first[s+1]]`` are those of segment s, at (group[s], tick[s]).
 
-    Rows are sorted by (group, start) and have start < end. What lies after ``last`` is no event. At tick ``mark`` the first
-    group (0 if there are no rows) gets a segment whether anything happens or not.
+    Rows are sorted by (group, start) and have start < end. What lies after ``last`` is no event. At tick ``mark`` the
+    first group (0 if there are no rows) gets a segment whether anything happens or not.
     """
     if _ends_ascend(group, end, last):
         by_end = np.arange(len(group))

@@ -8,7 +8,8 @@ from numba import njit
 
 @njit(cache=True)
 def levels(group, tick, n):
-    """Sweep net changes n in the order of (group, tick), those of a group beginning with the levels that were open already.
+    """Sweep net changes n in the order of (group, tick), those of a group beginning with the levels that were open
+    already.
 
     Gives (closed, opened, negative). closed: rows (group, from, to, count);
     opened: rows (group, from, count); negative: index of the change that makes a multiplicity negative, or -1. A fall
@@ -39,7 +40,9 @@ def levels(group, tick, n):
                 k = min(c, copies[top])
                 if closed_count == closed.shape[1]:
                     larger = np.empty((4, 2 * closed_count), np.int64)
-                    larger[:, :closed_count] = closed
+                    for field in range(4):  # assigning a slice takes numba seconds to compile
+                        for j in range(closed_count):
+                            larger[field, j] = closed[field, j]
                     closed = larger
                 closed[0, closed_count] = group[i]
                 closed[1, closed_count] = since[top]

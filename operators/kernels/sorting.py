@@ -58,7 +58,7 @@ def _radix(key, bits):
 
 @njit(cache=True)
 def _ascending(values):
-    for i in range(1, len(values)):
+    for i in range(1, len(values)):  # noqa: SIM110 - numba compiles no generator
         if values[i] < values[i - 1]:
             return False
     return True
@@ -83,7 +83,8 @@ def _by_group(group, groups):
 def sorted_order(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Positions (int64) that sort rows by int64 ``columns``, the first the most significant; stable.
 
-    One radix sort where the columns' ranges fit 64 bits together (group and tick of a slice do), else a lexicographic sort.
+    One radix sort where the columns' ranges fit 64 bits together (group and tick of a slice do), else a lexicographic
+    sort.
     """
     n = len(columns[0])
     if n < 2:

@@ -68,7 +68,11 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
         "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
     }
     subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"], env=environment, check=True, capture_output=True, timeout=300
+        [sys.executable, "-m", "airflow", "db", "migrate"],
+        env=environment,
+        check=True,
+        capture_output=True,
+        timeout=300,
     )
     return environment
 
@@ -77,7 +81,7 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 def in_airflow(airflow_environment: dict[str, str], home: Path) -> Callable[..., str]:
     """Runs a Python text in a fresh process of that Airflow and returns what it printed.
 
-    A process of its own, because Airflow reads its configuration and makes its database connections when it is imported.
+    A process of its own, because Airflow reads its configuration and connects to its database when it is imported.
     """
 
     def run(text: str, **variables: str) -> str:

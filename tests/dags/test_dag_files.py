@@ -20,7 +20,7 @@ print(json.dumps([sorted(k for k in found if "__" in k.strip("_")), seconds, hea
 BAG = """
 import json
 from airflow.dag_processing.dagbag import DagBag
-bag = DagBag(include_examples=False)
+bag = DagBag()
 print("RESULT", json.dumps([sorted(bag.dags), {k.rsplit("/", 1)[-1]: v for k, v in bag.import_errors.items()}]))
 """
 SERIALIZE = """
@@ -30,7 +30,7 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.serialization.serialized_objects import DagSerialization
 day = lambda d, h=0: datetime(2013, 1, d, h, tzinfo=timezone.utc)
 out = {}
-for dag_id, dag in DagBag(include_examples=False).dags.items():
+for dag_id, dag in DagBag().dags.items():
     back = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
     runs = []
     if back.timetable.periodic:
@@ -41,7 +41,8 @@ for dag_id, dag in DagBag(include_examples=False).dags.items():
         "summary": back.timetable.summary, "runs": runs, "max_active_runs": dag.max_active_runs,
         "task": [task.task_id, task.max_active_tis_per_dag, task.retries],
         "inlets": sorted(a.name for a in task.inlets), "outlets": sorted(a.name for a in task.outlets),
-        "paused": dag.is_paused_upon_creation, "tags": sorted(dag.tags), "doc": "CREATE" in dag.doc_md,
+        "file": dag.fileloc.rsplit("/", 1)[-1], "paused": dag.is_paused_upon_creation,
+        "tags": sorted(dag.tags), "doc": "CREATE" in dag.doc_md,
     }
 print("RESULT", json.dumps(out))
 """
@@ -53,7 +54,14 @@ def result(text: str):
 
 def test_parsing_is_fast_and_starts_nothing_heavy(in_airflow):
     names, seconds, heavy = json.loads(in_airflow(PARSE).splitlines()[-1])
-    assert names == ["mill__admit_sacks", "mill__recent", "shop__admit_orders", "shop__admit_products", "shop__sales", "shop__surges"]
+    assert names == [
+        "mill__admit_sacks",
+        "mill__recent",
+        "shop__admit_orders",
+        "shop__admit_products",
+        "shop__sales",
+        "shop__surges",
+    ]
     assert heavy == []
     assert seconds < 1
 
@@ -74,6 +82,7 @@ def test_dags_survive_serialization_with_order_lineage_and_slices(in_airflow):
     assert (sales["inlets"], sales["outlets"]) == (["shop.orders", "shop.products"], ["shop.sales"])
     assert (dags["shop__surges"]["inlets"], dags["shop__admit_orders"]["outlets"]) == (["shop.sales"], ["shop.orders"])
     for dag in dags.values():
+        assert dag["file"] == "sweeparea_dags.py"
         assert (dag["max_active_runs"], dag["task"][1:], dag["paused"], dag["doc"]) == (1, [1, 2], False, True)
     assert sales["tags"] == ["query", "shop", "sweeparea"]
     starts = ["01T00", "01T06", "01T12", "01T18", "02T00", "02T06"]
@@ -105,8 +114,10 @@ def backfill(app, query, start, end):
     return {"slices": 1}
 jobs.process, jobs.admit, jobs.backfill = process, admit, backfill
 sys.modules["sweeparea.spark_jobs.jobs"] = jobs
-bag = DagBag(include_examples=False)
+bag = DagBag()
+from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import sync_bag_to_db
+DagBundlesManager().sync_bundles_to_db()
 sync_bag_to_db(bag, "dags-folder", None)
 states = {}
 for dag_id in ("shop__admit_orders", "shop__sales", "shop__surges", "mill__recent"):

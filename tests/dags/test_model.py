@@ -51,7 +51,7 @@ def test_a_backfill_slice_must_be_a_length_of_time(home):
 def test_a_query_over_static_relations_only_is_refused(home):
     path = home / "queries" / "shop" / "more.cql"
     path.write_text("CREATE CONTINUOUS QUERY still AS SELECT id FROM products;")
-    with pytest.raises(SweepAreaError, match="still .* reads only inputs that never change"):
+    with pytest.raises(SweepAreaError, match=r"still .* reads only inputs that never change"):
         model.load("shop")
 
 

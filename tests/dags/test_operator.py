@@ -23,8 +23,8 @@ class Runs:
         self.runs = runs
 
     def get_dr_count(self, dag_id, logical_dates=None, run_ids=None, states=None):
-        keys = run_ids or [d.isoformat() for d in logical_dates]
-        return sum(self.runs.get(key) in states for key in keys)
+        keys = run_ids or [d.isoformat() for d in logical_dates or ()]
+        return sum(self.runs.get(key) in (states or ()) for key in keys)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def at(day: int, hour: int = 0) -> pendulum.DateTime:
 
 @pytest.fixture
 def timetable() -> HeartbeatSchedule:
-    return HeartbeatSchedule(assets=Asset("wake", uri="x-sweeparea://shop/wake/sales"), slice=SLICE)
+    return HeartbeatSchedule(assets=Asset("wake", uri="x-sweeparea://shop/wake/sales"), slice=SLICE)  # pyright: ignore[reportAbstractUsage]
 
 
 def slices(timetable: HeartbeatSchedule, start, end) -> list[tuple]:

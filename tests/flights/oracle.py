@@ -181,9 +181,11 @@ def tick(instant: datetime) -> int:
 
 
 def heartbeat(flights: pa.Table) -> datetime:
-    """The stream's heartbeat once ``flights`` are admitted: the greatest departure less half an hour, in minutes."""
+    """The stream's heartbeat once ``flights`` are admitted: the last minute that lies wholly at or before the greatest
+    departure less half an hour. That moment's own minute has only begun: an element may still fall into it.
+    """
     greatest = max(d for d in flights["departed"].to_pylist() if d is not None)
-    return EPOCH + tick(greatest - DISORDER) * MINUTE
+    return EPOCH + (tick(greatest - DISORDER) - 1) * MINUTE
 
 
 def flights_from_csv(folder: Path) -> pa.Table:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 QUERIES = Path(importer.__file__).parent
 FIRST = datetime(2013, 1, 1, tzinfo=UTC)
-END = datetime(2013, 1, 31, 23, 29, tzinfo=UTC)
+END = datetime(2013, 1, 31, 23, 28, tzinfo=UTC)
 """The heartbeat that January's flights give."""
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -72,7 +73,9 @@ def test_who_is_behind(world, caplog):
 
 
 def test_a_static_relation_is_behind_until_it_has_been_copied(world):
-    store = Store(Watched("/data/shop", {"products": "/p"}, pinned=["products"], queries={"sales": ["orders", "products"]}))
+    store = Store(
+        Watched("/data/shop", {"products": "/p"}, pinned=["products"], queries={"sales": ["orders", "products"]})
+    )
     world.rows["orders"] = row(10, source_version=0)
     world.versions["/p"] = 4
     assert store.behind() == {"products": {"admitted": None, "version": 4}}
@@ -89,7 +92,7 @@ def test_a_gate_opens_for_news_and_ever_less_often_for_the_same():
     assert gate.passes({"ready": 2}, 210)
     late = Gate(10)
     passed = [t for t in range(0, 3000) if late.passes({"ready": 1}, t)]
-    assert max(b - a for a, b in zip(passed, passed[1:], strict=False)) == module.MAX_REFIRE
+    assert max(b - a for a, b in pairwise(passed)) == module.MAX_REFIRE
 
 
 def test_triggers_of_an_application_share_a_loop_and_hear_only_of_their_own(world):

@@ -78,7 +78,9 @@ def call(function: str, values: Counter, sum_result: str):
 
 
 def aggregate(bag, tick: int, functions, sum_result: str = "integer", global_: bool = False) -> Counter:
-    """The aggregate relation at one instant; records of the bag are (key, argument) pairs, all calls take that argument."""
+    """The aggregate relation at one instant; records of the bag are (key, argument) pairs, all calls take that
+    argument.
+    """
     groups: dict = {}
     for (key, value), n in at([((plain(k), plain(v)), ts, te, n) for (k, v), ts, te, n in bag], tick).items():
         groups.setdefault(key, Counter())[value] += n

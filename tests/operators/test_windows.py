@@ -8,6 +8,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.operators.windows import Fixed, Hopping, Landmark, Range, Slide, Unbounded, Window
 
@@ -19,7 +20,9 @@ def hops(slide: int, anchor: int) -> list[int]:
 
 
 def instants(window: Window, s: int) -> set[int]:
-    """The instants at which an element of instant s is valid, read off the definitions; a horizon stands for infinity."""
+    """The instants at which an element of instant s is valid, read off the definitions; a horizon stands for
+    infinity.
+    """
     horizon = range(-8 * SMALL, 8 * SMALL)
     match window:
         case Unbounded():
@@ -27,7 +30,8 @@ def instants(window: Window, s: int) -> set[int]:
         case Range(length):
             return {t for t in horizon if s <= t < s + length}
         case Slide(length, slide, lag, anchor):
-            # Patroumpas' scope: at a hop h the window shows (h - length, h] of the shifted instants, and so until the next hop
+            # Patroumpas' scope: at a hop h the window shows (h - length, h] of the shifted instants, and so until the
+            # next hop
             at = hops(slide, anchor)
             shown = [h for h in at if h - length < s + lag <= h]
             return {t for h in shown for t in range(h, h + slide)}

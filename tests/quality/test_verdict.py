@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -20,7 +21,7 @@ CONSTRAINTS = [
 ]
 
 
-def stream_slice(delays: list[int | None], **columns: pa.Array) -> pa.Table:
+def stream_slice(delays: Sequence[int | None], **columns: pa.Array) -> pa.Table:
     truth = [[None if d is None else d < bound for d in delays] for bound in (100, 10)]
     return pa.table(
         {
@@ -42,7 +43,7 @@ def by_id(found: verdict.Verdict) -> dict:
     return {r["id"]: r for r in found.results}
 
 
-def relation_slice(rows: list[tuple[int | None, int | None]]) -> pa.Table:
+def relation_slice(rows: Sequence[tuple[int | None, ...]]) -> pa.Table:
     return pa.table(
         {"v": ["x"] * len(rows)}
         | dict(zip(("valid_from", "valid_to"), map(pa_int64, zip(*rows, strict=True)), strict=True))

@@ -36,7 +36,8 @@ def always_on_spark(monkeypatch):
 
 
 def delays(spark, rows: int, bad: int):
-    """``rows`` elements, a second apart; the first ``bad`` of them violate the constraint, the last has a NULL delay."""
+    """``rows`` elements, a second apart; the first ``bad`` of them violate the constraint, the last has a NULL
+    delay."""
     frame = spark.range(1, rows + 1).selectExpr(
         f"CASE WHEN id <= {bad} THEN 200 WHEN id < {rows} THEN 1 END AS delay",
         "timestampadd(SECOND, CAST(id AS INT), TIMESTAMP '2013-01-01 00:00:00') AS ts",

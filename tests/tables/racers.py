@@ -46,6 +46,6 @@ def storm(data_folder: str, me: str, line: str, count: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "slice":
-        slice_race(*sys.argv[2:5])
+        slice_race(sys.argv[2], sys.argv[3], sys.argv[4])
     else:
-        storm(*sys.argv[2:5], int(sys.argv[5]))
+        storm(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))

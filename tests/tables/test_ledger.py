@@ -24,9 +24,12 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert ledger.row("s") is None
     assert ledger.history() == []
     full = row(
-        "s", 1, pins={"a": {"seq": 2**62, "heartbeat": -(2**62)}}, info={"né": [1.5, None, True]},
+        "s",
+        1,
+        pins={"a": {"seq": 2**62, "heartbeat": -(2**62)}},
+        info={"né": [1.5, None, True]},
         actions={"results/q": {"base_version": 0, "adds": [{"path": 'a"b'}]}},
-    )  # fmt: skip
+    )
     ledger.commit(full, None)
     ledger.commit(LedgerRow("q", "query", "r2", 1, None, "x"), None)
     assert Ledger(tmp_path).head() == {"s": full, "q": LedgerRow("q", "query", "r2", 1, None, "x")}

@@ -141,7 +141,7 @@ def test_tables_restored_without_their_ledger_are_noticed(ledger: Ledger, monkey
 
 
 class TestOptimizeInBetween:
-    """A table of three files; a slice removes the second, and a user's OPTIMIZE has packed files before it is applied."""
+    """Three files; a slice removes the second, and a user's OPTIMIZE has packed them before the slice is applied."""
 
     @pytest.fixture
     def table(self, ledger: Ledger) -> str:
@@ -233,5 +233,5 @@ class TestOptimizeInBetween:
         commit_to_ledger_only(ledger, self.replace_second(ledger, table), monkeypatch)
         DeltaTable(table).optimize.compact()
         DeltaTable(table).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
-        with pytest.raises(TableError, match=r"VACUUM has deleted .*p1\.parquet"):
+        with pytest.raises(TableError, match=r"VACUUM has deleted .*p[13]\.parquet"):
             recover(ledger.layout.data_folder, ledger)

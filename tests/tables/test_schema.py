@@ -12,11 +12,25 @@ from sweeparea.tables.schema import arrow_type, delta_type, same_columns, spark_
 @pytest.mark.parametrize(
     "ddl",
     [
-        "bigint", "int", "smallint", "tinyint", "double", "float", "decimal(38,18)", "string", "binary", "boolean",
-        "date", "timestamp", "timestamp_ntz", "array<int>", "map<string,decimal(10,2)>",
-        "struct<a:bigint,b:array<struct<`c d`:string>>>", "struct<`a``b`:int>",
+        "bigint",
+        "int",
+        "smallint",
+        "tinyint",
+        "double",
+        "float",
+        "decimal(38,18)",
+        "string",
+        "binary",
+        "boolean",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "array<int>",
+        "map<string,decimal(10,2)>",
+        "struct<a:bigint,b:array<struct<`c d`:string>>>",
+        "struct<`a``b`:int>",
     ],
-)  # fmt: skip
+)
 def test_every_type_survives_the_round_trip(ddl: str) -> None:
     assert spark_type(arrow_type(ddl)) == ddl
 
@@ -24,10 +38,14 @@ def test_every_type_survives_the_round_trip(ddl: str) -> None:
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("LONG", "bigint"), ("Integer", "int"), ("decimal", "decimal(10,0)"), ("numeric ( 5 )", "decimal(5,0)"),
-        ("varchar(10)", "string"), ("STRUCT<a INT NOT NULL, b: STRING>", "struct<a:int,b:string>"),
+        ("LONG", "bigint"),
+        ("Integer", "int"),
+        ("decimal", "decimal(10,0)"),
+        ("numeric ( 5 )", "decimal(5,0)"),
+        ("varchar(10)", "string"),
+        ("STRUCT<a INT NOT NULL, b: STRING>", "struct<a:int,b:string>"),
     ],
-)  # fmt: skip
+)
 def test_other_spellings(written: str, meant: str) -> None:
     assert spark_type(arrow_type(written)) == meant
 

@@ -1,7 +1,8 @@
-"""A user's source table, version by version, as signed rows. Pins what is taken for granted of delta-rs's change feed."""
+"""A user's source table, version by version, as signed rows. Pins what delta-rs's change feed is trusted with."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -107,19 +108,27 @@ def test_settings_alone_change_no_row(path: str) -> None:
 
 def test_nested_values_net_too(path: str) -> None:
     nested = pa.schema(
-        [("id", pa.int64()), ("st", pa.struct([("f", pa.float64())])), ("l", pa.list_(pa.int64())), ("m", pa.map_(pa.string(), pa.int64()))]
-    )  # fmt: skip
+        [
+            ("id", pa.int64()),
+            ("st", pa.struct([("f", pa.float64())])),
+            ("l", pa.list_(pa.int64())),
+            ("m", pa.map_(pa.string(), pa.int64())),
+        ]
+    )
     rows = [
         {"id": 1, "st": {"f": float("nan")}, "l": [1, None], "m": [("k", 1)]},
         {"id": 2, "st": None, "l": None, "m": None},
         {"id": 3, "st": {"f": None}, "l": [], "m": []},
-    ]  # fmt: skip
+    ]
     write_deltalake(path, pa.Table.from_pylist(rows, schema=nested))
     DeltaTable(path).delete("id = 3")
     assert [row[0] for row in changes(SourceTable(path), 1)] == [3]
     assert SourceTable(path).spark_schema() == [
-        ("id", "bigint"), ("st", "struct<f:double>"), ("l", "array<bigint>"), ("m", "map<string,bigint>"),
-    ]  # fmt: skip
+        ("id", "bigint"),
+        ("st", "struct<f:double>"),
+        ("l", "array<bigint>"),
+        ("m", "map<string,bigint>"),
+    ]
 
 
 def test_net_keeps_what_does_not_cancel() -> None:
@@ -153,8 +162,8 @@ def test_what_is_no_delta_table_is_named(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "folder"):
         with pytest.raises(TableError, match="is not a Delta table: it has no commit"):
             SourceTable(folder).version()
+    DeltaTable.create(tmp_path / "t", SCHEMA)
     with pytest.raises(TableError, match="no version 5 yet; its latest is 0"):
-        DeltaTable.create(tmp_path / "t", SCHEMA)
         SourceTable(tmp_path / "t").changes(5)
 
 
@@ -201,7 +210,7 @@ def test_a_type_that_changed_beyond_conversion_is_named(path: str) -> None:
         schema=pa.schema([("a", pa.int64()), ("s", pa.int64())]),
     )
     write_deltalake(path, changed, mode="overwrite", schema_mode="overwrite")
-    with pytest.raises(TableError, match="Column s of the source table .* was string and is bigint now"):
+    with pytest.raises(TableError, match=r"Column s of the source table .* was string and is bigint now"):
         SourceTable(path).changes(0)
 
 
@@ -209,7 +218,9 @@ def test_features_that_cannot_be_read_are_named(path: str) -> None:
     DeltaTable.create(path, Schema([Field("a", PrimitiveType("long"))]))
     log = Path(path) / "_delta_log" / f"{0:020d}.json"
     lines = [line for line in log.read_text().splitlines() if '"protocol"' not in line.split(":")[0]]
-    protocol = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["futureThing"],"writerFeatures":["futureThing"]}}'
-    log.write_text("\n".join([*lines, protocol]) + "\n")
+    features = ["futureThing"]
+    versions = {"minReaderVersion": 3, "minWriterVersion": 7}
+    protocol = {"protocol": {**versions, "readerFeatures": features, "writerFeatures": features}}
+    log.write_text("\n".join([*lines, json.dumps(protocol)]) + "\n")
     with pytest.raises(TableError, match="futureThing"):
         SourceTable(path).version()

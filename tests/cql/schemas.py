@@ -1,0 +1,44 @@
+"""The inputs that the language's tests bind against."""
+
+from __future__ import annotations
+
+from sweeparea.cql.binder import InputSchema, bind_select
+from sweeparea.operators.logical import Node, Plan, TimeDomain
+
+TIMESTAMP = TimeDomain("TIMESTAMP", 1_000_000)
+
+TICKS = {
+    "S": InputSchema("S", "stream", (("a", "int"), ("b", "string"), ("x", "double"))),
+    "T": InputSchema("T", "stream", (("a", "int"), ("c", "decimal(10,2)"))),
+    "R": InputSchema("R", "relation", (("a", "int"), ("d", "string"))),
+    "Fixed": InputSchema("Fixed", "relation", (("a", "int"), ("e", "string")), static=True),
+    "q": InputSchema("q", "relation", (("a", "int"), ("n", "bigint")), derived=True),
+}
+"""Inputs whose time is BIGINT."""
+
+TIMES = {
+    "flights": InputSchema(
+        "flights",
+        "stream",
+        (("origin", "string"), ("dest", "string"), ("dep_delay", "double"), ("tailnum", "string")),
+        TIMESTAMP,
+    ),
+    "planes": InputSchema("planes", "relation", (("tailnum", "string"), ("seats", "int")), TIMESTAMP),
+}
+"""Inputs whose time is TIMESTAMP with a chronon of one second."""
+
+
+def plan(text: str, **arguments: object) -> Plan:
+    """The plan of a query over whichever of the two sets has its inputs."""
+    return bind_select(text, {**TICKS, **TIMES}, **arguments)  # type: ignore[arg-type]
+
+
+def nodes(root: Node, kind: type) -> list:
+    """All nodes of one kind, inputs first."""
+    return [n for n in root.walk() if isinstance(n, kind)]
+
+
+def tree(node: Node) -> str:
+    """The shape of a plan on one line: ``Project(Window(StreamScan))``."""
+    below = ", ".join(tree(child) for child in node.inputs)
+    return type(node).__name__ + (f"({below})" if below else "")

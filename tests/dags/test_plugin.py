@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+PAGE = """
+import json
+from types import SimpleNamespace
+import sweeparea.tables.ledger as ledger
+
+minute = 60_000_000
+row = lambda committed, **info: SimpleNamespace(committed=committed, info=info, at=5 * minute)
+head = {
+    "orders": row(100, source_version=3),
+    "products": row(1 << 62, source_version=0),
+    "sales": row(40, chronon=minute),
+}
+ledger.Ledger = lambda folder: SimpleNamespace(head=lambda: head if folder.endswith("shop") else {})
+
+from airflow.api_fastapi.app import create_app, get_auth_manager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from fastapi.testclient import TestClient
+
+client = TestClient(create_app(apps="core"), raise_server_exceptions=True)
+manager = get_auth_manager()
+# nobody has parsed DAGs into this database: all may be seen
+may = {"shop__admit_orders", "shop__admit_products", "shop__sales", "mill__recent"}
+manager.get_authorized_dag_ids = lambda **_: may
+token = manager.generate_jwt(SimpleAuthManagerUser(username="someone", role="viewer"))
+seen = {"Authorization": "Bearer " + token}
+out = {
+    "closed": [client.get(path).status_code for path in ("/sweeparea/", "/sweeparea/api/state", "/sweeparea/docs")],
+    "page": client.get("/sweeparea/", headers=seen).text,
+    "state": client.get("/sweeparea/api/state", headers=seen).json(),
+    "post": client.post("/sweeparea/api/state", headers=seen).status_code,
+}
+print("RESULT", json.dumps(out))
+"""
+
+
+def test_the_page_shows_positions_to_users_only(in_airflow):
+    out = json.loads(next(line for line in in_airflow(PAGE).splitlines() if line.startswith("RESULT "))[7:])
+    assert out["closed"][:2] == [401, 401]
+    assert out["closed"][2] == 404
+    assert out["post"] == 405
+    assert "Continuous queries" in out["page"]
+    mill, shop = out["state"]["applications"]
+    at = "1970-01-01 00:05:00"
+    assert shop["streams"] == [
+        {
+            "name": "orders",
+            "dag": "shop__admit_orders",
+            "kind": "stream",
+            "heartbeat": "1970-01-01 01:40:00",
+            "version": 3,
+            "at": at,
+        },
+        {
+            "name": "products",
+            "dag": "shop__admit_products",
+            "kind": "relation",
+            "heartbeat": "static",
+            "version": 0,
+            "at": at,
+        },
+    ]
+    assert shop["queries"] == [  # not surges: this user may not see its DAG
+        {
+            "name": "sales",
+            "dag": "shop__sales",
+            "committed": "1970-01-01 00:40:00",
+            "ready": "1970-01-01 01:40:00",
+            "behind": True,
+            "lag": "1:00:00",
+            "at": at,
+        }
+    ]
+    assert [q["ready"] for q in mill["queries"]] == [None]
+    assert out["state"]["broken"] == {}

@@ -1,0 +1,160 @@
+"""Equality and total order of values of every type, against Python comparisons of plain values."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeparea.operators import keys, order
+
+FLOATS = st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5, 5e-324]) | st.floats()
+SCALARS: list[tuple[pa.DataType, st.SearchStrategy]] = [
+    (pa.int8(), st.integers(-3, 3)),
+    (pa.int64(), st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2)),
+    (pa.bool_(), st.booleans()),
+    (pa.float64(), FLOATS),
+    (pa.float32(), st.sampled_from([0.0, -0.0, math.nan, 1.5, -math.inf]) | st.floats(width=32)),
+    (pa.decimal128(38, 3), st.decimals(-(10**10), 10**10, places=3)),
+    (pa.string(), st.sampled_from(["", "a", "ab", "Z", "é", "￿", "\U0001f600"]) | st.text(max_size=3)),
+    (pa.binary(), st.sampled_from([b"", b"\x00", b"\xff", b"\x7f"]) | st.binary(max_size=3)),
+    (pa.date32(), st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1))),
+    (
+        pa.timestamp("us", tz="UTC"),
+        st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1), timezones=st.just(dt.UTC)),
+    ),
+    (pa.timestamp("us"), st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))),
+    (pa.null(), st.none()),
+]
+
+
+def nested(leaf: tuple[pa.DataType, st.SearchStrategy]):
+    t, values = leaf
+    opt = st.none() | values
+    yield pa.list_(t), st.lists(opt, max_size=3)
+    yield (
+        pa.struct([("x", t), ("y", pa.int32())]),
+        st.fixed_dictionaries({"x": opt, "y": st.none() | st.integers(0, 2)}),
+    )
+    yield (
+        pa.map_(pa.string(), t),
+        st.dictionaries(st.sampled_from("abc"), opt, max_size=3).map(lambda d: list(d.items())),
+    )
+    yield pa.list_(pa.list_(t)), st.lists(st.none() | st.lists(opt, max_size=2), max_size=2)
+    entries = st.dictionaries(values, opt, max_size=2).map(lambda d: list(d.items()))
+    yield pa.list_(pa.map_(t, t)), st.lists(entries, max_size=2)
+
+
+TYPES = SCALARS + [n for leaf in (SCALARS[3], SCALARS[6], SCALARS[5], SCALARS[0]) for n in nested(leaf)]
+
+
+def sort_key(value, t: pa.DataType):
+    """A Python tuple that compares as the total order does."""
+    if value is None:
+        return (0,)
+    if pa.types.is_floating(t):
+        return (1, 1, 0.0) if math.isnan(value) else (1, 0, value + 0.0)
+    if pa.types.is_string(t):
+        return (1, value.encode())
+    if pa.types.is_struct(t):
+        return (1, *(sort_key(value[t.field(i).name], t.field(i).type) for i in range(t.num_fields)))
+    if pa.types.is_map(t):
+        return (1, tuple(sorted((sort_key(k, t.key_type), sort_key(v, t.item_type)) for k, v in value)))
+    if pa.types.is_list(t):
+        return (1, tuple(sort_key(v, t.value_type) for v in value))
+    return (1, value)
+
+
+@st.composite
+def columns(draw):
+    t, values = draw(st.sampled_from(TYPES))
+    items = draw(st.lists(st.none() | values, max_size=12))
+    if pa.types.is_map(t) or "map" in str(t):
+        # -0.0 and 0.0, or two NaN, as keys of one map are not a map's keys
+        items = [v for v in items if _distinct_keys(v, t)]
+    array = pa.array(items, t)
+    k = draw(st.integers(0, len(items)))
+    if draw(st.booleans()):  # chunks, and offsets into a parent
+        array = pa.chunked_array([array.slice(0, k), array.slice(k)], type=t)
+        return items, t, array
+    return items[k:], t, array.slice(k)
+
+
+def _distinct_keys(value, t):
+    if value is None:
+        return True
+    if pa.types.is_map(t):
+        seen = [sort_key(k, t.key_type) for k, _ in value]
+        return len(set(seen)) == len(seen)
+    return all(_distinct_keys(v, t.value_type) for v in value) if pa.types.is_list(t) else True
+
+
+@settings(max_examples=400, deadline=None)
+@given(columns())
+def test_codes_ranks_and_canonical_values(column):
+    items, t, array = column
+    expected = [sort_key(v, t) for v in items]
+    distinct = sorted(set(expected))
+    codes, k = keys.codes([array])
+    assert k == len(distinct)
+    assert set(codes.tolist()) == set(range(k))
+    assert len({(c, e) for c, e in zip(codes.tolist(), expected, strict=True)}) == k
+    ranks, count = order.column_ranks(array)
+    assert ranks.tolist() == [distinct.index(e) for e in expected]
+    assert count == len(distinct)
+    canonical = keys.canonical(pa.table({"c": array})).column("c")
+    assert canonical.type == t
+    canonical.validate(full=True)
+    got = canonical.to_pylist()
+    assert [sort_key(v, t) for v in got] == expected
+    by_value: dict = {}
+    for e, v in zip(expected, got, strict=True):
+        assert by_value.setdefault(e, repr(v)) == repr(v)  # one form per value: no -0.0, map entries sorted
+    assert keys.canonical(pa.table({"c": canonical})).column("c").to_pylist().__repr__() == got.__repr__()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.none() | st.integers(0, 2), st.sampled_from([None, "a", "b"]), FLOATS), max_size=15))
+def test_several_columns(rows):
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.float64())])
+    table = pa.Table.from_pylist([dict(zip(schema.names, r, strict=True)) for r in rows], schema)
+    expected = [tuple(sort_key(v, f.type) for v, f in zip(r, schema, strict=True)) for r in rows]
+    codes, k = keys.codes(table.columns)
+    assert k == len(set(expected)) == len(set(zip(codes.tolist(), expected, strict=True)))
+    indices = order.record_sort_indices(table, schema.names)
+    assert [expected[i] for i in indices] == sorted(expected)
+    ranks, count = order.record_ranks(table, schema.names)
+    assert ranks.tolist() == [sorted(set(expected)).index(e) for e in expected]
+    assert count == k
+
+
+def test_one_nan_one_zero():
+    odd = np.array([0x7FF8000000000001, -0x7FFFFFFFFFFFF, 0x7FF8 << 48, -(1 << 63), 0], np.int64).view(np.float64)
+    array = pa.array(odd)
+    assert keys.codes([array])[0].tolist() == [0, 0, 0, 1, 1]
+    bits = keys.canonical_array(array).to_numpy(zero_copy_only=False).view(np.int64)
+    assert bits.tolist() == [0x7FF8 << 48] * 3 + [0, 0]
+
+
+def test_pairs_too_many_for_one_product():
+    wide = [pa.array(np.arange(5000) % m) for m in (4999, 4998, 4997, 4996, 4995, 4994)]
+    codes, k = keys.codes([*wide, *wide])
+    assert k == 5000
+    assert codes.tolist() == list(range(5000))
+
+
+def test_dictionaries_and_decimals():
+    assert keys.codes([pa.array(["b", "a", "b", None]).dictionary_encode()])[0].tolist() == [0, 1, 0, 2]
+    values = [Decimal("1.0"), Decimal("-1.0"), None, Decimal(10**30)]
+    assert order.column_ranks(pa.array(values, pa.decimal128(38, 1)))[0].tolist() == [2, 1, 0, 3]
+
+
+def test_no_columns_have_no_codes():
+    with pytest.raises(ValueError, match="no columns"):
+        keys.codes([])

@@ -1,0 +1,426 @@
+"""Random replay cases: streams with ties, NULLs and hostile values, windows, queries, relations that change, slicings.
+
+All chance comes from the ``random.Random`` that is handed in: a seed gives a case, and Hypothesis' own Random shrinks one.
+Simple alternatives stand first in every choice, since that is where shrinking leads.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.replay.oracle_text import Translator, tokens_of
+from tests.replay.values import iso
+
+VALUES: dict[str, list[Any]] = {
+    "int": [1, 2, 0, None, 3, -1],
+    "double": [1.0, 0.1, None, 2.5, 0.0, -0.0, 1e16, -1e16, 0.3, "NaN", "Infinity", "-Infinity", 1e-300, 1e300],
+    "string": ["a", "b", None, "", "B", "é", "😀", "ﬁ", "a b", "'"],
+    "decimal(8,2)": ["1.00", "2.50", None, "-0.01", "999999.99", "0.10"],
+    "bigint": [1, 2, None, "9007199254740993", -5, 0],
+    "boolean": [True, False, None],
+    "date": ["2013-01-01", "1969-12-31", None, "2024-02-29"],
+    "timestamp": ["2013-01-01T00:00:00Z", "1969-12-31T23:59:59.999999Z", None, "2013-01-01T00:00:00.000001Z"],
+    "timestamp_ntz": ["2013-01-01T00:00:00", None, "2013-06-01T12:30:00.5"],
+    "binary": ["", "AQ==", None, "/w==", "AQA="],
+    "array<int>": [[1], [], None, [1, 2], [None], [2]],
+    "array<double>": [[0.0], [-0.0], None, ["NaN"], [1.0, None]],
+    "struct<x:int,y:double>": [[1, 0.0], [1, -0.0], None, [None, "NaN"], [2, None]],
+}
+NUMBERS = ("int", "double", "bigint", "decimal(8,2)")
+SCALARS = (*NUMBERS, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary")
+
+
+@dataclass(frozen=True)
+class Column:
+    """How an expression is written, and its type; ``opaque``: a type that is only passed on and counted."""
+
+    text: str
+    type: str
+
+
+def _some(rng: random.Random, choices: Sequence[Any], most: int) -> list[Any]:
+    return [rng.choice(choices) for _ in range(rng.randint(1, most))]
+
+
+class Generator:
+    """One case. ``rows``: at most so many a stream."""
+
+    def __init__(self, rng: random.Random, rows: int = 12) -> None:
+        self.rng, self.rows = rng, rows
+        self.timestamps = self.chance(0.15)
+        self.start = rng.choice([0, 0, 3, -7])
+        self.end = self.start + rng.randint(1, 22)
+        self.streams: dict[str, dict[str, str]] = {}
+        self.relations: dict[str, dict[str, str]] = {}
+        self.aliases = 0
+        self.inclusive = True
+
+    def chance(self, likelihood: float) -> bool:
+        return self.rng.random() > 1 - likelihood
+
+    def instant(self, tick: int) -> Any:
+        return iso(tick) if self.timestamps else tick
+
+    # -- inputs --------------------------------------------------------------------------------------------------------
+
+    def case(self) -> dict[str, Any]:
+        rng = self.rng
+        case: dict[str, Any] = {"streams": {}, "query": ""}
+        for name in ("S", "T")[: rng.choice([1, 1, 2])]:
+            self.streams[name] = self._columns()
+            rows = [
+                [self.instant(self._tick()), self._record(self.streams[name])] for _ in range(rng.randint(0, self.rows))
+            ]
+            if rows and self.chance(0.1):
+                rows.append([None, rows[0][1]])
+            case["streams"][name] = {"columns": self.streams[name], "rows": rows}
+        if self.chance(0.3):
+            self.relations["R"] = self._columns()
+            case["relations"] = {"R": {"columns": self.relations["R"], "changes": self._changes(self.relations["R"])}}
+        if self.start or self.timestamps:
+            case["start_at"] = self.instant(self.start)
+        if self.timestamps:
+            case["time"] = "TIMESTAMP"
+        if self.chance(0.1):
+            case["settings"] = {"range_bounds": "exclusive"}
+            self.inclusive = False
+        if self.chance(0.2):
+            text, columns, streams = self._step()
+            case["queries"] = [{"name": "q1", "query": text}]
+            (self.streams if streams else self.relations)["q1"] = columns
+        case["query"] = self.query(2)[0]
+        case["heartbeats"] = self.heartbeats([*case["streams"], *case.get("relations", ())])
+        return case
+
+    def _step(self) -> tuple[str, dict[str, str], bool]:
+        """A query that another one reads: its text, columns, and whether it is a stream."""
+        while True:
+            text, columns = self.query(1)
+            relations = {name.lower() for name in self.relations}
+            read = Translator({n.lower() for n in (*self.streams, *self.relations)}, True).query(tokens_of(text))
+            streams = bool(read.streamer) or read.monotonic(relations)
+            return text, {c.text: c.type for c in columns}, streams
+
+    def _columns(self) -> dict[str, str]:
+        rng = self.rng
+        columns = {"k": "int", "v": rng.choice(["int", "double", "double", "decimal(8,2)", "bigint", "string"])}
+        if self.chance(0.4):
+            columns["x"] = rng.choice(list(VALUES))
+        if self.chance(0.1):
+            columns["odd name"] = rng.choice(["int", "double"])
+        return columns
+
+    def _tick(self) -> int:
+        return self.rng.randint(self.start - 3, self.end + 2)
+
+    def _record(self, columns: dict[str, str]) -> list[Any]:
+        # few different values, else nothing ever meets
+        return [self.rng.choice(VALUES[kind]) for kind in columns.values()]
+
+    def _changes(self, columns: dict[str, str]) -> list[list[Any]]:
+        live: list[list[Any]] = []
+        changes: list[list[Any]] = []
+        for tick in sorted(self.rng.randint(self.start - 5, self.end + 1) for _ in range(self.rng.randint(0, 8))):
+            if live and self.chance(0.4):
+                record = live.pop(self.rng.randint(0, len(live) - 1))
+                changes.append([self.instant(tick), "-", record])
+            else:
+                record = self._record(columns)
+                live.append(record)
+                changes.append([self.instant(tick), "+", record])
+        self.rng.shuffle(changes)
+        return changes
+
+    def heartbeats(self, names: list[str]) -> Any:
+        """A random slicing up to the end; sometimes the inputs advance apart."""
+        rng = self.rng
+
+        def cuts(most: int) -> list[int]:
+            inner = sorted({rng.randint(self.start - 2, self.end) for _ in range(rng.randint(0, most))})
+            return [*(c for c in inner if c < self.end), self.end]
+
+        if not self.chance(0.2):
+            return [self.instant(c) for c in cuts(3)]
+        apart: dict[str, list[Any]] = {}
+        length = rng.randint(2, 4)
+        for name in names:
+            inner = cuts(length - 1)
+            given: list[Any] = [self.instant(c) for c in inner]
+            while len(given) < length:
+                given.insert(rng.randint(0, len(given)), None)
+            apart[name] = given
+        return apart
+
+    # -- windows -------------------------------------------------------------------------------------------------------
+
+    def _length(self, least: int = 1) -> str:
+        ticks = self.rng.randint(least, 7)
+        if not self.timestamps:
+            return str(ticks)
+        return self.rng.choice([f"{ticks} Microseconds", f"INTERVAL {ticks} MICROSECONDS", f"INTERVAL '{ticks}' MICROSECOND"])
+
+    def _moment(self) -> str:
+        tick = self.rng.randint(self.start - 2, self.end)
+        return f"TIMESTAMP '{iso(tick)}'" if self.timestamps else str(tick)
+
+    def _anchor(self) -> str:
+        if not self.chance(0.3):
+            return ""
+        return f" Anchor {self._moment()}"
+
+    def window(self) -> str:
+        rng = self.rng
+        kind = rng.choice(["range", "", "now", "range", "slide", "tumbling", "hopping", "fixed", "landmark", "unbounded"])
+        match kind:
+            case "range":
+                bounds = rng.choice(["", " Inclusive", " Exclusive"])
+                return f"[Range {self._length()}{bounds}]"
+            case "now":
+                return "[Now]"
+            case "slide":
+                inclusive = " Inclusive" if self.chance(0.2) else ""
+                slide = f" Slide {self._length()}" if self.chance(0.8) else ""
+                lag = f" Lag {self._length()}" if self.chance(0.3) or not slide else ""
+                return f"[Range {self._length()}{inclusive}{slide}{lag}{self._anchor()}]"
+            case "tumbling":
+                return f"[Tumbling {self._length()}{self._anchor()}]"
+            case "hopping":
+                return f"[Hopping {self._length()} Slide {self._length()}{self._anchor()}]"
+            case "fixed":
+                return f"[Fixed {self._length()}{self._anchor()}]"
+            case "landmark":
+                first, last = rng.choice([(True, False), (False, True), (True, True)])
+                if first and last:
+                    a, b = sorted([self._moment(), self._moment()], key=lambda m: (len(m), m) if m[0] != "-" else (-len(m), m))
+                    ticks = sorted(rng.randint(self.start - 2, self.end) for _ in range(2))
+                    if not self.timestamps:
+                        a, b = str(ticks[0]), str(ticks[1])
+                    return f"[From {a} Until {b}]"
+                return f"[From {self._moment()}]" if first else f"[Until {self._moment()}]"
+            case "unbounded":
+                return rng.choice(["[Range Unbounded]", "[Rows Unbounded]"])
+        return ""
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def scalar(self, columns: Sequence[Column]) -> Column:
+        column = self.rng.choice(columns)
+        if not self.chance(0.4):
+            return column
+        c = column.text
+        match column.type:
+            case "int" | "bigint":
+                form = self.rng.choice(["{} + 1", "{} * 2", "{} % 3", "- {}", "abs({})", "coalesce({}, 0)", "CASE WHEN {} > 1 THEN {} ELSE 0 END"])
+                kind = column.type
+            case "double":
+                form = self.rng.choice(["{} * 0.5e0", "{} + 1e0", "coalesce({}, 0e0)", "- {}", "abs({})", "CASE WHEN {} > 1e0 THEN {} END"])
+                kind = "double"
+            case "string":
+                form, kind = self.rng.choice(
+                    [("{} || 'x'", "string"), ("length({})", "int"), ("coalesce({}, '')", "string"), ("substr({}, 1, 1)", "string"), ("CASE WHEN {} IN ('a', 'b') THEN {} ELSE '?' END", "string")]
+                )
+            case "boolean":
+                form, kind = self.rng.choice(["NOT {}", "coalesce({}, FALSE)"]), "boolean"
+            case _:
+                return column
+        return Column(f"({form.replace('{}', c)})", kind)
+
+    def literal(self, kind: str) -> str:
+        rng = self.rng
+        match kind:
+            case "int" | "bigint":
+                return str(rng.randint(0, 3))
+            case "double":
+                return rng.choice(["1e0", "0.1e0", "0e0", "1e16", "CAST('NaN' AS DOUBLE)"])
+            case "string":
+                return rng.choice(["'a'", "'b'", "''", "'é'"])
+            case "decimal(8,2)":
+                return rng.choice(["1.00", "2.5", "0"])
+            case "boolean":
+                return rng.choice(["TRUE", "FALSE"])
+            case "date":
+                return "DATE '2013-01-01'"
+            case "timestamp":
+                return "TIMESTAMP '2013-01-01 00:00:00Z'"
+            case _:
+                return "NULL"
+
+    def predicate(self, columns: Sequence[Column], depth: int = 1) -> str:
+        rng = self.rng
+        if depth and self.chance(0.25):
+            form = rng.choice(["({} AND {})", "({} OR {})", "NOT ({})"])
+            return form.format(*(self.predicate(columns, depth - 1) for _ in range(form.count("{}"))))
+        column = self.scalar(columns)
+        literal = self.literal(column.type)
+        same = [c for c in columns if c.type == column.type and c.text != column.text]
+        if literal == "NULL" or self.chance(0.15):
+            return f"{column.text} IS {rng.choice(['NOT ', ''])}NULL"
+        if same and self.chance(0.3):
+            return f"{column.text} {rng.choice(['=', '<', '<=>'])} {rng.choice(same).text}"
+        if column.type != "boolean" and self.chance(0.2):
+            return f"{column.text} IN ({literal}, {self.literal(column.type)})"
+        return f"{column.text} {rng.choice(['=', '>', '<=', '<>', '<=>'])} {literal}"
+
+    def aggregate(self, columns: Sequence[Column]) -> Column:
+        rng = self.rng
+        function = rng.choice(["COUNT(*)", "SUM", "AVG", "MIN", "MAX", "COUNT"])
+        if function == "COUNT(*)":
+            return Column(function, "bigint")
+        if function in ("SUM", "AVG"):
+            numbers = [c for c in columns if c.type in NUMBERS]
+            if not numbers:
+                return Column("COUNT(*)", "bigint")
+            argument = self.scalar(numbers)
+            if argument.type in ("int", "bigint"):
+                return Column(f"{function}({argument.text})", "bigint" if function == "SUM" else "double")
+            return Column(f"{function}({argument.text})", "double" if argument.type == "double" else "opaque")
+        argument = self.scalar(columns)
+        if function == "COUNT":
+            return Column(f"COUNT({argument.text})", "bigint")
+        if argument.type not in SCALARS:
+            return Column(f"COUNT({argument.text})", "bigint")
+        return Column(f"{function}({argument.text})", argument.type)
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    def alias(self) -> str:
+        self.aliases += 1
+        return f"t{self.aliases}"
+
+    def item(self, depth: int) -> tuple[str, list[Column]]:
+        """A FROM item and its columns."""
+        rng = self.rng
+        alias = self.alias()
+        kind = rng.choice(["stream", "stream", "stream", "relation", "subquery", "nested"])
+        if kind == "subquery" and depth:
+            text, columns = self.select(depth - 1)
+            return f"({text}) AS {alias}", _qualified(alias, columns)
+        if kind == "nested" and depth:
+            text, columns = self.select(depth - 1)
+            text = f"({rng.choice(['ISTREAM', 'DSTREAM'])}({text}))"
+            return f"{text} {self.window()} AS {alias}", _qualified(alias, columns)
+        if kind == "relation" and self.relations:
+            name = rng.choice(list(self.relations))
+            return f"{name} AS {alias}", [Column(f"{alias}.{_quote(c)}", t) for c, t in self.relations[name].items()]
+        name = rng.choice(list(self.streams) or list(self.relations))
+        window = self.window() if name in self.streams else ""
+        text = rng.choice([f"{name} {window} AS {alias}", f"{name} AS {alias} {window}", f"{name} {window} {alias}"])
+        source = self.streams.get(name) or self.relations[name]
+        columns = [Column(f"{alias}.{_quote(c)}", t) for c, t in source.items()]
+        if name in self.streams and self.chance(0.1):
+            columns.append(Column(f"{alias}.ts", "timestamp" if self.timestamps else "bigint"))
+        return text, columns
+
+    def sources(self, depth: int) -> tuple[str, list[Column], list[str]]:
+        """A FROM clause, its columns, and conditions for WHERE."""
+        text, columns = self.item(depth)
+        conditions: list[str] = []
+        for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2])):
+            other, more = self.item(depth)
+            condition = self._join(columns, more)
+            form = self.rng.choice(["comma", "join", "cross"])
+            if form == "join":
+                text += f" JOIN {other} ON {condition}"
+            elif form == "comma":
+                text += f", {other}"
+                conditions.append(condition)
+            else:
+                text += f" CROSS JOIN {other}"
+            columns = [*columns, *more]
+        return text, columns, conditions
+
+    def _join(self, left: Sequence[Column], right: Sequence[Column]) -> str:
+        pairs = [(a, b) for a in left for b in right if a.type == b.type and a.type in SCALARS]
+        if not pairs:
+            return "TRUE"
+        parts = []
+        for _ in range(self.rng.choice([1, 1, 2])):
+            a, b = self.rng.choice(pairs)
+            parts.append(f"{a.text} {self.rng.choice(['=', '=', '=', '<=>', '<', '<>'])} {b.text}")
+        return " AND ".join(parts)
+
+    def select(self, depth: int) -> tuple[str, list[Column]]:
+        """One SELECT or a UNION of two, and its output columns (unqualified)."""
+        rng = self.rng
+        if depth and self.chance(0.12):
+            left, columns = self.branch(depth - 1)
+            for _ in range(20):
+                right, others = self.branch(depth - 1)
+                if [c.type for c in columns] == [c.type for c in others]:
+                    return f"{left} UNION{rng.choice([' ALL', ''])} {right}", columns
+            return left, columns
+        return self.branch(depth)
+
+    def branch(self, depth: int) -> tuple[str, list[Column]]:
+        rng = self.rng
+        source, columns, conditions = self.sources(depth)
+        if self.chance(0.3):
+            conditions.append(self.predicate(columns))
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        shape = rng.choice(["plain", "group", "group", "global", "distinct"])
+        usable = [c for c in columns if c.type != "opaque"]
+        tail = ""
+        if shape == "plain" and self.chance(0.15) and not any(c.text.endswith(".ts") for c in columns) and len({_plain(c) for c in columns}) == len(columns):
+            return f"SELECT * FROM {source}{where}", [Column(_plain(c), c.type) for c in columns]
+        if shape in ("group", "global") and usable:
+            keys = [] if shape == "global" else list(dict.fromkeys(self.scalar(usable) for _ in range(rng.randint(1, 2))))
+            calls = [self.aggregate(usable) for _ in range(rng.randint(1, 3))]
+            items = [*(keys if self.chance(0.9) else []), *calls]
+            if keys:
+                tail = f" GROUP BY {', '.join(k.text for k in keys)}"
+            if self.chance(0.2):
+                tail += f" HAVING {self.predicate([Column(c.text, c.type) for c in calls], 0)}"
+        else:
+            items = [self.scalar(columns) for _ in range(rng.randint(1, 3))]
+        distinct = "DISTINCT " if shape == "distinct" else ""
+        named = [Column(f"c{i}", c.type) for i, c in enumerate(items)]
+        listed = ", ".join(f"{c.text} AS c{i}" for i, c in enumerate(items))
+        return f"SELECT {distinct}{listed} FROM {source}{where}{tail}", named
+
+    def query(self, depth: int) -> tuple[str, list[Column]]:
+        """A whole query, maybe a stream, maybe with a CTE."""
+        text, columns = self.select(depth)
+        if self.chance(0.1):
+            name = self.alias()
+            inner = f"ISTREAM({text})" if self.chance(0.3) else text
+            alias = self.alias()
+            shown = f" {self.window()}" if inner != text else ""
+            self_join = self.chance(0.3)
+            source = f"{name}{shown} AS {alias}" + (f", {name}{shown} AS {self.alias()}" if self_join else "")
+            text = f"WITH {name} AS ({inner}) SELECT {', '.join(f'{alias}.{c.text}' for c in columns)} FROM {source}"
+        form = self.rng.choice(["", "", "ISTREAM", "DSTREAM"])
+        return (f"{form}({text})" if form else text), columns
+
+
+def _quote(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _plain(column: Column) -> str:
+    return column.text.split(".", 1)[1].strip("`")
+
+
+def _qualified(alias: str, columns: Sequence[Column]) -> list[Column]:
+    return [Column(f"{alias}.{_quote(c.text)}", c.type) for c in columns]
+
+
+def generate(rng: random.Random, rows: int = 12) -> dict[str, Any]:
+    """A random case."""
+    return Generator(rng, rows).case()
+
+
+def reslice(case: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """The case under another random slicing up to the same instant (Law S2)."""
+    given = case["heartbeats"]
+    ends = given.values() if isinstance(given, dict) else [given]
+    last = min((next(h for h in reversed(e) if h is not None) for e in ends), key=str if case.get("time") else int)
+    generator = Generator(rng)
+    generator.timestamps = bool(case.get("time"))
+    from tests.replay.values import micros
+
+    tick = micros if generator.timestamps else int
+    generator.start, generator.end = tick(case.get("start_at", 0)), tick(last)
+    return {**case, "heartbeats": generator.heartbeats([*case["streams"], *case.get("relations", ())])}

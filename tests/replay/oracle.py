@@ -1,0 +1,339 @@
+"""What a replay case must give, by brute force and by definition (Law S1). Shares no code with the engine.
+
+At every instant from START to the last heartbeat the instantaneous inputs are built as semantics sections 1, 3 and 8 define
+them, and DuckDB evaluates the query's plain SQL on them. Istream and Dstream are bag differences of neighbouring instants
+(section 5), also where a query nests them. Sums and averages are exact: DuckDB's are replaced by Python's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+
+from tests.replay.oracle_text import Query, Translator, tokens_of
+from tests.replay.values import CaseError, decode, duck_type, encode, iso, micros, order_key
+
+LIMIT = 1 << 62
+
+
+def _exact_sum(numbers: list[float | None] | None) -> float | None:
+    """The real sum, rounded once; NaN and infinities as IEEE adds them."""
+    given = [x for x in numbers or () if x is not None]
+    if not given:
+        return None
+    if not all(map(math.isfinite, given)):
+        rest = {x for x in given if not math.isfinite(x)}
+        return math.nan if len(rest) > 1 or any(map(math.isnan, rest)) else rest.pop()
+    total = sum(map(Fraction, given))
+    try:
+        return total.numerator / total.denominator
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def _exact_average(numbers: list[float | None] | None) -> float | None:
+    total = _exact_sum(numbers)
+    return None if total is None else total / sum(x is not None for x in numbers or ())
+
+
+def _integer_average(numbers: list[int | None] | None) -> float | None:
+    given = [x for x in numbers or () if x is not None]
+    return float(sum(given)) / len(given) if given else None
+
+
+def _decimal_average(numbers: list[Decimal | None] | None) -> Decimal | None:
+    given = [x for x in numbers or () if x is not None]
+    return (sum(given, Decimal(0)) / len(given)).quantize(Decimal("0.000001"), ROUND_HALF_UP) if given else None
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """DuckDB with Spark's SUM and AVG. DECIMAL averages are those of DECIMAL(8,2)."""
+    db = duckdb.connect()
+    db.execute("SET TimeZone = 'UTC'; SET threads = 1")
+    for function, argument, result in (
+        (_exact_sum, "DOUBLE", "DOUBLE"),
+        (_exact_average, "DOUBLE", "DOUBLE"),
+        (_integer_average, "BIGINT", "DOUBLE"),
+        (_decimal_average, "DECIMAL(8,2)", "DECIMAL(12,6)"),
+    ):
+        db.create_function(
+            f"o{function.__name__}", function, [f"{argument}[]"], result, null_handling="special"  # type: ignore[arg-type]
+        )
+    db.execute(
+        """CREATE MACRO sum(x DOUBLE) AS o_exact_sum(list(x)),
+                        (x BIGINT) AS system.main.sum(x)::BIGINT,
+                        (x DECIMAL(8,2)) AS system.main.sum(x)::DECIMAL(18,2)"""
+    )
+    db.execute(
+        """CREATE MACRO avg(x DOUBLE) AS o_exact_average(list(x)),
+                        (x BIGINT) AS o_integer_average(list(x)),
+                        (x DECIMAL(8,2)) AS o_decimal_average(list(x))"""
+    )
+    return db
+
+
+@dataclass
+class Table:
+    """Columns with DuckDB types, and rows. A stream's rows have ticks; a relation's are shown by instant."""
+
+    columns: list[tuple[str, str]]
+    rows: list[list[Any]] = field(default_factory=list)
+    ticks: list[int] | None = None  # of a stream
+    contents: dict[int, list[int]] = field(default_factory=dict)  # of a relation: instant -> row numbers
+
+
+@dataclass
+class History:
+    """A relation over the instants [start, end]: a bag per instant; ``rows`` gives the values of a record's key."""
+
+    columns: list[tuple[str, str]]
+    start: int
+    bags: list[Counter[tuple]]
+    rows: dict[tuple, list[Any]]
+
+    def differences(self, streamer: str) -> list[tuple[int, tuple]]:
+        """Istream or Dstream as (instant, key), a key as often as it is emitted, in total order."""
+        found, before = [], Counter()
+        for i, bag in enumerate(self.bags):
+            gone = bag - before if streamer == "ISTREAM" else before - bag
+            found += [(self.start + i, key) for key in sorted(gone.elements())]
+            before = bag
+        return found
+
+    def intervals(self) -> list[tuple[int, int | None, tuple]]:
+        """The canonical relation: per record and k the maximal intervals in which it occurs at least k times."""
+        found = []
+        for key in self.rows:
+            for k in range(1, max(bag[key] for bag in self.bags) + 1):
+                since = None
+                for i, bag in enumerate([*self.bags, None]):
+                    holds = bag is not None and bag[key] >= k
+                    if holds and since is None:
+                        since = i
+                    elif not holds and since is not None:
+                        found.append((self.start + since, None if bag is None else self.start + i, key))
+                        since = None
+        return sorted(found, key=lambda f: (f[0], math.inf if f[1] is None else f[1], f[2]))
+
+
+class Oracle:
+    def __init__(self, case: dict[str, Any]) -> None:
+        self.case = case
+        self.timestamps = str(case.get("time", "BIGINT")).upper() == "TIMESTAMP"
+        self.start = self.tick(case.get("start_at", 0))
+        self.db = connect()
+        self.tables: dict[str, Table] = {}
+        self.ends: dict[str, int] = {}
+        self.used = 0
+        for name, spec in (case.get("streams") or {}).items():
+            self._stream(name, spec)
+        for name, spec in (case.get("relations") or {}).items():
+            self._relation(name, spec)
+
+    def tick(self, given: Any) -> int:
+        return micros(given) if isinstance(given, str) and self.timestamps else int(given)
+
+    # -- inputs --------------------------------------------------------------------------------------------------------
+
+    def _heartbeats(self, name: str) -> list[int | None]:
+        given = self.case["heartbeats"]
+        steps = given.get(name, []) if isinstance(given, dict) else given
+        beats = [None if h is None else self.tick(h) for h in steps]
+        known = [b for b in beats if b is not None]
+        if known != sorted(known):
+            raise CaseError("a heartbeat goes back")
+        self.ends[name.lower()] = known[-1] if known else -LIMIT - 1
+        return beats
+
+    def _stream(self, name: str, spec: dict[str, Any]) -> None:
+        beats = self._heartbeats(name)
+        rows = [(self.tick(t), values) for t, values in spec.get("rows", []) if t is not None]
+        for after, t, values in spec.get("arrivals", []):
+            stands = max((b for b in beats[:after] if b is not None), default=-LIMIT - 1)
+            if t is not None and self.tick(t) > stands:
+                rows.append((self.tick(t), values))
+        rows = [r for r in rows if self.start <= r[0] <= self.ends[name.lower()] and abs(r[0]) <= LIMIT]
+        types = list(spec["columns"].values())
+        self.tables[name.lower()] = Table(
+            [(column, duck_type(ddl)) for column, ddl in spec["columns"].items()],
+            [[decode(v, ddl) for v, ddl in zip(values, types, strict=True)] for _, values in rows],
+            [tick for tick, _ in rows],
+        )
+
+    def _relation(self, name: str, spec: dict[str, Any]) -> None:
+        self._heartbeats(name)
+        end, types = self.ends[name.lower()], list(spec["columns"].values())
+        table = Table([(column, duck_type(ddl)) for column, ddl in spec["columns"].items()])
+        numbers: dict[tuple, int] = {}
+        changes: dict[int, Counter[int]] = {}
+        for t, sign, values in spec.get("changes", []):
+            if t is None or abs(self.tick(t)) > LIMIT:
+                continue
+            row = [decode(v, ddl) for v, ddl in zip(values, types, strict=True)]
+            number = numbers.setdefault(order_key(row), len(table.rows))
+            if number == len(table.rows):
+                table.rows.append(row)
+            changes.setdefault(self.tick(t), Counter())[number] += 1 if sign == "+" else -1
+        bag: Counter[int] = Counter()
+        instants = sorted(t for t in changes if t <= end)
+        for t in instants:
+            bag.update(changes[t])
+            if min(bag.values()) < 0:
+                raise CaseError(f"{name}: net below zero at {t}")
+        for tau in range(self.start, end + 1):
+            at = Counter()
+            for t in instants:
+                if t <= tau:
+                    at.update(changes[t])
+            table.contents[tau] = sorted(at.elements())
+        self.tables[name.lower()] = table
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    def history(self, query: Query, end: int) -> History:
+        """The query's instantaneous relation at every instant of [start, end]."""
+        shown: list[dict[int, list[int]]] = []
+        for item in query.items:
+            table = self.tables[item.source] if isinstance(item.source, str) else self._nested(item.source, end)
+            columns, rows = table.columns, table.rows
+            if item.with_ts and table.ticks is not None:
+                columns = [*columns, ("ts", "TIMESTAMPTZ" if self.timestamps else "BIGINT")]
+                rows = [[*row, decode(iso(t), "timestamp") if self.timestamps else t] for row, t in zip(rows, table.ticks, strict=True)]
+            self._create(item.table, columns, rows)
+            if table.ticks is None:
+                shown.append(table.contents)
+            else:
+                shown.append(
+                    {
+                        tau: [i for i, s in enumerate(table.ticks) if item.window(s, tau)]
+                        for tau in range(self.start, end + 1)
+                    }
+                )
+        return self._evaluate(query, shown, end)
+
+    def _create(self, name: str, columns: list[tuple[str, str]], rows: list[list[Any]]) -> None:
+        """The table ``all_<name>`` of all rows, ``shown_<name>`` of row numbers, and their join as view ``name``."""
+        declared = ", ".join(f'"{column}" {kind}' for column, kind in columns)
+        self.db.execute(f'CREATE OR REPLACE TABLE all_{name} (__row BIGINT{", " * bool(columns)}{declared})')
+        self.db.execute(f"CREATE OR REPLACE TABLE shown_{name} (__row BIGINT)")
+        for i, row in enumerate(rows):
+            self.db.execute(f"INSERT INTO all_{name} VALUES (?{', ?' * len(row)})", [i, *row])
+        self.db.execute(
+            f"CREATE OR REPLACE VIEW {name} AS SELECT * EXCLUDE (__row) FROM all_{name} JOIN shown_{name} USING (__row)"
+        )
+
+    def _evaluate(self, query: Query, shown: list[dict[int, list[int]]], end: int) -> History:
+        relation = self.db.execute(f"DESCRIBE {query.sql}").fetchall()
+        columns = _labels([(name, kind) for name, kind, *_ in relation])
+        rows: dict[tuple, list[Any]] = {}
+        bags: list[Counter[tuple]] = []
+        known: dict[tuple, Counter[tuple]] = {}
+        for tau in range(self.start, end + 1):
+            contents = tuple(tuple(s[tau]) for s in shown)
+            if contents not in known:  # equal inputs give equal results: nothing else may depend on tau
+                for item, numbers in zip(query.items, contents, strict=True):
+                    self.db.execute(f"DELETE FROM shown_{item.table}")
+                    if numbers:
+                        values = ", ".join(f"({n})" for n in numbers)
+                        self.db.execute(f"INSERT INTO shown_{item.table} VALUES {values}")
+                found = self.db.execute(query.sql).fetchall()
+                keys = [_key(row, columns) for row in found]
+                rows.update(zip(keys, map(list, found), strict=True))
+                known[contents] = Counter(keys)
+            bags.append(known[contents])
+        return History(columns, self.start, bags, rows)
+
+    def _nested(self, query: Query, end: int) -> Table:
+        history = self.history(query, end)
+        emitted = history.differences(query.streamer or "ISTREAM")
+        return Table(history.columns, [history.rows[key] for _, key in emitted], [t for t, _ in emitted])
+
+    def _end(self, query: Query) -> int:
+        """The least of the heartbeats of all inputs that the query reads, however deep."""
+        ends = [self.ends[i.source] if isinstance(i.source, str) else self._end(i.source) for i in query.items]
+        return min(ends, default=-LIMIT)
+
+    def result(self) -> dict[str, Any]:
+        """The result line that replay must give, without name and quarantine."""
+        inclusive = (self.case.get("settings") or {}).get("range_bounds", "inclusive") != "exclusive"
+        relations = {r.lower() for r in self.case.get("relations") or {}}
+        translator = Translator(set(self.tables), inclusive)
+        for step in [*(self.case.get("queries") or []), {"name": "", "query": self.case["query"]}]:
+            query = translator.query(tokens_of(step["query"]))
+            end = self._end(query)
+            history = self.history(query, end)
+            streamer = query.streamer or ("ISTREAM" if query.monotonic(relations) else None)
+            name = step["name"].lower()
+            if not name:
+                return self._shown(history, streamer)
+            self.ends[name] = end
+            self.tables[name] = self._derived(history, streamer)
+            self.tables[f"{name}__istream"] = self._derived(history, "ISTREAM")
+            self.tables[f"{name}__dstream"] = self._derived(history, "DSTREAM")
+            for what in ("istream", "dstream"):
+                self.ends[f"{name}__{what}"] = end
+            translator.names = set(self.tables)
+            if not streamer:
+                relations.add(name)
+        raise AssertionError("unreachable")
+
+    @staticmethod
+    def _derived(history: History, streamer: str | None) -> Table:
+        if streamer:
+            emitted = history.differences(streamer)
+            return Table(history.columns, [history.rows[key] for _, key in emitted], [t for t, _ in emitted])
+        keys = list(history.rows)
+        place = {key: i for i, key in enumerate(keys)}
+        contents = {history.start + i: [place[k] for k in bag.elements()] for i, bag in enumerate(history.bags)}
+        return Table(history.columns, [history.rows[key] for key in keys], None, contents)
+
+    def _shown(self, history: History, streamer: str | None) -> dict[str, Any]:
+        kinds = [kind for _, kind in history.columns]
+        values = {k: [encode(v, kind) for v, kind in zip(row, kinds, strict=True)] for k, row in history.rows.items()}
+
+        def at(tick: int | None) -> Any:
+            return iso(tick) if tick is not None and self.timestamps else tick
+
+        shown: dict[str, Any] = {"columns": [name for name, _ in history.columns]}
+        for streamer_ in ("ISTREAM", "DSTREAM"):
+            shown[streamer_.lower()] = [[at(t), values[key]] for t, key in history.differences(streamer_)]
+        shown["relation"] = [[at(ts), at(te), values[key]] for ts, te, key in history.intervals()]
+        if streamer:
+            shown["stream"] = shown[streamer.lower()]
+        return shown
+
+
+def _key(row: tuple, columns: list[tuple[str, str]]) -> tuple:
+    """One key per record of the total order; of a map, the entries in order of their keys."""
+    values = []
+    for value, (_, kind) in zip(row, columns, strict=True):
+        if kind.startswith("MAP") and value is not None:
+            value = sorted(value.items(), key=lambda e: order_key(e[0]))
+        values.append(order_key(value))
+    return tuple(values)
+
+
+def _labels(columns: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Repeated output names become ``a``, ``a_2``, .."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name, kind in columns:
+        seen[name] += 1
+        found.append((name if seen[name] == 1 else f"{name}_{seen[name]}", kind))
+    return found
+
+
+def expected(case: dict[str, Any] | str) -> dict[str, Any]:
+    """The result line of a case: the tables, or ``{"error": {"type": "DataError"}}``."""
+    case = json.loads(case) if isinstance(case, str) else case
+    try:
+        return Oracle(case).result()
+    except CaseError:
+        return {"error": {"type": "DataError"}}
