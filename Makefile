@@ -4,6 +4,7 @@ PY := .venv/bin/python
 # tests start their own Spark server; a developer's services and settings must not reach them
 PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_RUN $(PY) -m pytest
 
+.NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help env example jars up stop status demo test test-all test-fast lint format lock clean distclean
 
@@ -32,7 +33,7 @@ stop:  ## end all that was started, by process id
 	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.up stop; else echo "nothing was set up here, so nothing runs"; fi
 
 lint: example  ## ruff and pyright
-	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && $(PY) -m pyright
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright
 
 format: example  ## let ruff rewrite the layout of the code
 	@$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
@@ -49,7 +50,8 @@ test-all: jars lint  ## as test, with the long suites
 lock: env  ## rewrite the lock files from infra/requirements.in
 	@$(PYTHON) -m sweeparea.infra.lock
 
-clean: stop  ## remove data, results and services' files (.data .run); keeps .venv .tools .jars
+clean:  ## stop, then remove data, results and services' files; keeps .venv .tools .jars
+	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.up clean; fi
 	@rm -rf .data .run .pytest_cache .ruff_cache .hypothesis
 	@echo "removed .data and .run; kept .venv, .tools and .jars (make distclean removes these too)"
 

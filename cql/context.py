@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MATERIALIZATIONS = ("istream", "dstream", "rstream", "relation")
 """Endings of the result tables that a query keeps beside its own."""
-MAX_COLUMNS = 20_000
+MAX_COLUMNS = 5_000
 """Ids that one plan may use: WITH queries that use each other twice would grow without end."""
 
 

@@ -51,6 +51,14 @@ class ToStream:
     anchor: DurationText | None = None
 
 
+class StreamQuery(exp.Subquery):
+    """``ISTREAM(SELECT ..)``: a subquery that sqlglot must not take for mere parentheses."""
+
+    @property
+    def is_wrapper(self) -> bool:
+        return False
+
+
 def span_of(node: exp.Expr | None) -> Span | None:
     """The characters a node was parsed from; where the parser did not say, those of its parts."""
     if node is None:
@@ -91,6 +99,12 @@ class CqlParser(SparkParser):
         name: SparkParser.FUNCTION_PARSERS[name]
         for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM")
     } | {name: lambda self: self._parse_to_stream_call() for name in TO_STREAM}
+    # Spark reads JSON by functions; -> belongs to lambdas alone
+    COLUMN_OPERATORS: ClassVar = {
+        kind: SparkParser.COLUMN_OPERATORS[kind] for kind in (TokenType.DOT, TokenType.DCOLON)
+    }
+    JSON_OPERATORS: ClassVar = {}
+    ARRAY_CONSTRUCTORS: ClassVar = {}  # array(a)[0] is an element of it, not ARRAY[0]
     ADD_JOIN_ON_TRUE = False
     # each of these would consume text that Spark's grammar does not have
     PLACEHOLDER_PARSERS: ClassVar = {}
@@ -177,6 +191,12 @@ class CqlParser(SparkParser):
             node.meta.setdefault("span", (self._tokens[first].start, self._tokens[self._index - 1].end + 1))
         return node
 
+    def _parse_statement(self) -> exp.Expr | None:
+        """What WITH names or precedes: a query, which may be a stream."""
+        if self._at_stream_query():
+            return self._parse_select()
+        return super()._parse_statement()
+
     def _at_stream_query(self) -> bool:
         """At ``ISTREAM(`` with a query inside, possibly in more parentheses."""
         if self._curr.text.upper() not in TO_STREAM or self._next.token_type != TokenType.L_PAREN:
@@ -198,12 +218,12 @@ class CqlParser(SparkParser):
         query = self._parse_select(nested=True)
         every, anchor = self._parse_every()
         self._match_r_paren()
-        subquery = (
-            self._parse_subquery(query, parse_alias) if parse_alias else self.expression(exp.Subquery(this=query))
-        )
-        if subquery is None:
-            self.raise_error("a query is missing", first)
-            raise AssertionError("raise_error raises")
+        subquery = self.expression(StreamQuery(this=query))
+        if parse_alias:
+            window = self._window()
+            subquery.set("alias", self._parse_table_alias())
+            if window is not None:
+                subquery.meta["window"] = window
         subquery.meta["to_stream"] = ToStream(first.text.upper(), (first.start, first.end + 1), every, anchor)
         return subquery
 

@@ -125,7 +125,7 @@ def window_text(window: spec.Window, time: TimeDomain) -> str:
     if isinstance(window, spec.Range):
         # a closed Range T lasts one tick longer than T
         closed = time.chronon * (window.length - 1)
-        if window.length > 1 and len(micros_text(closed)) < len(length(window.length)):
+        if window.length > 1 and len(micros_text(closed)) <= len(length(window.length)):
             return f"[Range {micros_text(closed)} Inclusive]"
         return "[Now]" if window.length == 1 else f"[Range {length(window.length)} Exclusive]"
     if isinstance(window, spec.Slide):

@@ -55,6 +55,10 @@ def quoted(column: Column) -> str:
     return f"`{column.id}`"
 
 
+def _named(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
 def column_expr(column: Column, text: str | None = None) -> Expr:
     """The expression that is just a column."""
     return Expr(quoted(column), text if text is not None else column.label, frozenset({column.id}))
@@ -171,6 +175,7 @@ class _Walk:
             (exp.Cast, self._cast),
             (exp.DataType, self._nothing),
             (exp.Star, self._star),
+            (exp.Tuple, self._tuple),
             (exp.Placeholder, self._parameter),
             (exp.Parameter, self._parameter),
             (exp.SessionParameter, self._parameter),
@@ -279,13 +284,29 @@ class _Walk:
         arguments = node.expressions
         if name in functions.UNIT_FIRST and len(arguments) == 3:
             arguments = arguments[1:]
-        for argument in arguments:
+        for position, argument in enumerate(arguments, 1):
             if isinstance(argument, exp.Distinct):
                 raise ParseError(f"DISTINCT belongs to aggregates, and {name} is none", self.binder.place(node))
             if _is_star(argument):
-                self._expand(argument)
+                self._expand(argument, named=name == "STRUCT")
             else:
                 self.visit(argument)
+                if name == "STRUCT":
+                    self._keep_field_name(argument, position)
+
+    def _tuple(self, node: exp.Expr) -> None:
+        """``(a, b)`` is a struct too."""
+        for position, part in enumerate(node.expressions, 1):
+            self.visit(part)
+            self._keep_field_name(part, position)
+
+    def _keep_field_name(self, part: exp.Expr, position: int) -> None:
+        """A struct's field is named after the column that fills it: by its own name, not by the id in its place."""
+        span = span_of(part)
+        if self.replacements and self.replacements[-1].span == span and not isinstance(part, exp.Alias):
+            name = part.name if isinstance(part, exp.Column) else f"col{position}"
+            last = self.replacements.pop()
+            self.replacements.append(Replacement(last.span, f"{last.text} AS {_named(name)}"))
 
     def _check_name(self, name: str, node: exp.Expr) -> None:
         place = self.binder.place(node)
@@ -318,6 +339,12 @@ class _Walk:
             )
         if name in functions.WINDOW_BOUNDS:
             raise self._refuse(name, node)
+        if name == "ARRAYS_ZIP":
+            raise RefusedError(
+                "arrays_zip is not offered: it names the fields of its result after columns, which have other names inside",
+                place,
+                "Write zip_with(a, b, (x, y) -> struct(x AS a, y AS b))",
+            )
         if name.lower() not in functions.spark_functions():
             raise BindError(f"there is no function {node.name}", place, nearest(name, functions.spark_functions()))
 
@@ -408,7 +435,7 @@ class _Walk:
         columns = frozenset().union(*(b.columns for b in bound))
         return Bound(Expr(f"IF({test}, NULL, 1)", ", ".join(b.text for b in bound), columns), "int")
 
-    def _expand(self, argument: exp.Expr) -> None:
+    def _expand(self, argument: exp.Expr, named: bool) -> None:
         """``struct(*)`` and ``hash(t.*)``: a star among arguments stands for its columns."""
         columns = star_columns(self.binder.scope, argument, self.binder.place(argument))
         if self.binder.grouping is not None:
@@ -416,7 +443,8 @@ class _Walk:
         span = span_of(argument)
         if span is None:
             raise ParseError("* cannot be read here", self.binder.place(argument))
-        self.replacements.append(Replacement(span, ", ".join(quoted(c) for c in columns)))
+        texts = [f"{quoted(c)} AS {_named(c.label)}" if named else quoted(c) for c in columns]
+        self.replacements.append(Replacement(span, ", ".join(texts)))
         self.used |= {c.id for c in columns}
 
     def _over(self, node: exp.Expr) -> None:

@@ -75,10 +75,12 @@ def _guarded(text: str, filename: str, chunk: list[Token], read: Callable[[State
         raise ParseError(
             "this statement nests too deeply to be read", place, "Take parts of it into queries of their own"
         ) from None
-    except (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+    except SweepAreaError:
+        raise
+    except Exception as error:
         # sqlglot's parser trusts its input in places; whatever it trips over is still a fault of the text
         place = source.place(parser.position())
-        raise ParseError(f"this statement cannot be read near here ({type(error).__name__}: {error})", place) from None
+        raise ParseError("this statement cannot be read near here", place) from error
 
 
 def _translated(error: SqlglotError, source: SourceText, parser: StatementParser) -> ParseError:

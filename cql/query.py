@@ -349,10 +349,11 @@ class QueryBinder:
         having: exp.Expr | None,
         faults: _Faults,
     ) -> tuple[Node, list[tuple[Column, Expr]]]:
-        grouping = Grouping()
+        grouping, before = Grouping(), len(faults.errors)
         for tree in self._group_trees(group, items):
             faults.attempt(lambda t=tree: self._add_key(t, scope, items, grouping))
-        faults.check()  # without its keys, whatever SELECT says of them would be called wrong
+        if len(faults.errors) > before:
+            faults.check()  # without its keys, whatever SELECT says of them would be called wrong
         outputs = self._outputs(items, lambda aliases: self._binder(scope, "SELECT", grouping, aliases), faults)
         aliases = self.aliases
         condition = None

@@ -103,10 +103,15 @@ def load(name: str) -> Application:
     return Application(name, str(data), sources, queries)
 
 
-def load_all() -> tuple[list[Application], dict[str, SweepAreaError]]:
-    """All applications that can be loaded, and what is wrong with each of the others."""
+def load_all(dag_id: str | None = None) -> tuple[list[Application], dict[str, SweepAreaError]]:
+    """All applications that can be loaded, and what is wrong with each of the others.
+
+    ``dag_id`` leaves only the application whose DAG it is: a task needs no other.
+    """
     loaded, broken = [], {}
     for name in application_names():
+        if dag_id is not None and not dag_id.startswith(f"{name}__"):
+            continue
         try:
             loaded.append(load(name))
         except SweepAreaError as error:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -43,19 +45,29 @@ def backfill(app: str, query: str, start: datetime, end: datetime) -> dict[str, 
     return _outcome(jobs.backfill, app, query, start, end)
 
 
-def interrupt() -> None:
+def interrupt(again: float = 0.5) -> None:
     """Stops what this process runs on the Spark Connect server, which would go on without its client.
 
     Interrupts by the tags that the job has set, so that nothing else of the server is touched; without a tag,
-    everything of this session, which only this process holds.
+    everything of this session, which only this process holds. The killed task goes on for some seconds until its
+    process ends and may begin the next operation meanwhile, so this is repeated every ``again`` seconds.
     """
     module = sys.modules.get("pyspark.sql.connect.session")
     session = module.SparkSession.getActiveSession() if module else None
     if session is None:
         return
-    tags = session.getTags()
-    stopped = [session.interruptTag(tag) for tag in tags] if tags else [session.interruptAll()]
-    log.info("Interrupted on the Spark server: %s", stopped)
+    tags = list(session.getTags())  # those of this thread, in which the job runs
+
+    def stop() -> list[str]:
+        return [op for tag in tags for op in session.interruptTag(tag)] if tags else list(session.interruptAll())
+
+    def keep_stopping() -> None:
+        while True:
+            time.sleep(again)
+            stop()
+
+    log.info("Interrupted on the Spark server: %s", ", ".join(stop()) or "nothing was running")
+    threading.Thread(target=keep_stopping, name="interrupt-spark", daemon=True).start()
 
 
 def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

@@ -14,9 +14,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import psutil
 import requests
 
 from sweeparea.infra import postgres, processes, settings
@@ -145,7 +147,7 @@ def services(run_folder: Path | None = None) -> list[processes.Service]:
                 [str(executable()), *arguments],
                 env,
                 home(run_folder),
-                api_answers if is_api else _component_healthy(name),
+                api_answers if is_api else _component_healthy(name, run_folder),
                 settings.airflow_port() if is_api else None,
                 settings.AIRFLOW_PORT_VARIABLE if is_api else "",
             )
@@ -160,11 +162,7 @@ def executable() -> Path:
 
 def health() -> dict[str, str]:
     """Status per component as the API server reports it ("healthy", "unhealthy"); empty if it does not answer."""
-    try:
-        answer = requests.get(f"{settings.airflow_url()}/api/v2/monitor/health", timeout=10)
-        return {name: state.get("status") or "unknown" for name, state in answer.json().items()} if answer.ok else {}
-    except (requests.RequestException, ValueError):
-        return {}
+    return {name: state.get("status") or "unknown" for name, state in _health().items()}
 
 
 def api_answers() -> bool:
@@ -172,9 +170,27 @@ def api_answers() -> bool:
     return processes.port_answers(settings.airflow_port()) and health().get("metadatabase") == "healthy"
 
 
-def _component_healthy(name: str) -> Callable[[], bool]:
+def _health() -> dict[str, dict[str, str | None]]:
+    try:
+        answer = requests.get(f"{settings.airflow_url()}/api/v2/monitor/health", timeout=10)
+        return answer.json() if answer.ok else {}
+    except (requests.RequestException, ValueError):
+        return {}
+
+
+def _component_healthy(name: str, run_folder: Path | None) -> Callable[[], bool]:
+    """Is the component healthy by a heartbeat of its own, not by one that its forerunner left in the database?"""
     key = name.removeprefix("airflow-").replace("-", "_")
-    return lambda: health().get(key) == "healthy"
+
+    def healthy() -> bool:
+        state = _health().get(key, {})
+        found = processes.running(name, run_folder)
+        beat = state.get(f"latest_{key}_heartbeat")
+        if state.get("status") != "healthy" or found is None or beat is None:
+            return False
+        return datetime.fromisoformat(beat).timestamp() > psutil.Process(found.pid).create_time()
+
+    return healthy
 
 
 def _secret(path: Path, make: Callable[[], str]) -> str:

@@ -1,4 +1,4 @@
-"""``make up``, ``make stop``, ``make status``: everything that runs for an installation."""
+"""``make up``, ``stop``, ``status``, ``clean``: everything that runs for an installation."""
 
 from __future__ import annotations
 
@@ -121,6 +121,12 @@ def stop() -> None:
     print(f"[stop] ended {', '.join(ended)}" if ended else "[stop] nothing ran", flush=True)
 
 
+def clean() -> None:
+    """End everything and delete what lies outside the run folder; ``make clean`` removes the folder itself."""
+    stop()
+    postgres.remove()
+
+
 def status() -> None:
     """One line per service: process id, address, memory."""
     import psutil
@@ -148,8 +154,8 @@ def _memory(process) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """``python -m sweeparea.infra.up start|stop|status``."""
-    commands = {"start": up, "stop": stop, "status": status}
+    """``python -m sweeparea.infra.up start|stop|status|clean``."""
+    commands = {"start": up, "stop": stop, "status": status, "clean": clean}
     if len(arguments) != 1 or arguments[0] not in commands:
         print(f"usage: python -m sweeparea.infra.up {'|'.join(commands)}", file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from sweeparea.infra.errors import DataError, SweepAreaError
 
@@ -30,18 +31,24 @@ _DATA = (
 )
 
 
-def readable(error: Exception, where: str) -> SweepAreaError:
-    """``error`` of Spark or of a sweep as one paragraph that names ``where`` (a query and its slice, or a stream)."""
+def readable(error: Exception, where: str, names: Mapping[str, str] | None = None) -> SweepAreaError:
+    """``error`` of Spark or of a sweep as one paragraph that names ``where`` (a query and its slice, or a stream).
+
+    ``names`` maps the engine's column ids to what their author wrote, for messages that quote expressions.
+    """
     if isinstance(error, SweepAreaError):
         return error
     text = str(error)
+    if names:
+        text = re.sub(r"\bc\d+\b", lambda m: names.get(m.group(), m.group()), text)
     swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
     if swept:
         return DataError(f"{where}: {swept.group(2).strip()}")
     condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
     if condition:
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
-        message = f"[{name}] {message}".split(" == SQL")[0].split("JVM stacktrace")[0].strip()
+        message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0].strip()
+        message = f"[{name}] {message}"
         if re.search(_DATA, name):
             return DataError(f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF).")
         if re.search("DATATYPE_MISMATCH|INVALID_PARAMETER|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE", name):

@@ -206,7 +206,7 @@ class Evaluation:
         spec = aggregate.AggregateSpec(
             keys=tuple((key, types[key]) for key in grouping.keys),
             calls=tuple(
-                aggregate.BaseCall(f"b{i}", base.function, result, f"a{i}" if base.argument else None, types.get(f"a{i}"))
+                aggregate.BaseCall(f"b{i}", base.function, result, base.text, types.get(f"a{i}"))
                 for i, (base, result) in enumerate(zip(grouping.bases, grouping.result_types(types), strict=True))
             ),
             global_=node.global_,
@@ -237,8 +237,8 @@ class Evaluation:
         if not bags:
             return None
         rows = _concatenated(bags)
-        fields = fields(rows, ids)
-        schema = pa.schema([*fields, *BAG_FIELDS])
+        record = fields(rows, ids)
+        schema = pa.schema([*record, *BAG_FIELDS])
         spec = relation_to_stream.MaterializeSpec(
             columns=tuple(ids), istream=node.kind == "istream", dstream=node.kind == "dstream", relation=False
         )

@@ -28,6 +28,11 @@ class Base:
     argument: Expr | None
     averaged: bool = False
 
+    @property
+    def text(self) -> str | None:
+        """The argument as its author wrote it."""
+        return None if self.argument is None else self.argument.text or self.argument.sql
+
 
 class Grouping:
     """The base aggregates of an Aggregate node: ``bases[i]`` has its argument in column ``a{i}`` and its result in ``b{i}``."""
@@ -59,7 +64,7 @@ class Grouping:
             return pa.int64()
         if base.function in ("MIN", "MAX"):
             if pa.types.is_map(argument):
-                raise ArgumentTypeError(f"{base.function}({_text(base)}) is over a map; maps have no order in Spark SQL")
+                raise ArgumentTypeError(f"{base.function}({base.text}) is over a map; maps have no order in Spark SQL")
             return argument
         if pa.types.is_decimal(argument):
             return pa.decimal128(min(38, argument.precision + 10), argument.scale)
@@ -69,7 +74,7 @@ class Grouping:
             return pa.float64() if base.averaged else pa.int64()
         name = "AVG" if base.averaged else "SUM"
         raise ArgumentTypeError(
-            f"{name}({_text(base)}) needs a number, but its argument is {frames.spark_type(argument).upper()}; "
+            f"{name}({base.text}) needs a number, but its argument is {frames.spark_type(argument).upper()}; "
             "cast it to a numeric type"
         )
 
@@ -102,7 +107,3 @@ def _as_number(base: Base, bag: DataFrame) -> str:
     if base.function == "SUM" and bag.selectExpr(sql).schema[0].dataType.typeName() in ("string", "varchar", "char"):
         return f"CAST({sql} AS DOUBLE)"
     return sql
-
-
-def _text(base: Base) -> str:
-    return "*" if base.argument is None else base.argument.text or base.argument.sql

@@ -97,7 +97,8 @@ def process(
         try:
             info = Slice(application, plan, spark, done, h1).run()
         except Exception as error:
-            raise readable(error, f"query {query}, slice {slice_text(plan.time, done, h1)}") from error
+            names = {c.id: c.label for node in plan.root.walk() for c in node.columns}
+            raise readable(error, f"query {query}, slice {slice_text(plan.time, done, h1)}", names) from error
         report.slices += 1
         report.rows_in += info["rows_in"]
         report.rows_out += sum(info["rows"].values())

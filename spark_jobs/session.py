@@ -9,7 +9,9 @@ ends. A leased session is never stopped: the server would refuse its id for ever
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import sys
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,14 +77,14 @@ def _remote() -> str | None:
 
 
 def _configure(spark: SparkSession) -> SparkSession:
+    # pyspark logs every failed query as a line of JSON with its stack trace, beside raising it
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     for key, value in CONF.items():
         spark.conf.set(key, value)
     return spark
 
 
 def _local() -> SparkSession:
-    import sys
-
     from sweeparea.infra import settings
     from sweeparea.infra.java import find_java
 
@@ -105,7 +107,22 @@ def _local() -> SparkSession:
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
     for key, value in {**_STATIC, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
-    return _configure(builder.getOrCreate())
+    with _noise_into(scratch / "spark.log"):
+        return _configure(builder.getOrCreate())
+
+
+@contextmanager
+def _noise_into(log: Path) -> Iterator[None]:
+    """A JVM started inside writes its banner, warnings and stack traces to ``log``: errors reach the user as exceptions."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 class _Lease:

@@ -10,6 +10,7 @@ import json
 import random
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -122,27 +123,57 @@ class Ledger:
                 f"{row.name}: a ledger row of kind {row.kind!r} and sequence {row.seq} cannot follow {expected_seq}."
             )
         self.create()
-        give_up = time.monotonic() + GIVE_UP_SECONDS
-        tries = 0
-        while True:
-            version, rows, live = self._read()
+
+        def advance(rows: dict[str, LedgerRow]) -> dict[str, LedgerRow] | LedgerRow:
             own = rows.get(row.name)
             if own is not None and (own.seq, own.attempt) == (row.seq, row.attempt):
                 return own
             if (own.seq if own else None) != expected_seq:
                 return self._stands_in_history(row, own)
+            return {**rows, row.name: row}
+
+        return self._swap(row.name, f"{row.name}/{row.seq}", advance)
+
+    def forget(self, name: str, expected_seq: int) -> None:
+        """Remove a name's row by compare-and-swap; its tables stay until somebody deletes them.
+
+        Raises LostRace if another run has moved the row meanwhile.
+        """
+
+        def without(rows: dict[str, LedgerRow]) -> dict[str, LedgerRow] | LedgerRow | None:
+            own = rows.get(name)
+            if own is None:
+                return None
+            if own.seq != expected_seq:
+                raise LostRace(
+                    f"{name} was committed by another run meanwhile (commit {own.seq}, not {expected_seq}) and is not removed. Stop "
+                    "what runs it (pause its DAG), then try again."
+                )
+            return {key: value for key, value in rows.items() if key != name}
+
+        self._swap(name, f"{name}/forgotten", without)
+
+    def _swap(
+        self, name: str, tag: str, change: Callable[[dict[str, LedgerRow]], dict[str, LedgerRow] | LedgerRow | None]
+    ) -> Any:
+        """Replaces the head by ``change`` of it until that is no longer needed: until it returns a row or None."""
+        give_up = time.monotonic() + GIVE_UP_SECONDS
+        tries = 0
+        while True:
+            version, rows, live = self._read()
+            changed = change(rows)
+            if not isinstance(changed, dict):
+                return changed
             tries += 1
             if time.monotonic() > give_up:
                 raise TableError(
-                    f"{row.name}: the ledger {self.layout.ledger} was moved by others {tries} times within"
+                    f"{name}: the ledger {self.layout.ledger} was moved by others {tries} times within"
                     f" {GIVE_UP_SECONDS:.0f} s. Nothing was committed. Run again, with fewer runs at the same time."
                 )
-            stamped = {**rows, row.name: row}
-            head = _to_table([stamped[name] for name in sorted(stamped)])
+            head = _to_table([changed[key] for key in sorted(changed)])
             file = write_file(head, self.layout.ledger, "head", uuid.uuid4().hex, self.storage_options)
             try:
-                tag = {"sweeparea": f"{row.name}/{row.seq}"}
-                self._head.commit([file], live, app=None, base_version=version, metadata=tag)
+                self._head.commit([file], live, app=None, base_version=version, metadata={"sweeparea": tag})
             except CommitConflict:
                 time.sleep(random.uniform(0.002, 0.02) * min(tries, 10))
 

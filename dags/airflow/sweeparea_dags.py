@@ -8,11 +8,13 @@ applications.
 
 from __future__ import annotations
 
+from airflow.sdk import get_parsing_context
+
 from sweeparea.dags.factory import build
 from sweeparea.dags.model import load_all
 from sweeparea.infra.errors import SweepAreaError
 
-for _application in load_all()[0]:
+for _application in load_all(get_parsing_context().dag_id)[0]:
     try:
         for _dag in build(_application):
             globals()[_dag.dag_id] = _dag

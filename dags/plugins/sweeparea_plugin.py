@@ -89,7 +89,10 @@ def _chronons(application: Application, head: Mapping[str, Any]) -> dict[str, in
     """
     found = {name: row.info["chronon"] for name, row in head.items() if row.info.get("chronon") is not None}
     together = [
-        [query.name, *(name for name in query.inputs if name not in application.sources or not application.sources[name].static)]
+        [
+            query.name,
+            *(name for name in query.inputs if name not in application.sources or not application.sources[name].static),
+        ]
         for query in application.queries.values()
     ]
     for _ in together:  # as often as a chronon may have to travel from query to query

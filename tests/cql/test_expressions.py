@@ -11,10 +11,23 @@ from sweeparea.operators.logical import Project, StreamScan, TimeDomain
 from tests.cql.schemas import nodes
 
 COLUMNS = (
-    ("a", "int"), ("b", "string"), ("x", "double"), ("d", "date"), ("t", "timestamp"), ("arr", "array<int>"),
-    ("m", "map<string,int>"), ("st", "struct<f:int,g:struct<h:int>>"), ("dec", "decimal(10,2)"), ("bin", "binary"),
-    ("range", "int"), ("my col", "int"), ("rows", "int"), ("now", "int"), ("slide", "int"),
-)  # fmt: skip
+    ("a", "int"),
+    ("b", "string"),
+    ("x", "double"),
+    ("d", "date"),
+    ("t", "timestamp"),
+    ("arr", "array<int>"),
+    ("m", "map<string,int>"),
+    ("st", "struct<f:int,g:struct<h:int>>"),
+    ("dec", "decimal(10,2)"),
+    ("bin", "binary"),
+    ("range", "int"),
+    ("my col", "int"),
+    ("rows", "int"),
+    ("now", "int"),
+    ("list", "array<int>"),
+    ("slide", "int"),
+)
 INPUTS = {"S": InputSchema("S", "stream", COLUMNS, TimeDomain("TIMESTAMP", 1))}
 
 EXPRESSIONS = r"""
@@ -109,8 +122,14 @@ element_at(arr, 1)
 try_element_at(m, 'k')
 size(arr)
 array(1, 2, a)[0]
-map('a', 1)
-struct(a, b AS c).c
+map('a', a)['a']
+list[0]
+split(b, ',')[0]
+(arr)[a]
+filter(arr, v -> v > a)[0]
+CAST(arr AS ARRAY<BIGINT>)[0]
+array(array(a))[0][a]
+struct(a + 0 AS k, b AS c).c
 named_struct('x', a, 'y', b)
 TIMESTAMP '2013-01-01 00:00:00'
 TIMESTAMP_NTZ '2013-01-01 00:00:00'
@@ -187,21 +206,61 @@ def test_a_column_in_quotes_is_replaced_and_a_string_is_not() -> None:
 
 
 def test_star_in_a_function_stands_for_its_columns() -> None:
-    text, _ = spark_text("struct(*)")
-    assert text == f"struct({', '.join(name for name, _ in COLUMNS)})"
+    assert spark_text("hash(*)")[0] == f"hash({', '.join(name for name, _ in COLUMNS)})"
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("struct(a, S.b, st.f, a + 1)", "struct(a AS `a`, b AS `b`, st.f, a + 1)"),
+        ("to_json(struct(A, x AS y)).q", "to_json(struct(a AS `A`, x AS y)).q"),
+        ("(a, b)", "(a AS `a`, b AS `b`)"),
+    ],
+)
+def test_fields_of_a_struct_keep_the_names_of_their_columns(written: str, sent: str) -> None:
+    assert spark_text(written)[0] == sent
+
+
+def test_a_struct_over_keys_keeps_its_names() -> None:
+    bound = bind_select("SELECT struct(a, b || 'x') AS z FROM S [Now] GROUP BY a, b || 'x'", INPUTS)
+    [(_, expr)] = nodes(bound.root, Project)[-1].outputs
+    assert re.sub(r"`c\d+`", "k", expr.sql) == "struct(k AS `a`, k AS `col2`)"
+    star = bind_select("SELECT struct(p.*) AS z FROM (SELECT a, b FROM S [Now]) p", INPUTS)
+    assert re.sub(r"`c\d+`", "k", nodes(star.root, Project)[-1].outputs[0][1].sql) == "struct(k AS `a`, k AS `b`)"
 
 
 @pytest.mark.parametrize(
     ("expression", "type_"),
     [
-        ("a", "int"), ("a + 1", "int"), ("a + 5L", "bigint"), ("a / 2", "double"), ("a DIV 2", "bigint"), ("x * 2", "double"),
-        ("a > 1", "boolean"), ("a IS NULL", "boolean"), ("b || 'x'", "string"), ("upper(b)", "string"), ("1.50", "decimal(3,2)"),
-        ("1.5BD", "decimal(2,1)"), ("1e0", "double"), ("2147483648", "bigint"), ("-2147483648", "int"), ("-a", "int"),
-        ("CAST(a AS DECIMAL(5))", "decimal(5,0)"), ("CAST(b AS VARCHAR(3))", "string"), ("int(b)", "int"),
-        ("if(a > 1, 1, 2L)", "bigint"), ("coalesce(b, 'x')", "string"), ("CASE WHEN a > 1 THEN 1 END", "int"),
-        ("year(d)", "int"), ("ts", "timestamp"), ("st.f", None), ("x + dec", None), ("to_json(st)", None),
+        ("a", "int"),
+        ("a + 1", "int"),
+        ("a + 5L", "bigint"),
+        ("a / 2", "double"),
+        ("a DIV 2", "bigint"),
+        ("x * 2", "double"),
+        ("a > 1", "boolean"),
+        ("a IS NULL", "boolean"),
+        ("b || 'x'", "string"),
+        ("upper(b)", "string"),
+        ("1.50", "decimal(3,2)"),
+        ("1.5BD", "decimal(2,1)"),
+        ("1e0", "double"),
+        ("2147483648", "bigint"),
+        ("-2147483648", "int"),
+        ("-a", "int"),
+        ("CAST(a AS DECIMAL(5))", "decimal(5,0)"),
+        ("CAST(b AS VARCHAR(3))", "string"),
+        ("int(b)", "int"),
+        ("if(a > 1, 1, 2L)", "bigint"),
+        ("coalesce(b, 'x')", "string"),
+        ("CASE WHEN a > 1 THEN 1 END", "int"),
+        ("year(d)", "int"),
+        ("ts", "timestamp"),
+        ("st.f", None),
+        ("x + dec", None),
+        ("to_json(st)", None),
     ],
-)  # fmt: skip
+)
 def test_types_are_known_where_certain(expression: str, type_: str | None) -> None:
     assert spark_text(expression)[1] == type_
 

@@ -108,10 +108,15 @@ def test_repeated_names_get_numbers() -> None:
 @pytest.mark.parametrize(
     ("item", "label"),
     [
-        ("count(*)", "count(1)"), ("AVG(x)", "avg(x)"), ("sum(x) / 2", "(sum(x) / 2)"), ("max(S.a)", "max(a)"),
-        ("CAST(sum(a) AS INT)", "CAST(sum(a) AS INT)"), ("min(a) > 1", "(min(a) > 1)"), ("min(a) <> 1", "(NOT (min(a) = 1))"),
+        ("count(*)", "count(1)"),
+        ("AVG(x)", "avg(x)"),
+        ("sum(x) / 2", "(sum(x) / 2)"),
+        ("max(S.a)", "max(a)"),
+        ("CAST(sum(a) AS INT)", "CAST(sum(a) AS INT)"),
+        ("min(a) > 1", "(min(a) > 1)"),
+        ("min(a) <> 1", "(NOT (min(a) = 1))"),
     ],
-)  # fmt: skip
+)
 def test_unaliased_expressions_are_named_as_in_spark(item: str, label: str) -> None:
     assert labels(f"SELECT {item} FROM S [Now]") == [label]
 

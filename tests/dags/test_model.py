@@ -41,6 +41,11 @@ def test_a_broken_application_names_file_and_line_and_leaves_the_others_alone(ho
     assert "mill.cql:3" in str(broken["mill"])
 
 
+def test_a_task_loads_only_its_own_application(home):
+    assert [one.name for one in model.load_all("mill__recent")[0]] == ["mill"]
+    assert model.load_all("milling__recent") == ([], {})
+
+
 def test_a_backfill_slice_must_be_a_length_of_time(home):
     path = home / "queries" / "shop" / "shop.cql"
     path.write_text(path.read_text().replace("6 hours", "a while"))

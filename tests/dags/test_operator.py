@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -105,20 +106,37 @@ def test_only_errors_that_may_pass_are_tried_again(monkeypatch):
         tasks.process("shop", "sales")
 
 
-def test_a_killed_task_stops_its_work_on_the_server(monkeypatch):
-    stopped = []
-    session = SimpleNamespace(
-        getTags=lambda: {"attempt-1"},
-        interruptTag=lambda tag: stopped.append(tag) or ["op"],
-        interruptAll=lambda: stopped.append("all") or [],
-    )
-    module = types.ModuleType("pyspark.sql.connect.session")
+class Session:
+    """A Spark Connect session that notes what is interrupted, and ends the repetition after three."""
+
+    def __init__(self, *tags: str):
+        self.tags, self.stopped, self.done = set(tags), [], threading.Event()
+
+    def getTags(self):
+        return self.tags
+
+    def interruptTag(self, tag):
+        self.stopped.append(tag)
+        if len(self.stopped) == 3:
+            self.done.set()
+            raise SystemExit
+        return ["operation"]
+
+    def interruptAll(self):
+        return self.interruptTag("all")
+
+
+@pytest.mark.parametrize(("tags", "stopped"), [(["attempt-1"], "attempt-1"), ([], "all")])
+def test_a_killed_task_stops_its_work_on_the_server_and_what_it_begins_later(monkeypatch, tags, stopped):
+    session, module = Session(*tags), types.ModuleType("pyspark.sql.connect.session")
     module.SparkSession = SimpleNamespace(getActiveSession=lambda: session)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", module)
+    tasks.interrupt(again=0.01)
+    assert session.done.wait(5)
+    assert session.stopped == [stopped] * 3
+
+
+def test_a_killed_task_without_spark_just_ends(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pyspark.sql.connect.session", raising=False)
     operator = SweepAreaOperator(task_id="process", app="shop", subject="sales", action="process", slice=DAY)
-    operator.on_kill()
-    session.getTags = set
-    operator.on_kill()
-    assert stopped == ["attempt-1", "all"]
-    monkeypatch.delitem(sys.modules, "pyspark.sql.connect.session")
     operator.on_kill()

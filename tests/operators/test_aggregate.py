@@ -109,7 +109,7 @@ def arrivals(draw, values, known: bool):
 
 @pytest.mark.parametrize("t", list(VALUES), ids=str)
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_instant_however_sliced(t, known, data):
     rows = data.draw(arrivals(VALUES[t], known))

@@ -95,7 +95,7 @@ def _distinct_keys(value, t):
     return all(_distinct_keys(v, t.value_type) for v in value) if pa.types.is_list(t) else True
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(columns())
 def test_codes_ranks_and_canonical_values(column):
     items, t, array = column

@@ -76,7 +76,7 @@ def arrivals(draw):
 CUTS = st.sets(st.integers(0, LAST - 1), max_size=6).map(lambda s: [*sorted(s), LAST])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(arrivals(), CUTS)
 def test_every_instant_however_sliced(rows, cuts):
     (istream, dstream), closed, opened, _ = run(SPEC, rows, cuts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.replay.oracle_text import Translator, tokens_of
+from tests.replay.slicing import slicing
 from tests.replay.values import iso
 
 VALUES: dict[str, list[Any]] = {
@@ -30,6 +31,7 @@ VALUES: dict[str, list[Any]] = {
     "struct<x:int,y:double>": [[1, 0.0], [1, -0.0], None, [None, "NaN"], [2, None]],
 }
 NUMBERS = ("int", "double", "bigint", "decimal(8,2)")
+CTE_STREAMS = 0.0
 SCALARS = (*NUMBERS, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary")
 
 
@@ -55,6 +57,7 @@ class Generator:
         self.end = self.start + rng.randint(1, 22)
         self.streams: dict[str, dict[str, str]] = {}
         self.relations: dict[str, dict[str, str]] = {}
+        self.pools: dict[str, list[Any]] = {}
         self.aliases = 0
         self.inclusive = True
 
@@ -72,7 +75,7 @@ class Generator:
         for name in ("S", "T")[: rng.choice([1, 1, 2])]:
             self.streams[name] = self._columns()
             rows = [
-                [self.instant(self._tick()), self._record(self.streams[name])] for _ in range(rng.randint(0, self.rows))
+                [self.instant(self._tick()), self._record(self.streams[name])] for _ in range(rng.choice([self.rows, rng.randint(0, self.rows)]))
             ]
             if rows and self.chance(0.1):
                 rows.append([None, rows[0][1]])
@@ -92,7 +95,10 @@ class Generator:
             case["queries"] = [{"name": "q1", "query": text}]
             (self.streams if streams else self.relations)["q1"] = columns
         case["query"] = self.query(2)[0]
-        case["heartbeats"] = self.heartbeats([*case["streams"], *case.get("relations", ())])
+        names = [*case["streams"], *case.get("relations", ())]
+        apart = self.chance(0.1)
+        ends = {name: self.end + (rng.choice([0, 0, 2]) if apart else 0) for name in names}
+        case["heartbeats"] = slicing(rng, self.start, ends, self.timestamps)
         return case
 
     def _step(self) -> tuple[str, dict[str, str], bool]:
@@ -118,7 +124,14 @@ class Generator:
 
     def _record(self, columns: dict[str, str]) -> list[Any]:
         # few different values, else nothing ever meets
-        return [self.rng.choice(VALUES[kind]) for kind in columns.values()]
+        return [self.rng.choice(self.pool(kind)) for kind in columns.values()]
+
+    def pool(self, kind: str) -> list[Any]:
+        """The values of a type that this case uses."""
+        if kind not in self.pools:
+            offset = self.rng.choice([0, 0, self.rng.randint(0, len(VALUES[kind]) - 1)])
+            self.pools[kind] = (VALUES[kind][offset:] + VALUES[kind][:offset])[: self.rng.choice([3, 2, 4, 8])]
+        return self.pools[kind]
 
     def _changes(self, columns: dict[str, str]) -> list[list[Any]]:
         live: list[list[Any]] = []
@@ -134,26 +147,6 @@ class Generator:
         self.rng.shuffle(changes)
         return changes
 
-    def heartbeats(self, names: list[str]) -> Any:
-        """A random slicing up to the end; sometimes the inputs advance apart."""
-        rng = self.rng
-
-        def cuts(most: int) -> list[int]:
-            inner = sorted({rng.randint(self.start - 2, self.end) for _ in range(rng.randint(0, most))})
-            return [*(c for c in inner if c < self.end), self.end]
-
-        if not self.chance(0.2):
-            return [self.instant(c) for c in cuts(3)]
-        apart: dict[str, list[Any]] = {}
-        length = rng.randint(2, 4)
-        for name in names:
-            inner = cuts(length - 1)
-            given: list[Any] = [self.instant(c) for c in inner]
-            while len(given) < length:
-                given.insert(rng.randint(0, len(given)), None)
-            apart[name] = given
-        return apart
-
     # -- windows -------------------------------------------------------------------------------------------------------
 
     def _length(self, least: int = 1) -> str:
@@ -162,8 +155,9 @@ class Generator:
             return str(ticks)
         return self.rng.choice([f"{ticks} Microseconds", f"INTERVAL {ticks} MICROSECONDS", f"INTERVAL '{ticks}' MICROSECOND"])
 
-    def _moment(self) -> str:
-        tick = self.rng.randint(self.start - 2, self.end)
+    def _moment(self, tick: int | None = None) -> str:
+        if tick is None:
+            tick = self.rng.randint(self.start - 2, self.end)
         return f"TIMESTAMP '{iso(tick)}'" if self.timestamps else str(tick)
 
     def _anchor(self) -> str:
@@ -184,7 +178,8 @@ class Generator:
                 inclusive = " Inclusive" if self.chance(0.2) else ""
                 slide = f" Slide {self._length()}" if self.chance(0.8) else ""
                 lag = f" Lag {self._length()}" if self.chance(0.3) or not slide else ""
-                return f"[Range {self._length()}{inclusive}{slide}{lag}{self._anchor()}]"
+                anchor = self._anchor() if slide else ""
+                return f"[Range {self._length()}{inclusive}{slide}{lag}{anchor}]"
             case "tumbling":
                 return f"[Tumbling {self._length()}{self._anchor()}]"
             case "hopping":
@@ -194,11 +189,8 @@ class Generator:
             case "landmark":
                 first, last = rng.choice([(True, False), (False, True), (True, True)])
                 if first and last:
-                    a, b = sorted([self._moment(), self._moment()], key=lambda m: (len(m), m) if m[0] != "-" else (-len(m), m))
-                    ticks = sorted(rng.randint(self.start - 2, self.end) for _ in range(2))
-                    if not self.timestamps:
-                        a, b = str(ticks[0]), str(ticks[1])
-                    return f"[From {a} Until {b}]"
+                    a, b = sorted(rng.randint(self.start - 2, self.end) for _ in range(2))
+                    return f"[From {self._moment(a)} Until {self._moment(b)}]"
                 return f"[From {self._moment()}]" if first else f"[Until {self._moment()}]"
             case "unbounded":
                 return rng.choice(["[Range Unbounded]", "[Rows Unbounded]"])
@@ -294,7 +286,7 @@ class Generator:
         """A FROM item and its columns."""
         rng = self.rng
         alias = self.alias()
-        kind = rng.choice(["stream", "stream", "stream", "relation", "subquery", "nested"])
+        kind = rng.choice(["stream", "stream", "stream", "stream", "relation", "relation", "subquery", "nested"])
         if kind == "subquery" and depth:
             text, columns = self.select(depth - 1)
             return f"({text}) AS {alias}", _qualified(alias, columns)
@@ -317,11 +309,13 @@ class Generator:
     def sources(self, depth: int) -> tuple[str, list[Column], list[str]]:
         """A FROM clause, its columns, and conditions for WHERE."""
         text, columns = self.item(depth)
+        joined = columns  # what ON may see: a comma ends the scope
         conditions: list[str] = []
-        for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2])):
+        for _ in range(self.rng.choice([0, 0, 0, 0, 1, 1, 1, 2])):
             other, more = self.item(depth)
-            condition = self._join(columns, more)
             form = self.rng.choice(["comma", "join", "cross"])
+            condition = self._join(joined if form == "join" else columns, more)
+            joined = more if form == "comma" else [*joined, *more]
             if form == "join":
                 text += f" JOIN {other} ON {condition}"
             elif form == "comma":
@@ -357,7 +351,7 @@ class Generator:
     def branch(self, depth: int) -> tuple[str, list[Column]]:
         rng = self.rng
         source, columns, conditions = self.sources(depth)
-        if self.chance(0.3):
+        if self.chance(0.25):
             conditions.append(self.predicate(columns))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         shape = rng.choice(["plain", "group", "group", "global", "distinct"])
@@ -385,13 +379,13 @@ class Generator:
         text, columns = self.select(depth)
         if self.chance(0.1):
             name = self.alias()
-            inner = f"ISTREAM({text})" if self.chance(0.3) else text
+            inner = f"ISTREAM({text})" if self.chance(CTE_STREAMS) else text
             alias = self.alias()
             shown = f" {self.window()}" if inner != text else ""
             self_join = self.chance(0.3)
             source = f"{name}{shown} AS {alias}" + (f", {name}{shown} AS {self.alias()}" if self_join else "")
             text = f"WITH {name} AS ({inner}) SELECT {', '.join(f'{alias}.{c.text}' for c in columns)} FROM {source}"
-        form = self.rng.choice(["", "", "ISTREAM", "DSTREAM"])
+        form = self.rng.choice(["", "", "", "ISTREAM", "DSTREAM"])
         return (f"{form}({text})" if form else text), columns
 
 
@@ -410,17 +404,3 @@ def _qualified(alias: str, columns: Sequence[Column]) -> list[Column]:
 def generate(rng: random.Random, rows: int = 12) -> dict[str, Any]:
     """A random case."""
     return Generator(rng, rows).case()
-
-
-def reslice(case: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """The case under another random slicing up to the same instant (Law S2)."""
-    given = case["heartbeats"]
-    ends = given.values() if isinstance(given, dict) else [given]
-    last = min((next(h for h in reversed(e) if h is not None) for e in ends), key=str if case.get("time") else int)
-    generator = Generator(rng)
-    generator.timestamps = bool(case.get("time"))
-    from tests.replay.values import micros
-
-    tick = micros if generator.timestamps else int
-    generator.start, generator.end = tick(case.get("start_at", 0)), tick(last)
-    return {**case, "heartbeats": generator.heartbeats([*case["streams"], *case.get("relations", ())])}

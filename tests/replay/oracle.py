@@ -335,5 +335,5 @@ def expected(case: dict[str, Any] | str) -> dict[str, Any]:
     case = json.loads(case) if isinstance(case, str) else case
     try:
         return Oracle(case).result()
-    except CaseError:
+    except (CaseError, duckdb.OutOfRangeException, duckdb.ConversionException):
         return {"error": {"type": "DataError"}}

@@ -1,0 +1,134 @@
+"""What the language knows and this version does not offer is refused by name, with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeparea.cql.errors import CqlError, RefusedError
+from sweeparea.cql.statements import parse_text
+from tests.cql.schemas import plan
+
+QUERIES = {
+    "SELECT a FROM S [Rows 5]": "the window Rows N",
+    "SELECT a FROM S [Rows 5 Slide 2]": "the window Rows N",
+    "SELECT a FROM S [Partition By a, b Rows 2 Range 5]": "the window Partition By .. Rows N",
+    "SELECT a FROM S [Session 5 Partition By a]": "the window Session",
+    "SELECT a FROM S [Tumbling When (a > 3) Partition By b]": "the window Tumbling When",
+    "SELECT origin FROM flights [Tumbling By month In 'Europe/Berlin']": "the calendar window Tumbling By",
+    "RSTREAM(SELECT a FROM S [Now] EVERY 5 ANCHOR 1)": "RSTREAM",
+    "SELECT RSTREAM(a, b EVERY 5) FROM S [Now]": "RSTREAM",
+    "SELECT 1 AS o FROM S LEFT JOIN T ON S.a = T.a": "LEFT JOIN",
+    "SELECT 1 AS o FROM S RIGHT OUTER JOIN T ON S.a = T.a": "RIGHT OUTER JOIN",
+    "SELECT 1 AS o FROM S FULL JOIN T ON S.a = T.a": "FULL JOIN",
+    "SELECT 1 AS o FROM S LEFT SEMI JOIN T ON S.a = T.a": "LEFT SEMI JOIN",
+    "SELECT 1 AS o FROM S ANTI JOIN T ON S.a = T.a": "ANTI JOIN",
+    "SELECT a FROM S EXCEPT SELECT a FROM T": "EXCEPT",
+    "SELECT a FROM S EXCEPT ALL SELECT a FROM T": "EXCEPT ALL",
+    "SELECT a FROM S INTERSECT SELECT a FROM T": "INTERSECT",
+    "SELECT a FROM S UNION SELECT a FROM T INTERSECT SELECT a FROM R": "INTERSECT",
+    "SELECT a FROM S WHERE a IN (SELECT a FROM T)": "IN (subquery)",
+    "SELECT a FROM S WHERE a NOT IN (SELECT a FROM T)": "NOT IN (subquery)",
+    "SELECT a FROM S WHERE EXISTS (SELECT 1 FROM T WHERE T.a = S.a)": "EXISTS (subquery)",
+    "SELECT a FROM S WHERE a > (SELECT max(a) FROM T)": "a scalar subquery",
+    "SELECT (SELECT max(a) FROM T) AS m FROM S": "a scalar subquery",
+    "SELECT row_number() OVER (PARTITION BY a ORDER BY b) AS r FROM S": "a window function (OVER)",
+    "SELECT a FROM S ORDER BY a LIMIT 3": "ORDER BY .. LIMIT",
+    "SELECT a FROM S ORDER BY a": "ORDER BY without LIMIT",
+    "SELECT collect_list(a) AS l FROM S": "the aggregate COLLECT_LIST",
+    "SELECT count(DISTINCT a) AS n FROM S": "COUNT(DISTINCT ..)",
+    "SELECT sum(a) FILTER (WHERE a > 1) AS s FROM S": "FILTER (WHERE ..)",
+    "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) AS p FROM S": "WITHIN GROUP",
+    "SELECT explode(array(1)) AS e FROM S": "the table function EXPLODE",
+    "SELECT k FROM S LATERAL VIEW explode(array(1)) t AS k": "LATERAL VIEW",
+    "SELECT a FROM S GROUP BY ROLLUP(a)": "ROLLUP",
+    "SELECT a FROM S GROUP BY a WITH CUBE": "CUBE",
+    "SELECT a FROM S GROUP BY GROUPING SETS ((a), ())": "GROUPING SETS",
+    "SELECT a FROM VALUES (1) AS t(a)": "VALUES in FROM",
+    "SELECT id FROM range(10)": "the table function range",
+    "SELECT 1 AS o": "SELECT without FROM",
+    "SELECT WINDOW_START(S) AS w FROM S [Tumbling 5]": "WINDOW_START",
+    "SELECT window(ts, '1 hour') AS w FROM S": "Spark's window(..)",
+    "WITH RECURSIVE w AS (SELECT a FROM S) SELECT a FROM w": "WITH RECURSIVE",
+    "SELECT a FROM S VERSION AS OF 3": "time travel",
+    "SELECT a FROM q__istream": "reading the materialization q__istream",
+}
+
+
+@pytest.mark.parametrize(("text", "construct"), QUERIES.items())
+def test_query_is_refused(text: str, construct: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        plan(text)
+    assert caught.value.message.startswith(construct)
+    assert "is not offered by this version" in caught.value.message
+    assert caught.value.place is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SELECT a FROM S LIMIT 3", "LIMIT without ORDER BY is refused"),
+        ("SELECT a FROM (SELECT a FROM S LIMIT 3) w", "LIMIT without ORDER BY is refused"),
+        ("SELECT approx_count_distinct(a) AS n FROM S", "is approximate"),
+        *(
+            (f"SELECT {call} AS k FROM S", "is not deterministic")
+            for call in (
+                "rand()",
+                "randn(5)",
+                "uuid()",
+                "now()",
+                "current_timestamp",
+                "current_timestamp()",
+                "current_date",
+                "curdate()",
+                "localtimestamp()",
+                "unix_timestamp()",
+                "monotonically_increasing_id()",
+                "spark_partition_id()",
+                "shuffle(array(1))",
+                "input_file_name()",
+                "current_user()",
+                "TIMESTAMP 'now'",
+                "CAST('today' AS DATE)",
+                "a + int(rand() * 5)",
+            )
+        ),
+    ],
+)
+def test_query_is_refused_for_a_reason(text: str, reason: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        plan(text)
+    assert reason in caught.value.message
+    assert caught.value.place is not None
+
+
+STREAM = "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t "
+RELATION = "CREATE RELATION r FROM DELTA 'p' "
+
+
+@pytest.mark.parametrize(
+    ("text", "construct"),
+    [
+        (STREAM + "LATE REPAIR WITHIN INTERVAL 2 DAYS", "LATE REPAIR"),
+        (STREAM + "ON SOURCE CHANGE CORRECT", "ON SOURCE CHANGE CORRECT"),
+        (STREAM + "DEDUPLICATE BY id WITHIN INTERVAL 1 DAY", "DEDUPLICATE BY"),
+        (STREAM + "HEARTBEAT PER k AS t IDLE AFTER INTERVAL 1 HOUR", "HEARTBEAT PER"),
+        (STREAM + "HEARTBEAT POLICY 'x'", "HEARTBEAT POLICY"),
+        (STREAM + "CONSTRAINT c EXPECT gx.expect_table_row_count_to_be_between(min_value => 1)", "EXPECT gx."),
+        ("CREATE STREAM s FROM FORMAT 'json' PATH 'dir' TIMESTAMP BY t", "FROM FORMAT"),
+        (RELATION + "HISTORY BY (valid_from, valid_to)", "HISTORY BY"),
+        (RELATION + "CHANGES BY (op, ts) KEY (k)", "CHANGES BY"),
+        (RELATION + "CHANGE DATA FEED", "CHANGE DATA FEED"),
+        (RELATION + "NON RETROACTIVE", "NON RETROACTIVE"),
+        ("CREATE FUNCTION f AS 'a:b'", "CREATE FUNCTION"),
+        ("CREATE AGGREGATE f AS 'a:b'", "CREATE AGGREGATE"),
+        ("CREATE WINDOW f AS 'a:b'", "CREATE WINDOW"),
+        ("CREATE CONTINUOUS QUERY k MATERIALIZE RSTREAM EVERY INTERVAL 1 HOUR AS SELECT 1", "MATERIALIZE RSTREAM"),
+        ("PAUSE CONTINUOUS QUERY k", "PAUSE CONTINUOUS QUERY"),
+        ("RESUME CONTINUOUS QUERY k", "RESUME CONTINUOUS QUERY"),
+    ],
+)
+def test_statement_is_refused(text: str, construct: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        parse_text(text)
+    assert isinstance(caught.value, CqlError)
+    assert caught.value.message == f"{construct} is not offered by this version"

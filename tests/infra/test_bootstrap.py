@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sweeparea.infra import bootstrap
+from sweeparea.infra.errors import SetupError
+
+
+@pytest.fixture
+def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A checkout in a temporary folder whose steps only note that they ran."""
+    done: list[str] = []
+    (tmp_path / "infra").mkdir()
+    for name in ("uv.lock.txt", "requirements.lock", "build.lock", "example.lock", "../pyproject.toml"):
+        (tmp_path / "infra" / name).write_text(name)
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    monkeypatch.setattr(bootstrap, "INFRA", tmp_path / "infra")
+    monkeypatch.setattr(bootstrap, "TOOLS", tmp_path / ".tools")
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+
+    def fake(name: str, folder: str):
+        def step(label: str) -> None:
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+            done.append(name)
+
+        monkeypatch.setattr(bootstrap, name, step)
+
+    for name in ("create_environment", "sync_packages", "install_project", "install_example"):
+        fake(name, ".venv")
+    fake("install_uv", ".tools/uv")
+    return done
+
+
+ALL = ["install_uv", "create_environment", "sync_packages", "install_project"]
+
+
+def test_a_second_run_does_nothing(steps: list[str], capsys: pytest.CaptureFixture[str]):
+    bootstrap.build(example=False)
+    assert steps == ALL
+    assert "[set-up] step 4 of 4: sweeparea: done in 0 s" in capsys.readouterr().out
+    bootstrap.build(example=False)
+    assert steps == ALL
+    assert capsys.readouterr().out == ""
+    bootstrap.build(example=True)
+    assert steps == [*ALL, "install_example"]
+
+
+@pytest.mark.parametrize(
+    ("name", "again"),
+    [
+        ("infra/requirements.lock", ["sync_packages", "install_project", "install_example"]),
+        ("infra/example.lock", ["install_example"]),
+        ("infra/uv.lock.txt", ["install_uv"]),
+        ("pyproject.toml", ["install_project"]),
+    ],
+)
+def test_a_changed_file_repeats_what_follows_from_it(steps: list[str], tmp_path: Path, name: str, again: list[str]):
+    bootstrap.build(example=True)
+    steps.clear()
+    (tmp_path / name).write_text("changed")
+    bootstrap.build(example=True)
+    assert steps == again
+
+
+def test_an_old_python_is_told_which_one_is_needed(steps: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bootstrap, "OLDEST", (99, 0))
+    with pytest.raises(SetupError, match="make PYTHON="):
+        bootstrap.build(example=False)
+    assert steps == []
+
+
+def test_a_step_that_fails_shows_the_end_of_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bootstrap, "TOOLS", tmp_path)
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    command = [sys.executable, "-c", "print('no space left'); raise SystemExit(1)"]
+    with pytest.raises(SetupError, match=r"(?s)step 1 of 5: uv failed.*run the same command again.*no space left"):
+        bootstrap._run("step 1 of 5: uv", command, "uv")
+
+
+def test_locks_hold_hashes_and_no_addresses():
+    folder = Path(__file__).resolve().parents[2] / "infra"
+    for name in ("requirements.lock", "build.lock", "example.lock", "uv.lock.txt", "jars.lock"):
+        text = (folder / name).read_text()
+        assert "://" not in text
+        assert "/tmp" not in text
+    for name in ("requirements.lock", "build.lock", "example.lock", "uv.lock.txt"):
+        pins = [line for line in (folder / name).read_text().splitlines() if "==" in line and not line.startswith(" ")]
+        assert pins
+        assert all(line.endswith("\\") for line in pins)
+
+
+def test_a_wheel_holds_the_packages_and_their_files(tmp_path: Path):
+    root = Path(__file__).resolve().parents[2]
+    # a copy, since the build leaves its own folders beside the sources; the links in sweeparea/ stay links
+    for entry in sorted({link.resolve().name for link in (root / "sweeparea").iterdir() if link.is_symlink()}):
+        shutil.copytree(root / entry, tmp_path / entry, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(root / "sweeparea", tmp_path / "sweeparea", symlinks=True)
+    shutil.copyfile(root / "pyproject.toml", tmp_path / "pyproject.toml")
+    code = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    files = zipfile.ZipFile(tmp_path / done.stdout.splitlines()[-1]).namelist()
+    assert {
+        "sweeparea/__init__.py",
+        "sweeparea/tables/ledger.py",
+        "sweeparea/operators/kernels/aggregate.py",
+        "sweeparea/infra/jars.lock",
+        "sweeparea/dags/plugins/continuous_queries.html",
+        "sweeparea/dags/airflow/sweeparea_dags.py",
+    } <= set(files)
+    assert {name.split("/")[0].split("-")[0] for name in files} == {"sweeparea"}

@@ -1,0 +1,107 @@
+"""The services' commands and environments, without starting them; PostgreSQL for real, since it takes a second."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sweeparea.infra import airflow, jars, postgres, processes, spark_connect
+from sweeparea.infra.errors import SetupError
+from sweeparea.infra.java import Java
+
+
+def test_secrets_are_made_once_for_their_owner_only(installation: Path):
+    first, second = airflow.environment(), airflow.environment()
+    for name in ("AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__CORE__FERNET_KEY"):
+        assert len(first[name]) >= 44
+        assert first[name] == second[name]
+    for name in ("jwt.secret", "fernet.key"):
+        assert (airflow.home() / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_airflow_listens_here_only_and_keeps_to_itself(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIRFLOW_HOME", "/home/other")
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
+    names = airflow.environment()
+    assert names["AIRFLOW_HOME"] == str(installation / ".run" / "airflow")
+    assert names["AIRFLOW__CORE__EXECUTOR"] == "LocalExecutor"
+    assert names["AIRFLOW__API__HOST"] == "127.0.0.1"
+    assert names["AIRFLOW__API__PORT"] == "29180"
+    assert names["SWEEPAREA_HOME"] == str(installation)
+    assert names["SPARK_REMOTE"] == "sc://127.0.0.1:29115"
+    serving = [s for s in airflow.services() if "scheduler" in s.command or "triggerer" in s.command]
+    assert len(serving) == 2
+    assert all("--skip-serve-logs" in s.command for s in serving)
+
+
+def test_a_missing_password_says_how_to_make_one(installation: Path):
+    with pytest.raises(SetupError, match="make up"):
+        airflow.password()
+    airflow.home().mkdir(parents=True)
+    airflow.password_file().write_text(json.dumps({"admin": "secret"}))
+    assert airflow.password() == "secret"
+
+
+def test_the_spark_server_is_ours_and_local(installation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jars, "class_path", lambda: "a.jar:b.jar")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere:1")
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    service = spark_connect.service(Java(tmp_path, 17, "test"))
+    conf = dict(a.split("=", 1) for a in service.command if a.startswith("spark.") and "=" in a)
+    assert conf["spark.connect.grpc.binding.address"] == "127.0.0.1"
+    assert conf["spark.connect.grpc.binding.port"] == "29115" == str(service.port)
+    assert conf["spark.sql.session.timeZone"] == "UTC"
+    assert conf["spark.sql.ansi.enabled"] == "true"
+    assert "SPARK_REMOTE" not in service.environment
+    assert service.environment["SPARK_CONF_DIR"].startswith(str(installation))
+    assert service.command[service.command.index("--driver-class-path") + 1] == "a.jar:b.jar"
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch):
+    """A folder whose path is short enough for a socket, whatever pytest's own is."""
+    with tempfile.TemporaryDirectory(prefix="sa") as name:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", name)
+        yield Path(name)
+
+
+def test_postgres_lives_and_ends(short: Path):
+    run = short / "run"
+    assert postgres.start(run)
+    try:
+        assert not postgres.start(run)
+        import psycopg2
+
+        with psycopg2.connect(host=str(postgres.cluster_folder(run)), user="postgres", dbname="airflow") as connection:
+            cursor = connection.cursor()
+            cursor.execute("select current_setting('listen_addresses')")
+            assert cursor.fetchone() == ("",)
+        connection.close()
+        assert (run / "pg").stat().st_mode & 0o777 == 0o700
+    finally:
+        assert postgres.stop(run)
+    assert processes.running(postgres.NAME, run) is None
+    assert not postgres.stop(run)
+
+
+def test_a_path_too_long_for_a_socket_gets_a_private_folder(short: Path):
+    run = short / ("deep" * 30) / "run"
+    folder = postgres.cluster_folder(run)
+    assert folder.parent.parent == short
+    assert folder.parent.stat().st_mode & 0o777 == 0o700
+    assert postgres.cluster_folder(run) == folder
+    postgres.remove(run)
+    assert not folder.parent.exists()
+    assert not (run / "postgres.folder").exists()
+
+
+def test_no_short_path_at_all_is_an_error(short: Path, monkeypatch: pytest.MonkeyPatch):
+    deep = short / ("deep" * 30)
+    deep.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
+    with pytest.raises(SetupError, match="SWEEPAREA_RUN"):
+        postgres.cluster_folder(deep / "run")
+    assert list(deep.iterdir()) == []
