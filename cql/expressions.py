@@ -341,7 +341,7 @@ class _Walk:
             raise self._refuse(name, node)
         if name == "ARRAYS_ZIP":
             raise RefusedError(
-                "arrays_zip is not offered: it names the fields of its result after columns, which have other names inside",
+                "arrays_zip is not offered: it names its fields after columns, which have other names inside",
                 place,
                 "Write zip_with(a, b, (x, y) -> struct(x AS a, y AS b))",
             )

@@ -22,7 +22,7 @@ import psutil
 import requests
 
 from sweeparea.infra import postgres, processes, settings
-from sweeparea.infra.errors import SetupError
+from sweeparea.infra.errors import SetupError, SweepAreaError
 
 USER = "admin"
 API_SERVER = "airflow-api-server"
@@ -113,7 +113,9 @@ def prepare(run_folder: Path | None = None) -> None:
     # written before the API server would do it with mode 0644 and print it to its log
     _secret(password_file(run_folder), lambda: json.dumps({USER: secrets.token_urlsafe(12)}))
     stamp = folder / "migrated"
-    content = f"{version('apache-airflow')} {postgres.url('psycopg2', run_folder)}"
+    # a cluster made anew has no tables, whatever the stamp of the former one says
+    made = (postgres.cluster_folder(run_folder) / "PG_VERSION").stat().st_mtime_ns
+    content = f"{version('apache-airflow')} {made}"
     if stamp.is_file() and stamp.read_text() == content:
         return
     done = subprocess.run(
@@ -130,7 +132,9 @@ def prepare(run_folder: Path | None = None) -> None:
         log.write_text(done.stdout)
         end = "\n".join(done.stdout.splitlines()[-10:])
         raise SetupError(
-            f"Airflow could not make its tables. `make clean` starts from nothing. The end of {log}:\n{end}"
+            f"Airflow could not make its tables. If its database is damaged, `make stop`, remove the folder"
+            f" {postgres.cluster_folder(run_folder)} and start again: the history of runs goes with it, no results do."
+            f" The end of {log}:\n{end}"
         )
     stamp.write_text(content)
 
@@ -213,3 +217,16 @@ def _secret(path: Path, make: Callable[[], str]) -> str:
 
 def _fernet_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
+def main(arguments: list[str]) -> int:
+    """``python -m sweeparea.infra.airflow ..``: Airflow's own command in the environment of the services."""
+    try:
+        return subprocess.run([str(executable()), *arguments], env=environment()).returncode
+    except SweepAreaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -128,7 +128,7 @@ def _failure(folder: Path, error: Exception) -> str:
     end = "\n".join(log.read_text(errors="replace").splitlines()[-8:]) if log.is_file() else "(no log)"
     free = shutil.disk_usage(folder).free // 2**20 if folder.is_dir() else 0
     return (
-        f"PostgreSQL did not start in {folder}: {error}. {free} MB are free there. If its files are damaged, `make"
-        " clean` removes them (Airflow's history of runs goes with them, no results are lost if you keep .data). The"
-        f" end of its log {log}:\n{end}"
+        f"PostgreSQL did not start in {folder}: {error}. {free} MB are free there. If its files are damaged,"
+        " remove that folder and start again: Airflow's history of runs goes with it, no results do."
+        f" The end of its log {log}:\n{end}"
     )

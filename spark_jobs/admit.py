@@ -164,6 +164,7 @@ def _admit_version(
             "definition": fingerprint(declared.text),
             "source_version": version,
             "instant": instant,
+            "chronon": domain.chronon if domain.kind == "TIMESTAMP" else 0,
             "rows": kept.num_rows,
             "quarantined": quarantine.num_rows,
             "clamped": decision.clamped,

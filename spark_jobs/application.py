@@ -134,7 +134,7 @@ class Application:
         if result.exists():
             types = {f.name: spark_type(f.type) for f in result.schema()}
             columns = [(label, types.get(label, kind)) for label, kind in columns]
-        return InputSchema(name, "stream" if plan.stream else "relation", tuple(columns), plan.time)
+        return InputSchema(name, "stream" if plan.stream else "relation", tuple(columns), plan.time, derived=True)
 
     def definition(self, name: str) -> str:
         """The text that declares a name."""
@@ -144,7 +144,7 @@ class Application:
         """The bound plan of a query."""
         declared = self.query(name)
         inputs = {i: self.input_schema(i) for i in self.catalog.dependencies(name)}
-        return bind(declared, inputs, {})
+        return bind(declared, inputs, self.catalog.settings)
 
     # -- what has happened ---------------------------------------------------------------------------------------------
 

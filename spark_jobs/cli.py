@@ -158,12 +158,14 @@ def _explain(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.application import Application
 
     application = Application.open(options.application, options.data)
+    static = tuple(application.catalog.relations)
     if options.query.strip().isidentifier():
-        print(explain(application.plan(options.query)))
+        print(explain(application.plan(options.query), static))
         return 0
     known = [*application.catalog.streams, *application.catalog.relations, *application.catalog.queries]
     mentioned = [n for n in known if n.lower() in options.query.lower()]
-    print(explain(bind_select(options.query, {n: application.input_schema(n) for n in mentioned})))
+    inputs = {n: application.input_schema(n) for n in mentioned}
+    print(explain(bind_select(options.query, inputs, application.catalog.settings), static))
     return 0
 
 

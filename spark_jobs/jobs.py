@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from typing import Any
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from sweeparea.spark_jobs.application import Application
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
 
@@ -15,13 +20,24 @@ def _quiet(text: str) -> None:
     """The default listener: nobody."""
 
 
+@contextmanager
+def tagged(spark: SparkSession) -> Iterator[None]:
+    """Marks all Spark work inside with a tag of its own, by which a killed task is interrupted on the server."""
+    tag = f"sweeparea-{uuid.uuid4().hex}"
+    spark.addTag(tag)
+    try:
+        yield
+    finally:
+        spark.removeTag(tag)
+
+
 def admit(application: str | Application, name: str, tell: Tell = _quiet) -> dict[str, Any]:
     """Admits what is new in the source of a stream (or pins a static relation)."""
     from sweeparea.spark_jobs.admit import admit as run
     from sweeparea.spark_jobs.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
-    with spark_session() as spark:
+    with spark_session() as spark, tagged(spark):
         return run(opened, name, spark, tell=tell).as_dict()
 
 
@@ -31,7 +47,7 @@ def process(application: str | Application, query: str, until: int | None = None
     from sweeparea.spark_jobs.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
-    with spark_session() as spark:
+    with spark_session() as spark, tagged(spark):
         return run(opened, query, spark, until=until, tell=tell).as_dict()
 
 

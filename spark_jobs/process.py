@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
@@ -29,7 +30,7 @@ from sweeparea.spark_jobs.inputs import Input, InputReader
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, describe_file
+from sweeparea.tables.files import DataFile, describe_file, write_file
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import Publication, recover
 
@@ -349,9 +350,12 @@ class Slice:
         rows: dict[str, int] = {}
         for key, (path, _) in tables.items():
             adds = [_file(line) for line in lines if line["target"] == key]
-            removes = _open_files(DeltaLog(path)) if key == "open" else []
-            publication.stage(path, adds=adds, removes=removes)
             rows[key] = sum(f.rows for f in adds)
+            removes: list[DataFile] = []
+            if key == "open":
+                removes, kept = _replaced(path, DeltaLog(path), attempt)
+                adds += kept
+            publication.stage(path, adds=adds, removes=removes)
         return rows
 
     def _audit(self, lines: list[dict[str, Any]], tables: dict[str, Any]) -> list[dict[str, Any]]:
@@ -413,8 +417,21 @@ def _file(line: dict[str, Any]) -> DataFile:
     return DataFile(line["path"], line["size"], line["rows"], line["stats"])
 
 
-def _open_files(log: DeltaLog) -> list[DataFile]:
-    """Files of a relation's table that hold open rows only: the next slice replaces them."""
+def _replaced(path: str, log: DeltaLog, attempt: str) -> tuple[list[DataFile], list[DataFile]]:
+    """Files of a relation's table that hold open rows, which this slice writes anew, and files that keep what they also held.
+
+    Open rows lie in files of their own, until a user's OPTIMIZE puts them together with rows that have ended: these are kept.
+    """
     import json
 
-    return [f for f in log.files() if (json.loads(f.stats or "{}").get("nullCount") or {}).get("valid_to") == f.rows]
+    removes, adds = [], []
+    for number, file in enumerate(log.files()):
+        nulls = (json.loads(file.stats or "{}").get("nullCount") or {}).get("valid_to")
+        if nulls == 0:
+            continue
+        removes.append(file)
+        if nulls != file.rows:
+            rows = scan.plan(log, [file]).read(log.schema().names, pc.field("valid_to").is_valid())
+            if rows.num_rows:
+                adds.append(write_file(rows, path, attempt, f"kept-{number}"))
+    return removes, adds

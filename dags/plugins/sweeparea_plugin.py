@@ -83,7 +83,7 @@ def _application_state(application: Application, allowed: set[str]) -> dict[str,
 
 
 def _chronons(application: Application, head: Mapping[str, Any]) -> dict[str, int]:
-    """Microseconds a tick lasts, 0 for BIGINT time: what a name's ledger row tells, else what a query it belongs to has.
+    """Microseconds a tick lasts, 0 for BIGINT time: what a name's ledger row tells, else what its query has.
 
     A query and its inputs share a chronon; a static relation has none.
     """

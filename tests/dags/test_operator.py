@@ -107,7 +107,7 @@ def test_only_errors_that_may_pass_are_tried_again(monkeypatch):
 
 
 class Session:
-    """A Spark Connect session that notes what is interrupted, and ends the repetition after three."""
+    """A Spark Connect session that notes what is interrupted, and stops answering after three."""
 
     def __init__(self, *tags: str):
         self.tags, self.stopped, self.done = set(tags), [], threading.Event()
@@ -119,7 +119,7 @@ class Session:
         self.stopped.append(tag)
         if len(self.stopped) == 3:
             self.done.set()
-            raise SystemExit
+            threading.Event().wait()  # this thread ends with the process
         return ["operation"]
 
     def interruptAll(self):

@@ -1,0 +1,63 @@
+"""A small application for tests of the jobs: sales of a shop, arriving in commits of their source table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from sweeparea.spark_jobs.application import Application
+from sweeparea.tables.delta_log import DeltaLog
+
+SCHEMA = pa.schema(
+    [("at", pa.timestamp("us", tz="UTC")), ("shop", pa.string()), ("amount", pa.float64()), ("items", pa.int64())]
+)
+STREAM = """
+CREATE STREAM sales FROM DELTA 'source/sales' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND
+  HEARTBEAT FOR at AS at - INTERVAL 10 SECONDS
+  CONSTRAINT positive EXPECT (amount > 0) ON VIOLATION QUARANTINE ROW;
+"""
+QUERY = """
+CREATE CONTINUOUS QUERY turnover START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RELATION, ISTREAM AS
+SELECT shop, SUM(amount) AS amount, MAX(items) AS most, COUNT(*) AS n FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;
+"""
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def tick(seconds: int) -> int:
+    """Seconds after noon as a tick of the stream."""
+    return (NOON - EPOCH) // timedelta(seconds=1) + seconds
+
+
+def application(folder: Path, text: str = STREAM + QUERY) -> Application:
+    """The application in ``folder``: its declarations and its data folder."""
+    queries = folder / "shop"
+    queries.mkdir(parents=True, exist_ok=True)
+    (queries / "shop.cql").write_text(text)
+    return Application.open(queries, folder / "data")
+
+
+def sell(folder: Path, rows: list[tuple[int | None, str, float, int]], schema: pa.Schema = SCHEMA) -> None:
+    """One commit to the source: (seconds after noon, shop, amount, items)."""
+    columns = [
+        [None if s is None else NOON + timedelta(seconds=s) for s, *_ in rows],
+        *([row[i] for row in rows] for i in (1, 2, 3)),
+    ]
+    table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+    write_deltalake(str(folder / "data" / "source" / "sales"), table, mode="append")
+
+
+DAYS: list[list[tuple[int | None, str, float, int]]] = [
+    [(0, "a", 0.1, 3), (5, "b", 1e16, 1), (9, "a", 0.2, 7), (30, "a", 0.3, 2)],
+    [(40, "b", 1.0, 9), (None, "a", 5.0, 1), (41, "b", -1.0, 9), (61, "a", 0.7, 1), (90, "b", 2.5, 4)],
+    [(100, "a", 0.1, 8), (20, "a", 9.9, 9), (130, "b", 1e-3, 2), (400, "c", 4.0, 1)],
+]
+
+
+def contents(app: Application, table: str) -> list[tuple]:
+    """All rows of a result table, in an order of their own."""
+    rows = DeltaLog(app.layout.result(table)).read().to_pylist()
+    return sorted((tuple(r.values()) for r in rows), key=repr)

@@ -1,0 +1,233 @@
+"""Admit and process over real Delta sources: quarantine, heartbeats, recovery, others' commits, changed definitions."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.drop import drop
+from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.sql import Reader
+from sweeparea.tables import faults
+from sweeparea.tables.delta_log import DeltaLog
+from tests.spark_jobs import shop
+
+pytestmark = pytest.mark.spark
+TABLES = ("turnover", "turnover__istream")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL at a crash point: nothing catches it, nothing runs after it."""
+
+
+def _live(spark, folder: Path) -> Application:
+    app = shop.application(folder)
+    for day in shop.DAYS:
+        shop.sell(folder, day)
+        admit(app, "sales", spark)
+        process(app, "turnover", spark)
+    return app
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark, tmp_path_factory) -> Application:
+    return _live(spark, tmp_path_factory.mktemp("undisturbed"))
+
+
+def _same(app: Application, other: Application) -> None:
+    for table in TABLES:
+        assert shop.contents(app, table) == shop.contents(other, table)
+
+
+def test_worked_values(undisturbed):
+    """By hand: closed windows of 60 s end at s+61; 1e16 + 1.0 + 2.5 rounds once, to 1e16 + 4, and 1e16 leaves no trace."""
+    rows = DeltaLog(undisturbed.layout.result("turnover")).read().to_pylist()
+    b = [
+        (r["amount"], r["most"], r["n"], (r["valid_from"] - shop.NOON).total_seconds())
+        for r in sorted(rows, key=lambda r: r["valid_from"])
+        if r["shop"] == "b"
+    ]
+    assert b == [
+        (1e16, 1, 1, 5.0),
+        (1e16, 9, 2, 40.0),
+        (1.0, 9, 1, 66.0),
+        (3.5, 9, 2, 90.0),
+        (2.5, 4, 1, 101.0),
+        (2.501, 4, 2, 130.0),
+        (0.001, 2, 1, 151.0),
+    ]
+
+
+def test_quarantine_keeps_what_was_kept_out(undisturbed):
+    rows = DeltaLog(undisturbed.layout.quarantine("sales")).read().to_pylist()
+    reasons = Counter(r["__reason"].split(" (")[0].split(":")[0] for r in rows)
+    assert reasons == {"timestamp column at is NULL": 1, "constraint positive is violated": 1, "late": 1}
+    late = next(r for r in rows if r["__reason"].startswith("late"))
+    assert late["__version"] == 2 and late["__tick"] == shop.tick(20) and '"amount": 9.9' in late["__row"]
+
+
+def test_one_slice_equals_three(spark, tmp_path, undisturbed):
+    app = shop.application(tmp_path)
+    for day in shop.DAYS:
+        shop.sell(tmp_path, day)
+    report = admit(app, "sales", spark)
+    assert (report.versions, report.rows, sum(report.quarantined.values())) == (3, 10, 3)
+    assert process(app, "turnover", spark).slices == 1
+    _same(app, undisturbed)
+
+
+POINTS = ["publish.staged", "publish.ledger_committed", "publish.applied:", "publish.history", "slice.staged_files"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_run_that_dies_anywhere_is_continued(spark, tmp_path, undisturbed, monkeypatch, point):
+    """Law S3: dies once in the second admit and once in the second slice, at every kind of crash point."""
+    app = shop.application(tmp_path)
+    died: list[str] = []
+
+    def maybe(name: str) -> None:
+        if armed and name.startswith(point):
+            armed.clear()
+            died.append(name)
+            raise Killed(name)
+
+    armed: list[bool] = []
+    for module in ("sweeparea.tables.publish", "sweeparea.spark_jobs.process"):
+        monkeypatch.setattr(f"{module}.crash_point", maybe)
+    for number, day in enumerate(shop.DAYS):
+        shop.sell(tmp_path, day)
+        for job in (lambda: admit(app, "sales", spark), lambda: process(app, "turnover", spark)):
+            if number == 1:
+                armed.append(True)
+            try:
+                job()
+            except Killed:
+                job()
+            armed.clear()
+    assert len(died) == (1 if point.startswith("slice") else 2)
+    _same(app, undisturbed)
+    assert shop.contents(app, "turnover")
+
+
+def test_crash_points_kill_only_when_asked(monkeypatch):
+    monkeypatch.delenv("SWEEPAREA_CRASH_AT", raising=False)
+    faults.crash_point("slice.staged_files")
+
+
+def test_optimize_between_slices_is_adopted(spark, tmp_path, undisturbed):
+    """A user's OPTIMIZE mixes open and closed rows of a relation in one file; later slices still replace the open ones."""
+    app = shop.application(tmp_path)
+    for day in shop.DAYS:
+        shop.sell(tmp_path, day)
+        admit(app, "sales", spark)
+        process(app, "turnover", spark)
+        for table in TABLES:
+            DeltaTable(app.layout.result(table)).optimize.compact()
+    _same(app, undisturbed)
+
+
+def test_a_foreign_write_stops_the_query(spark, tmp_path):
+    app = shop.application(tmp_path)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    process(app, "turnover", spark)
+    path = app.layout.result("turnover")
+    write_deltalake(path, DeltaTable(path).to_pyarrow_table().slice(0, 1), mode="append")
+    shop.sell(tmp_path, shop.DAYS[1])
+    admit(app, "sales", spark)
+    with pytest.raises(SweepAreaError, match="turnover"):
+        process(app, "turnover", spark)
+
+
+def test_a_changed_definition_is_refused_until_dropped(spark, tmp_path, undisturbed):
+    folder = tmp_path / "copy"
+    shutil.copytree(undisturbed.data, folder / "data")
+    changed = shop.application(folder, shop.STREAM + shop.QUERY.replace("60 SECONDS", "30 SECONDS"))
+    with pytest.raises(SweepAreaError, match="definition of turnover has changed.*sweeparea drop"):
+        process(changed, "turnover", spark)
+    assert any("removed" in line for line in drop(changed, "turnover"))
+    assert process(changed, "turnover", spark).slices == 1
+    assert shop.contents(changed, "turnover") != shop.contents(undisturbed, "turnover")
+
+
+def test_the_source_may_not_take_back_elements(spark, tmp_path):
+    app = shop.application(tmp_path)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    DeltaTable(str(tmp_path / "data/source/sales")).delete("shop = 'b'")
+    with pytest.raises(SweepAreaError, match="version 1 .* removes or changes 1 rows.*ON SOURCE CHANGE FAIL"):
+        admit(app, "sales", spark)
+
+
+def test_an_empty_source_waits(spark, tmp_path):
+    app = shop.application(tmp_path)
+    shop.sell(tmp_path, [])
+    report = admit(app, "sales", spark)
+    assert (report.rows, report.heartbeat) == (0, None)
+    assert process(app, "turnover", spark).waits_for == "sales"
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    assert process(app, "turnover", spark).slices == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (shop.STREAM.replace("source/sales", "source/nothing"), "source/nothing does not exist"),
+        (shop.STREAM.replace("BY at", "BY att").replace("FOR at AS at", "FOR att AS att"), "att.*Did you mean at"),
+        (shop.STREAM.replace("BY at", "BY shop").replace("FOR at AS at", "FOR shop AS at"), "shop.*no time.*at"),
+    ],
+)
+def test_bad_sources_are_named(spark, tmp_path, text, said):
+    shop.sell(tmp_path, shop.DAYS[0])
+    app = shop.application(tmp_path, text)
+    with pytest.raises(SweepAreaError, match=f"(?s){said}"):
+        admit(app, "sales", spark)
+    assert not app.ledger.head()
+
+
+def test_a_retyped_source_column_is_refused_before_anything_is_written(spark, tmp_path):
+    app = shop.application(tmp_path)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    wider = shop.SCHEMA.append(pa.field("note", pa.string()))
+    row = pa.table([[shop.NOON], ["a"], [1.0], [1], ["x"]], schema=wider)
+    write_deltalake(str(tmp_path / "data/source/sales"), row, mode="append", schema_mode="merge")
+    with pytest.raises(SweepAreaError, match="gained the column.*note"):
+        admit(app, "sales", spark)
+
+
+def test_a_failing_constraint_publishes_nothing(spark, tmp_path):
+    query = shop.QUERY.replace(" AS\n", "\n  CONSTRAINT small EXPECT (n < 2) ON VIOLATION FAIL UPDATE AS\n", 1)
+    app = shop.application(tmp_path, shop.STREAM + query)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    with pytest.raises(SweepAreaError, match="not published.*small"):
+        process(app, "turnover", spark)
+    assert "turnover" not in app.ledger.head()
+    warned = shop.application(tmp_path, shop.STREAM + query.replace("FAIL UPDATE", "WARN"))
+    process(warned, "turnover", spark)
+    verdicts = warned.ledger.head()["turnover"].info["verdicts"]
+    assert verdicts[0]["warnings"] == {"constraint:small": 1}
+    assert all(not c.startswith("__") for c in DeltaTable(app.layout.result("turnover")).to_pyarrow_table().column_names)
+
+
+def test_sql_reads_one_ledger_state(undisturbed):
+    reader = Reader(undisturbed)
+    assert reader.run("SELECT count(*) AS n FROM turnover__istream", "json") == '{"n": 15}'
+    current = reader.run("SELECT shop, n FROM turnover__current ORDER BY 1", "csv")
+    assert current == "shop,n"
+    then = reader.run("SELECT shop, most FROM turnover__at('2020-01-01 12:00:45') ORDER BY 1", "csv")
+    assert then == "shop,most\na,7\nb,9"
+    with pytest.raises(SweepAreaError, match="Tables of shop"):
+        reader.run("SELECT * FROM nothing")
+
+
