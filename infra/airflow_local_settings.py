@@ -16,6 +16,13 @@ if "scheduler" in sys.argv:
         "deltalake",
         "sqlglot",
         "pyspark.sql.connect.session",
+        "sweeparea.spark_jobs.jobs",
+        "sweeparea.spark_jobs.admit",
+        "sweeparea.spark_jobs.process",
     ):
         with contextlib.suppress(ImportError):
             __import__(_name)
+    with contextlib.suppress(ImportError):
+        from sweeparea.quality.verdict import preload
+
+        preload()

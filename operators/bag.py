@@ -1,10 +1,10 @@
 """The signed temporal bag: the one shape that travels between operators.
 
 A row ``(record, ts, te, n)`` means "n more copies of record at every instant of [ts, te)"; n may be negative and te may
-be ``INF``. Kraemer's elements are rows with n > 0 and a known te (Kraemer & Seeger 2005, section 3.2); Hammad's negative
-tuples are rows ``[t, INF)`` with n < 0 (Hammad et al., section 3). A relation is the sum of its rows; the rows that an
-operator emits for a slice ``(h0, h1]`` are what that slice adds to the sum, so a bag needs no order and any split of it
-into slices sums to the same relation.
+be ``INF``. Kraemer's elements are rows with n > 0 and a known te (Kraemer & Seeger 2005, section 3.2); Hammad's
+negative tuples are rows ``[t, INF)`` with n < 0 (Hammad et al., section 3). A relation is the sum of its rows; the
+rows that an operator emits for a slice ``(h0, h1]`` are what that slice adds to the sum, so a bag needs no order and
+any split of it into slices sums to the same relation.
 
 Rows never start at or before h0 in a live slice. They may start after h1 (a window that hops later): such rows are
 pending and wait in the SweepArea of the next stateful operator. A stream is the bag of its elements as ``[s, s+1)``.

@@ -1,10 +1,11 @@
 """From Spark partitions to pure sweeps and back: the only place where a sweep meets ``mapInArrow``.
 
-A sweep wants all rows of its keys at once, so the bag is hash-partitioned by key and each partition handed over as one Arrow
-table. What a sweep carries to the next slice, and what a slice publishes, leaves the worker as Parquet files in *staging*
-(no Delta log knows them yet); only the rows that the next operator needs, or one line per file, travel on through Spark. So
-a slice is one Spark job, however many outputs it has. A task that Spark repeats writes its files again under another name;
-``staged_carry`` takes one file per partition, and the sweeps are functions of their input, so either will do.
+A sweep wants all rows of its keys at once, so the bag is hash-partitioned by key and each partition handed over as
+one Arrow table. What a sweep carries to the next slice, and what a slice publishes, leaves the worker as Parquet
+files in *staging* (no Delta log knows them yet); only the rows that the next operator needs, or one line per file,
+travel on through Spark. So a slice is one Spark job, however many outputs it has. A task that Spark repeats writes
+its files again under another name; ``staged_carry`` takes one file per partition, and the sweeps are functions of
+their input, so either will do.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ class StreamTask:
         tick = stream.column("__tick")
         ones = pa.array([1] * stream.num_rows, pa.int64())
         columns = [*(stream.column(c) for c in self.spec.columns), tick, pc.add(tick, 1), ones]
-        yield from pa.Table.from_arrays([_single(c) for c in columns], names=self.schema.names).cast(self.schema).to_batches()
+        yield from (
+            pa.Table.from_arrays([_single(c) for c in columns], names=self.schema.names).cast(self.schema).to_batches()
+        )
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ On signed bags the join is bilinear: counts multiply and intervals intersect. Wh
 
     new(L) x (held(R) + new(R))  +  held(L) x new(R)
 
-where held(X) are the rows of X that earlier slices made and that can still match something after h0. Spark's own hash join
-does the matching; the interval overlap is part of its condition.
+where held(X) are the rows of X that earlier slices made and that can still match something after h0. Spark's own hash
+join does the matching; the interval overlap is part of its condition.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.bag import N, TE, TS
+from sweeparea.operators.bag import TE, TS, N
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

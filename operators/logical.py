@@ -17,8 +17,8 @@ from sweeparea.operators.windows import Window as WindowSpec
 class Column:
     """A column of a node's output.
 
-    ``id`` is its name inside the engine (``c0``, ``c1``, .. unique in the plan), ``label`` what the author wrote, ``type`` the
-    Spark type as DDL text (``bigint``, ``decimal(10,2)``), or None where only Spark's analysis can tell.
+    ``id`` is its name inside the engine (``c0``, ``c1``, .. unique in the plan), ``label`` what the author wrote,
+    ``type`` the Spark type as DDL text (``bigint``, ``decimal(10,2)``), or None where only Spark's analysis can tell.
     """
 
     id: str
@@ -48,7 +48,9 @@ class Node:
         return ()
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, inputs first (post-order, left to right): the order in which ``op`` numbers run."""
+        """This node and all below it, inputs first (post-order, left to right): the order in which ``op`` numbers
+        run.
+        """
         for child in self.inputs:
             yield from child.walk()
         yield self
@@ -58,8 +60,9 @@ class Node:
 class StreamScan(Node):
     """A registered stream or a stream-valued query, as elements ``[s, s+1)``.
 
-    ``source`` maps each output column id to the name it has in the admitted stream. ``instant`` is the id of the column that
-    carries the pseudo-column ``ts`` (a TIMESTAMP, or the BIGINT tick itself where time is BIGINT), or None if unused.
+    ``source`` maps each output column id to the name it has in the admitted stream. ``instant`` is the id of the
+    column that carries the pseudo-column ``ts`` (a TIMESTAMP, or the BIGINT tick itself where time is BIGINT), or
+    None if unused.
     """
 
     name: str
@@ -239,10 +242,11 @@ class Constraint:
 class Plan:
     """A bound continuous query, ready to run.
 
-    ``root`` is the relation whose instantaneous contents the query means; ``stream`` is istream / dstream / rstream where
-    the query is stream-valued (the RelationToStream node itself is then not in ``root``), else None. Output columns are
-    ``root.columns`` in order; their labels are the result table's column names. ``materialize`` lists which tables are kept: a
-    subset of relation, istream, dstream, rstream. ``inputs`` are the names scanned. ``notes`` are the defaults applied.
+    ``root`` is the relation whose instantaneous contents the query means; ``stream`` is istream / dstream / rstream
+    where the query is stream-valued (the RelationToStream node itself is then not in ``root``), else None. Output
+    columns are ``root.columns`` in order; their labels are the result table's column names. ``materialize`` lists
+    which tables are kept: a subset of relation, istream, dstream, rstream. ``inputs`` are the names scanned.
+    ``notes`` are the defaults applied.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""What can be said of an edge before anything runs: whether expiry is known, whether it can still change, how it is re-read.
+"""What can be said of an edge before anything runs: whether expiry is known, whether it can still change, how it is
+re-read.
 
-*Known* expiry (Golab & Oezsu 2005, section 3) means that a row's te is final when the row is emitted: no negative tuple will
-follow. It decides which SweepAreas may forget dominated rows.
+*Known* expiry (Golab & Oezsu 2005, section 3) means that a row's te is final when the row is emitted: no negative
+tuple will follow. It decides which SweepAreas may forget dominated rows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def settled(node: Node, static: Container[str]) -> bool:
 
 
 def readable_again(node: Node) -> bool:
-    """Whether the rows that this edge still holds can be read from the inputs by range, so that no SweepArea is needed."""
+    """Whether the rows that this edge still holds can be read from the inputs by range, so that no SweepArea is
+    needed.
+    """
     if isinstance(node, Aggregate | RelationToStream):
         return False
     if isinstance(node, StreamScan | RelationScan):
@@ -57,5 +60,3 @@ def linear_stream(node: Node) -> bool:
     if isinstance(node, Select | Project | UnionAll):
         return all(linear_stream(child) for child in node.inputs)
     return isinstance(node, StreamScan)
-
-

@@ -1,4 +1,6 @@
-"""Selection (Kraemer & Seeger 2005, section 3.1): keeps the rows whose condition is TRUE. Linear: signs and intervals stay."""
+"""Selection (Kraemer & Seeger 2005, section 3.1): keeps the rows whose condition is TRUE. Linear: signs and intervals
+stay.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Time windows as a map on a stream's bag: each element ``[s, s+1)`` becomes its interval of validity. Linear, no state."""
+"""Time windows as a map on a stream's bag: each element ``[s, s+1)`` becomes its interval of validity. Linear, no
+state.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.bag import N, TE, TS
+from sweeparea.operators.bag import TE, TS, N
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,8 +1,8 @@
 """Admit: what is new in a source Delta table becomes elements of a stream, version by version.
 
-Each version of the source is judged on its own, in order: its rows get their tick, rows that cannot be elements go to quarantine
-with a reason, late ones (at or below the heartbeat after the version before) as well, and the policy moves the heartbeat. One
-version is one commit: stage, ledger, apply. A static relation is copied once and pinned.
+Each version of the source is judged on its own, in order: its rows get their tick, rows that cannot be elements go to
+quarantine with a reason, late ones (at or below the heartbeat after the version before) as well, and the policy moves
+the heartbeat. One version is one commit: stage, ledger, apply. A static relation is copied once and pinned.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def _sum(report: Admitted) -> int:
 
 
 def _check_columns(application: Application, name: str, source: Any) -> None:
-    """The source must still have the columns and types that were admitted first, and those that the declaration names."""
+    """The source must still have the columns and types that were admitted first, and those that the declaration
+    names.
+    """
     found = dict(source.spark_schema())
     application.stream_time(name, found)
     admitted = DeltaLog(application.layout.admitted(name))
@@ -108,15 +110,15 @@ def _check_columns(application: Application, name: str, source: Any) -> None:
         kind = frames.spark_type(field_.type)
         if found.get(field_.name) != kind:
             raise SweepAreaError(
-                f"Stream {name}: column {field_.name} was {kind} when the stream was first admitted and is "
-                f"{found.get(field_.name, 'missing')} in its source now. Nothing was admitted. Restore the column in the source, "
-                "or declare a new stream over the changed table."
+                f"Stream {name}: column {field_.name} was {kind} when the stream was first admitted and is"
+                f" {found.get(field_.name, 'missing')} in its source now. Nothing was admitted. Restore the column in"
+                " the source, or declare a new stream over the changed table."
             )
     added = [c for c in found if c not in admitted.schema().names]
     if added:
         raise SweepAreaError(
-            f"Stream {name}: its source has gained the column(s) {', '.join(added)}. Nothing was admitted, so that no value is "
-            "silently dropped. Declare a new stream over the changed table, or remove the columns again."
+            f"Stream {name}: its source has gained the column(s) {', '.join(added)}. Nothing was admitted, so that no"
+            " value is silently dropped. Declare a new stream over the changed table, or remove the columns again."
         )
 
 
@@ -136,11 +138,12 @@ def _admit_version(
     removed = pc.sum(pc.less(rows.column("__n"), 0)).as_py() or 0
     if removed:
         raise SweepAreaError(
-            f"Stream {name}: version {version} of its source {source.uri} removes or changes {removed} rows, and the stream is "
-            "declared ON SOURCE CHANGE FAIL (the default): an element that was admitted cannot be taken back. Nothing of this "
-            "version was admitted. Restore the source to the version before and append corrections as new rows."
+            f"Stream {name}: version {version} of its source {source.uri} removes or changes {removed} rows, and the"
+            " stream is declared ON SOURCE CHANGE FAIL (the default): an element that was admitted cannot be taken"
+            " back. Nothing of this version was admitted. Restore the source to the version before and append"
+            " corrections as new rows."
         )
-    columns = [f for f in source.schema()]
+    columns = list(source.schema())
     types = {f.name: frames.spark_type(f.type) for f in columns}
     domain = application.stream_time(name, dict(types))
     judged = _judge(spark, rows, declared, domain)
@@ -152,8 +155,18 @@ def _admit_version(
     attempt = publication.begin()
     seq = next_seq(publication)
     admitted_schema = pa.schema([*columns, ("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64())])
-    _stage(application.layout.admitted(name), admitted_schema, kept, seq, attempt, publication, f"admitted stream {name}")
-    _stage(application.layout.quarantine(name), QUARANTINE_SCHEMA, quarantine, seq, attempt, publication, f"quarantine of {name}")
+    _stage(
+        application.layout.admitted(name), admitted_schema, kept, seq, attempt, publication, f"admitted stream {name}"
+    )
+    _stage(
+        application.layout.quarantine(name),
+        QUARANTINE_SCHEMA,
+        quarantine,
+        seq,
+        attempt,
+        publication,
+        f"quarantine of {name}",
+    )
     report.versions += 1
     report.rows += kept.num_rows
     report.heartbeat, report.source_version = decision.heartbeat, version
@@ -184,9 +197,7 @@ def _stage(
     log.create(schema, name=path.rsplit("/", 1)[-1], description=description, configuration=None)
     if not rows.num_rows:
         return
-    stamped = rows.set_column(
-        rows.column_names.index("__seq"), "__seq", pa.array([seq] * rows.num_rows, pa.int64())
-    )
+    stamped = rows.set_column(rows.column_names.index("__seq"), "__seq", pa.array([seq] * rows.num_rows, pa.int64()))
     table = stamped.select(schema.names).cast(schema)
     if "__tick" in schema.names:
         table = table.sort_by("__tick")  # narrow ranges per row group, and files that prune
@@ -228,26 +239,32 @@ def _split(
     if domain.kind == "TIMESTAMP":
         ahead = DAY_US if declared.max_ahead is None else declared.max_ahead
         latest = (instant + ahead) // domain.chronon
-        tests.append((f"timestamp lies more than MAX AHEAD ({ahead} us) after its source's commit", pc.greater(tick, latest)))
+        tests.append(
+            (f"timestamp lies more than MAX AHEAD ({ahead} us) after its source's commit", pc.greater(tick, latest))
+        )
     for i, constraint in enumerate(declared.constraints):
         violated = pc.invert(judged.column(f"__check_{i}"))
         count = pc.sum(violated).as_py() or 0
         if not count:
             continue
         if constraint.on_violation == "fail":
-            sample = judged.filter(violated).slice(0, 1).select([c for c in judged.column_names if not c.startswith("__")])
+            sample = (
+                judged.filter(violated).slice(0, 1).select([c for c in judged.column_names if not c.startswith("__")])
+            )
             raise SweepAreaError(
-                f"Stream {declared.name}, version {version} of its source: constraint {constraint.name} EXPECT "
-                f"({constraint.expression.text}) is violated by {count} rows, and ON VIOLATION FAIL UPDATE admits nothing of such a version. "
-                f"First row: {json.dumps(sample.to_pylist()[0], default=str)}. Correct the source, or change what happens on "
-                "violation to QUARANTINE ROW or WARN."
+                f"Stream {declared.name}, version {version} of its source: constraint {constraint.name} EXPECT"
+                f" ({constraint.expression.text}) is violated by {count} rows, and ON VIOLATION FAIL UPDATE admits"
+                f" nothing of such a version. First row: {json.dumps(sample.to_pylist()[0], default=str)}. Correct the"
+                " source, or change what happens on violation to QUARANTINE ROW or WARN."
             )
         if constraint.on_violation == "warn":
             report.warned[constraint.name] = report.warned.get(constraint.name, 0) + count
         else:
             tests.append((f"constraint {constraint.name} is violated: {constraint.expression.text}", violated))
     if report.heartbeat is not None:
-        tests.append((f"late: at or below the heartbeat (tick {report.heartbeat})", pc.less_equal(tick, report.heartbeat)))
+        tests.append(
+            (f"late: at or below the heartbeat (tick {report.heartbeat})", pc.less_equal(tick, report.heartbeat))
+        )
     reason: Any = pa.nulls(judged.num_rows, pa.string())
     for text, test in tests:
         holds = pc.and_(pc.is_null(reason), pc.fill_null(test, False))
@@ -293,7 +310,9 @@ def _quarantined(bad: pa.Table, reasons: Any, stream: str, version: int) -> pa.T
 
 
 def _own_instant(commit_time: int, report: Admitted, domain: TimeDomain) -> int:
-    """c(v), a version's own instant in microseconds: clocks may go back, the order of versions and heartbeats does not."""
+    """c(v), a version's own instant in microseconds: clocks may go back, the order of versions and heartbeats does
+    not.
+    """
     candidates = [commit_time, report.instant]
     if domain.kind == "TIMESTAMP" and report.heartbeat is not None:
         candidates.append((report.heartbeat + 1) * domain.chronon)
@@ -315,8 +334,8 @@ def _policy(declared: CreateStream, domain: TimeDomain) -> policies.Policy:
         case "manual":
             return policies.Manual()
     raise SweepAreaError(
-        f"Stream {declared.name} ({declared.place}) declares no HEARTBEAT, so no query over it would ever be woken. Add one, for "
-        f"example HEARTBEAT FOR {declared.timestamp_by} AS {declared.timestamp_by} - INTERVAL 10 MINUTES."
+        f"Stream {declared.name} ({declared.place}) declares no HEARTBEAT, so no query over it would ever be woken. Add"
+        f" one, for example HEARTBEAT FOR {declared.timestamp_by} AS {declared.timestamp_by} - INTERVAL 10 MINUTES."
     )
 
 
@@ -335,7 +354,15 @@ def _pin(application: Application, name: str, registration: str, pinned: bool) -
         rows = rows.append_column(column, pa.array([value] * count, pa.int64()))
     publication = Publication(str(application.data), application.ledger, name, "relation", registration)
     attempt = publication.begin()
-    _stage(application.layout.admitted(name), rows.schema, rows, next_seq(publication), attempt, publication, f"relation {name}")
+    _stage(
+        application.layout.admitted(name),
+        rows.schema,
+        rows,
+        next_seq(publication),
+        attempt,
+        publication,
+        f"relation {name}",
+    )
     info = {"definition": fingerprint(application.source(name).text), "source_version": version, "rows": count}
     publication.commit(committed=MAX_TICK, pins={}, info=info)
     return Admitted(name, 1, count, heartbeat=MAX_TICK, source_version=version)

@@ -30,7 +30,9 @@ _TIME_TYPES = {"bigint": "BIGINT", "timestamp": "TIMESTAMP", "timestamp_ntz": "T
 
 @dataclass
 class Application:
-    """``catalog`` is what the ``.cql`` files say, ``layout`` where the tables are, ``ledger`` what has been committed."""
+    """``catalog`` is what the ``.cql`` files say, ``layout`` where the tables are, ``ledger`` what has been
+    committed.
+    """
 
     name: str
     catalog: Catalog
@@ -52,8 +54,9 @@ class Application:
             known = sorted(p.parent.name for p in settings.applications_folder().glob("*/*.cql"))
             listed = ", ".join(dict.fromkeys(known)) or "none"
             raise SweepAreaError(
-                f"There is no application {application}: neither {Path(application).absolute()} nor {folder} is a folder. "
-                f"Give a folder of .cql files or one of the names under {settings.applications_folder()}: {listed}."
+                f"There is no application {application}: neither {Path(application).absolute()} nor {folder} is a"
+                f" folder. Give a folder of .cql files or one of the names under {settings.applications_folder()}:"
+                f" {listed}."
             )
         folder = folder.resolve()
         return cls(folder.name, Catalog.load(folder), Path(data).resolve() if data else settings.data(folder.name))
@@ -115,9 +118,9 @@ class Application:
         if kind is None:
             times = [c for c, t in types.items() if t in _TIME_TYPES]
             raise SweepAreaError(
-                f"Stream {name} ({declared.place}): TIMESTAMP BY {column} is of type {types[column]}, which is no time. "
-                "It must be TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT; columns of such a type here: "
-                f"{', '.join(times) or 'none'}. Convert the column in the source table, or name another."
+                f"Stream {name} ({declared.place}): TIMESTAMP BY {column} is of type {types[column]}, which is no time."
+                " It must be TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT; columns of such a type here:"
+                f" {', '.join(times) or 'none'}. Convert the column in the source table, or name another."
             )
         chronon = declared.chronon_us
         if kind == "BIGINT" and chronon not in (None, 1):
@@ -168,16 +171,18 @@ class Application:
         known = row.info.get("definition")
         if known is not None and known != fingerprint(definition):
             raise SweepAreaError(
-                f"The definition of {name} has changed since it was first run: its tables were made by another text. Results of "
-                f"two definitions are never mixed. Give the new definition a new name, or run `sweeparea drop {self.name} "
-                f"{name}` to remove the old tables and start again."
+                f"The definition of {name} has changed since it was first run: its tables were made by another text."
+                " Results of two definitions are never mixed. Give the new definition a new name, or run `sweeparea"
+                f" drop {self.name} {name}` to remove the old tables and start again."
             )
         return row.registration
 
     def required_row(self, name: str) -> LedgerRow:
         row = self.ledger.head().get(name)
         if row is None:
-            raise NotReadyError(f"{name} has not run yet. Run `sweeparea status {self.name}` to see what waits for what.")
+            raise NotReadyError(
+                f"{name} has not run yet. Run `sweeparea status {self.name}` to see what waits for what."
+            )
         return row
 
 

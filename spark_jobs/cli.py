@@ -1,23 +1,25 @@
 """The command ``sweeparea``. Each command is a function over an application; errors are one paragraph and an exit code.
 
-Exit codes: 0 done (also when there was nothing to do), 1 an error in the work or the text, 2 wrong use or something that must run
-first, 3 the machine lacks something, 130 interrupted.
+Exit codes: 0 done (also when there was nothing to do), 1 an error in the work or the text, 2 wrong use or something
+that must run first, 3 the machine lacks something, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from sweeparea.infra.errors import SweepAreaError
 
 DESCRIPTION = """\
 SweepArea keeps continuous queries exact over Delta tables.
 
-An application is a folder of .cql files that declare streams, relations and continuous queries. Name it by its folder, or by
-its name under queries/. A first round by hand:
+An application is a folder of .cql files that declare streams, relations and continuous queries. Name it by its
+folder, or by its name under queries/. A first round by hand:
 
   sweeparea admit flights              take over what is new in the sources of all streams and relations
   sweeparea process flights            let every query catch up with its inputs' heartbeats
@@ -74,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("name", nargs="?", help="one stream or relation (default: all)")
     command = add("process", _process, placed, "let queries catch up with their inputs' heartbeats, slice by slice")
     command.add_argument("query", nargs="?", help="one continuous query (default: all, in order of dependency)")
-    command.add_argument("--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick")
+    command.add_argument(
+        "--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick"
+    )
     add("status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what")
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
     command.add_argument("query", help="a continuous query of the application, or a SELECT in quotes")
@@ -141,7 +145,9 @@ def _tick(text: str, time: object) -> int:
     try:
         return micros_of(text) // chronon
     except ValueError:
-        raise SweepAreaError(f"--until {text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC).") from None
+        raise SweepAreaError(
+            f"--until {text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC)."
+        ) from None
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -182,21 +188,24 @@ def _replay(options: argparse.Namespace) -> int:
             lines = Path(options.cases).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise SweepAreaError(f"The cases {options.cases} cannot be read: {error}.") from None
-    out = Path(options.out).open("w", encoding="utf-8") if options.out else sys.stdout
     failed = 0
-    try:
-        with spark_session() as spark:
-            for result in replay(lines, spark):
-                failed += "error" in result
-                out.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
-                out.flush()
-    finally:
-        if out is not sys.stdout:
-            out.close()
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(_opened(options.out)) if options.out else sys.stdout
+        for result in replay(lines, stack.enter_context(spark_session())):
+            failed += "error" in result
+            out.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
+            out.flush()
     if options.out:
         cases = sum(1 for line in lines if line.strip())
         _tell(f"{cases} cases, {failed} ended with an error; results are in {options.out}")
     return 0
+
+
+def _opened(path: str) -> IO[str]:
+    try:
+        return Path(path).open("w", encoding="utf-8")
+    except OSError as error:
+        raise SweepAreaError(f"The results cannot be written to {path}: {error.strerror}.") from None
 
 
 def _sql(options: argparse.Namespace) -> int:

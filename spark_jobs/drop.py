@@ -1,4 +1,6 @@
-"""Drop: forgets a stream, relation or query and removes its tables. Source tables are the user's and are never touched."""
+"""Drop: forgets a stream, relation or query and removes its tables. Source tables are the user's and are never
+touched.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from sweeparea.spark_jobs.application import Application
 
 
 def drop(application: Application, name: str) -> Iterator[str]:
-    """Removes the name from the ledger first, so that a run killed in between leaves files nobody reads, never half a table.
+    """Removes the name from the ledger first, so that a run killed in between leaves files nobody reads, never half a
+    table.
 
     Refused while another query that has run reads it. Yields what was done, a line each.
     """
@@ -21,7 +24,9 @@ def drop(application: Application, name: str) -> Iterator[str]:
         raise SweepAreaError(f"There is nothing named {name}. Known: {', '.join(sorted(known)) or 'nothing'}.")
     readers = [q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)]
     if readers:
-        raise SweepAreaError(f"{name} is read by {', '.join(readers)}, whose results rest on it. Drop the readers first.")
+        raise SweepAreaError(
+            f"{name} is read by {', '.join(readers)}, whose results rest on it. Drop the readers first."
+        )
     if name in head:
         application.ledger.forget(name, head[name].seq)
         yield f"{name}: removed from the ledger"

@@ -50,8 +50,12 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
         message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0].strip()
         message = f"[{name}] {message}"
         if re.search(_DATA, name):
-            return DataError(f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF).")
-        if re.search("DATATYPE_MISMATCH|INVALID_PARAMETER|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE", name):
+            return DataError(
+                f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF)."
+            )
+        if re.search(
+            "DATATYPE_MISMATCH|INVALID_PARAMETER|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE", name
+        ):
             return ArgumentTypeError(f"{where}: {message}")
         return SliceError(f"{where}: {message}")
     return SliceError(f"{where}: {type(error).__name__}: {' '.join(text.split())[:600]}")

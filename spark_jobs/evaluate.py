@@ -1,9 +1,10 @@
 """One slice of a plan as Spark DataFrames: every operator in its incremental form, composed by the shape of the plan.
 
-``new(node)`` is the bag that the slice adds to a node's relation; ``held(node)`` the rows that earlier slices made and that can
-still matter after h0. None stands for a bag that is known to be empty without running anything. Linear operators are maps on
-bags; joins combine new and held rows; the other operators sweep new rows together with the SweepArea that their last slice
-left, and stage the SweepArea for the next one. Nothing runs here: the last DataFrame, when collected, is the slice.
+``new(node)`` is the bag that the slice adds to a node's relation; ``held(node)`` the rows that earlier slices made
+and that can still matter after h0. None stands for a bag that is known to be empty without running anything. Linear
+operators are maps on bags; joins combine new and held rows; the other operators sweep new rows together with the
+SweepArea that their last slice left, and stage the SweepArea for the next one. Nothing runs here: the last DataFrame,
+when collected, is the slice.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import aggregate, bridge, join, patterns, project, relation_to_stream, select, union_all, window
+from sweeparea.operators import (
+    aggregate,
+    bridge,
+    join,
+    patterns,
+    project,
+    relation_to_stream,
+    select,
+    union_all,
+    window,
+)
 from sweeparea.operators.bag import BAG, TE, TS
 from sweeparea.operators.logical import (
     Aggregate,
@@ -45,7 +56,8 @@ BAG_FIELDS = [pa.field(name, pa.int64()) for name in BAG]
 class SweepAreas:
     """Where a slice finds the SweepAreas of its operators and stages the next ones.
 
-    ``read(op)`` gives the rows left by the last slice (None: no rows), ``root(op, schema)`` the table's folder, created on first use.
+    ``read(op)`` gives the rows left by the last slice (None: no rows), ``root(op, schema)`` the table's folder,
+    created on first use.
     """
 
     read: Callable[[str], DataFrame | None]
@@ -230,7 +242,9 @@ class Evaluation:
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
     def _nested_stream(self, node: RelationToStream) -> DataFrame | None:
-        """A stream inside a plan: Istream or Dstream of the input, as elements ``[t, t+1)`` (Arasu 2003, section 5.1)."""
+        """A stream inside a plan: Istream or Dstream of the input, as elements ``[t, t+1)`` (Arasu 2003, section
+        5.1).
+        """
         op, ids = self._names[id(node)], [c.id for c in node.input.columns]
         bag, state = self.new(node.input), self.areas.read(op)
         bags = [b.selectExpr(*ids, *BAG) for b in (bag, state) if b is not None]
@@ -247,7 +261,6 @@ class Evaluation:
         if node.instant is None:
             return stream
         return stream.selectExpr(*ids, f"{self.reader.instant_sql(TS)} AS {node.instant.id}", *BAG)
-
 
 
 @dataclass(frozen=True)

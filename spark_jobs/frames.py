@@ -1,4 +1,6 @@
-"""From a scan plan to a DataFrame: small plans travel inside the query as Arrow, large ones are read by Spark from the files."""
+"""From a scan plan to a DataFrame: small plans travel inside the query as Arrow, large ones are read by Spark from
+the files.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,13 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def read(
-    spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[tuple[str, int | None, int | None]] = ()
+    spark: SparkSession,
+    plan: ScanPlan,
+    columns: Sequence[str],
+    ranges: Sequence[tuple[str, int | None, int | None]] = (),
 ) -> DataFrame | None:
-    """``columns`` of the plan's rows whose columns lie in all ``ranges`` (column, low, high; both inclusive; BIGINT, or microseconds for TIMESTAMP).
+    """``columns`` of the plan's rows whose columns lie in all ``ranges`` (column, low, high; both inclusive; BIGINT,
+    or microseconds for TIMESTAMP).
 
     None when the plan holds no file, or none of a small plan's rows is in range: then the input is known to be empty.
     """

@@ -1,7 +1,8 @@
-"""Grouping as the sweep sees it: SQL's aggregates broken into exact base aggregates, and put together again by Spark SQL.
+"""Grouping as the sweep sees it: SQL's aggregates broken into exact base aggregates, and put together again by Spark
+SQL.
 
-AVG(x) is the exact SUM(x) over COUNT(x) (semantics: that sum divided by the count); all else is a base aggregate itself. Equal
-base aggregates are computed once.
+AVG(x) is the exact SUM(x) over COUNT(x) (semantics: that sum divided by the count); all else is a base aggregate
+itself. Equal base aggregates are computed once.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Base:
 
 
 class Grouping:
-    """The base aggregates of an Aggregate node: ``bases[i]`` has its argument in column ``a{i}`` and its result in ``b{i}``."""
+    """The base aggregates of an Aggregate node: ``bases[i]`` has its argument in column ``a{i}`` and its result in
+    ``b{i}``.
+    """
 
     def __init__(self, node: Aggregate) -> None:
         self.node = node

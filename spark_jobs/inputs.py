@@ -1,8 +1,9 @@
-"""What a slice reads of each input, as signed bags: the rows that are new in it, and those that earlier rows still hold.
+"""What a slice reads of each input, as signed bags: the rows that are new in it, and those that earlier rows still
+hold.
 
-Three kinds of input: an admitted stream or relation (``__tick``, ``__seq``, ``__n``), the stream result of another query (``ts``),
-and the relation result of another query (``valid_from``, ``valid_to``). A slice pins each input's sequence number when it starts;
-rows admitted later than the pin are not seen, whatever happens meanwhile.
+Three kinds of input: an admitted stream or relation (``__tick``, ``__seq``, ``__n``), the stream result of another
+query (``ts``), and the relation result of another query (``valid_from``, ``valid_to``). A slice pins each input's
+sequence number when it starts; rows admitted later than the pin are not seen, whatever happens meanwhile.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.bag import N, TE, TS
+from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.logical import RelationScan, StreamScan, TimeDomain
 from sweeparea.operators.ticks import INF, MIN_TICK
 from sweeparea.spark_jobs import frames
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 class Input:
     """One input of a query as its slice sees it.
 
-    ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the sequence number
-    up to which rows are read; ``static`` whether it can never change.
+    ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the
+    sequence number up to which rows are read; ``static`` whether it can never change.
     """
 
     name: str
@@ -121,7 +122,9 @@ class InputReader:
 
     def _query_changes(self, node: RelationScan, source: Input, low: int | None, high: int) -> DataFrame | None:
         names = [name for _, name in node.source]
-        frame = self._read(source, names, ["valid_from", "valid_to"], [("valid_from", None, self._instants(None, high)[1])])
+        frame = self._read(
+            source, names, ["valid_from", "valid_to"], [("valid_from", None, self._instants(None, high)[1])]
+        )
         if frame is None:
             return None
         start, end = self._tick_of("valid_from"), self._tick_of("valid_to")
@@ -135,7 +138,11 @@ class InputReader:
     # -- shared --------------------------------------------------------------------------------------------------------
 
     def _read(
-        self, source: Input, names: Sequence[str], extra: Sequence[str], ranges: list[tuple[str, int | None, int | None]]
+        self,
+        source: Input,
+        names: Sequence[str],
+        extra: Sequence[str],
+        ranges: list[tuple[str, int | None, int | None]],
     ) -> DataFrame | None:
         files = source.log.files()
         for column, low, high in ranges:
@@ -154,4 +161,3 @@ class InputReader:
 
     def instant_sql(self, tick: str) -> str:
         return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
-

@@ -41,7 +41,9 @@ def admit(application: str | Application, name: str, tell: Tell = _quiet) -> dic
         return run(opened, name, spark, tell=tell).as_dict()
 
 
-def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _quiet) -> dict[str, Any]:
+def process(
+    application: str | Application, query: str, until: int | None = None, tell: Tell = _quiet
+) -> dict[str, Any]:
     """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
     from sweeparea.spark_jobs.process import process as run
     from sweeparea.spark_jobs.session import spark_session
@@ -56,19 +58,26 @@ def backfill(
 ) -> dict[str, Any]:
     """Brings a query to the end of ``[start, end)``, as far as heartbeats allow.
 
-    A range that is committed already is left alone: it was computed from frozen inputs, and computing it again gives the same
-    rows (law S2). What precedes ``start`` is processed as well where it is missing, since results never have gaps.
+    A range that is committed already is left alone: it was computed from frozen inputs, and computing it again gives
+    the same rows (law S2). What precedes ``start`` is processed as well where it is missing, since results never have
+    gaps.
     """
     opened = application if isinstance(application, Application) else Application.open(application)
     plan = opened.plan(query)
     last = tick_before(end, plan.time.chronon if plan.time.kind == "TIMESTAMP" else None)
     report = process(opened, query, until=last, tell=tell)
-    report["backfill"] = {"from": start.isoformat(), "to": end.isoformat(), "complete": (report["committed"] or 0) >= last}
+    report["backfill"] = {
+        "from": start.isoformat(),
+        "to": end.isoformat(),
+        "complete": (report["committed"] or 0) >= last,
+    }
     return report
 
 
 def tick_before(instant: dt.datetime, chronon: int | None) -> int:
-    """The last tick before an instant: the end of a half-open range as a slice's closed one. BIGINT time has no calendar."""
+    """The last tick before an instant: the end of a half-open range as a slice's closed one. BIGINT time has no
+    calendar.
+    """
     from sweeparea.infra.errors import SweepAreaError
 
     if chronon is None:

@@ -1,7 +1,8 @@
 """Values of Spark types as JSON and back: what ``replay`` reads and writes.
 
-JSON numbers, strings and booleans stand for themselves. As strings: DECIMAL (full scale), BIGINT beyond 2^53, NaN and infinities,
-dates and timestamps (ISO; ``Z`` marks an instant), binary (base64). Structs and arrays are arrays, maps are arrays of pairs.
+JSON numbers, strings and booleans stand for themselves. As strings: DECIMAL (full scale), BIGINT beyond 2^53, NaN and
+infinities, dates and timestamps (ISO; ``Z`` marks an instant), binary (base64). Structs and arrays are arrays, maps
+are arrays of pairs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def iso(micros: int, zone: str = "Z") -> str:
 
 
 def decode(value: Any, kind: pa.DataType) -> Any:
-    """A JSON value as the Python value that pyarrow takes for ``kind``. Raises ValueError or TypeError for one that does not fit."""
+    """A JSON value as the Python value that pyarrow takes for ``kind``. Raises ValueError or TypeError for one that
+    does not fit.
+    """
     if value is None:
         return None
     if pa.types.is_boolean(kind):
@@ -66,7 +69,11 @@ def decode(value: Any, kind: pa.DataType) -> Any:
         return dt.date.fromisoformat(value)
     if pa.types.is_timestamp(kind):
         micros = micros_of(value)
-        return EPOCH + dt.timedelta(microseconds=micros) if kind.tz else (EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=None)
+        return (
+            EPOCH + dt.timedelta(microseconds=micros)
+            if kind.tz
+            else (EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=None)
+        )
     if pa.types.is_struct(kind):
         if len(value) != kind.num_fields:
             raise ValueError(f"a struct of {kind.num_fields} fields is given {len(value)} values")

@@ -1,8 +1,9 @@
 """Process: a query catches up with its inputs' heartbeats, slice by slice.
 
-The engine chooses the range, not its caller: from the query's committed instant to the minimum heartbeat of its inputs, cut where
-it is long. A slice pins its inputs, evaluates the plan in one Spark job that stages every output, has the staged rows judged,
-and commits to the ledger. A run that finds nothing to do says so; a run that was killed anywhere is continued by the next.
+The engine chooses the range, not its caller: from the query's committed instant to the minimum heartbeat of its
+inputs, cut where it is long. A slice pins its inputs, evaluates the plan in one Spark job that stages every output,
+has the staged rows judged, and commits to the ledger. A run that finds nothing to do says so; a run that was killed
+anywhere is continued by the next.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def process(
 ) -> Processed:
     """Processes ``query`` up to the minimum heartbeat of its inputs, but not beyond tick ``until``.
 
-    ``cuts`` are instants at which slices must end as well (law S2 makes any cut right). Raises SweepAreaError with nothing of the
-    failing slice published; the slices before it stand.
+    ``cuts`` are instants at which slices must end as well (law S2 makes any cut right). Raises SweepAreaError with
+    nothing of the failing slice published; the slices before it stand.
     """
     started = time.monotonic()
     recover(str(application.data), application.ledger, [query])
@@ -125,8 +126,8 @@ def _refuse_unoffered(plan: Plan) -> None:
     for constraint in plan.constraints:
         if constraint.on_violation == "quarantine":
             raise SweepAreaError(
-                f"query {plan.name}: constraint {constraint.name}: ON VIOLATION QUARANTINE ROW on a query is not offered by this "
-                "version. Use FAIL UPDATE or WARN, or put the condition into WHERE or HAVING."
+                f"query {plan.name}: constraint {constraint.name}: ON VIOLATION QUARANTINE ROW on a query is not"
+                " offered by this version. Use FAIL UPDATE or WARN, or put the condition into WHERE or HAVING."
             )
 
 
@@ -149,7 +150,9 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
 def _max_rows(plan: Plan) -> int:
     value = dict(plan.settings).get("slice.max_rows", str(MAX_ROWS)).strip("'\"").replace("_", "")
     if not value.isdigit() or int(value) == 0:
-        raise SweepAreaError(f"query {plan.name}: the setting slice.max_rows is {value!r}, but must be a number of rows.")
+        raise SweepAreaError(
+            f"query {plan.name}: the setting slice.max_rows is {value!r}, but must be a number of rows."
+        )
     return int(value)
 
 
@@ -292,7 +295,10 @@ class Slice:
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
         bags = []
         if top is not None:
-            judged = [f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in suites.judged(plan.constraints)]
+            judged = [
+                f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}"
+                for c in suites.judged(plan.constraints)
+            ]
             bags.append(top.selectExpr(*ids, *judged, *BAG))
         if state is not None:
             bags.append(state.selectExpr(*schema.names))
@@ -342,7 +348,12 @@ class Slice:
         return [describe_file(str(root), f"data/{attempt}/{name}") for name in bridge.staged_carry(names)]
 
     def _stage(
-        self, publication: Publication, attempt: str, areas: SweepAreas, lines: list[dict[str, Any]], tables: dict[str, Any]
+        self,
+        publication: Publication,
+        attempt: str,
+        areas: SweepAreas,
+        lines: list[dict[str, Any]],
+        tables: dict[str, Any],
     ) -> dict[str, int]:
         for op in areas.staged:
             log = self._area_log(op)
@@ -418,9 +429,11 @@ def _file(line: dict[str, Any]) -> DataFile:
 
 
 def _replaced(path: str, log: DeltaLog, attempt: str) -> tuple[list[DataFile], list[DataFile]]:
-    """Files of a relation's table that hold open rows, which this slice writes anew, and files that keep what they also held.
+    """Files of a relation's table that hold open rows, which this slice writes anew, and files that keep what they
+    also held.
 
-    Open rows lie in files of their own, until a user's OPTIMIZE puts them together with rows that have ended: these are kept.
+    Open rows lie in files of their own, until a user's OPTIMIZE puts them together with rows that have ended: these
+    are kept.
     """
     import json
 

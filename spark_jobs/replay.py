@@ -1,8 +1,8 @@
 """Replay: small cases through the real engine, from JSON lines to JSON lines. For trying the language, and for tests.
 
-A case names streams and relations with their rows, a query and the heartbeats. It gets a data folder of its own; each heartbeat
-admits the rows that its slice brings and processes the queries: parser, planner, slices, SweepAreas, ledger and Delta tables are
-those of production. Only the source tables and Airflow are left out.
+A case names streams and relations with their rows, a query and the heartbeats. It gets a data folder of its own; each
+heartbeat admits the rows that its slice brings and processes the queries: parser, planner, slices, SweepAreas, ledger
+and Delta tables are those of production. Only the source tables and Airflow are left out.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class _Source:
         if tick is None:
             self.quarantine.append([self.name, None, values, "timestamp is NULL"])
         elif abs(tick) > 1 << 62:
-            self.quarantine.append([self.name, tick, values, "timestamp is outside the time domain of [-2^62, 2^62] ticks"])
+            self.quarantine.append(
+                [self.name, tick, values, "timestamp is outside the time domain of [-2^62, 2^62] ticks"]
+            )
         elif self.kind == "stream" and self.heartbeat is not None and tick <= self.heartbeat:
             self.quarantine.append(
                 [self.name, self._shown(tick), values, f"late: at or below the heartbeat (tick {self.heartbeat})"]
@@ -216,25 +218,32 @@ class Case:
         publication = Publication(str(self.folder), application.ledger, source.name, source.kind, registration)
         attempt = publication.begin()
         path = application.layout.admitted(source.name)
-        DeltaLog(path).create(source.schema, name=source.name, description=f"{source.kind} of a case", configuration=None)
+        DeltaLog(path).create(
+            source.schema, name=source.name, description=f"{source.kind} of a case", configuration=None
+        )
         if rows.num_rows:
             seq = next_seq(publication)
             stamped = rows.set_column(rows.num_columns - 2, "__seq", pa.array([seq] * rows.num_rows, pa.int64()))
-            publication.stage(path, adds=[write_file(stamped.cast(source.schema), path, attempt, f"seq-{seq}")], removes=[])
+            publication.stage(
+                path, adds=[write_file(stamped.cast(source.schema), path, attempt, f"seq-{seq}")], removes=[]
+            )
         publication.commit(committed=heartbeat, pins={}, info={})
 
     def _check_net(self, source: _Source, rows: pa.Table) -> None:
         """A relation never holds fewer than no copies of a record (semantics: judged when the heartbeat passes)."""
         counts = self.totals[source.name]
         records = rows.select(list(source.types)).to_pylist()
-        changes = sorted(zip(rows.column("__tick").to_pylist(), rows.column("__n").to_pylist(), map(repr, records), strict=True))
+        changes = sorted(
+            zip(rows.column("__tick").to_pylist(), rows.column("__n").to_pylist(), map(repr, records), strict=True)
+        )
         for i, (tick, n, record) in enumerate(changes):
             counts[record] += n
             if i + 1 == len(changes) or changes[i + 1][0] != tick:
                 below = [r for r, count in counts.items() if count < 0]
                 if below:
                     raise DataError(
-                        f"relation {source.name}: at tick {tick} more copies of {below[0]} have been removed than were ever added."
+                        f"relation {source.name}: at tick {tick} more copies of {below[0]} have been removed than were"
+                        " ever added."
                     )
 
     # -- the result ----------------------------------------------------------------------------------------------------
@@ -300,7 +309,9 @@ class ReplayApplication(Application):
     ) -> None:
         self._sources, self._time, self._start = sources, time, start
         settings = {"strategy": case.get("strategy"), **(case.get("settings") or {})}
-        self._settings = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None}
+        self._settings = {
+            k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
+        }
         self._plans: dict[str, Plan] = {}
         declared = _Declared(
             [n for n, s in sources.items() if s.kind == "stream"],
@@ -316,7 +327,9 @@ class ReplayApplication(Application):
         return self.catalog.queries.get(name, name)  # type: ignore[return-value]
 
     def plan(self, name: str) -> Plan:
-        """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result shows them."""
+        """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result
+        shows them.
+        """
         if name not in self._plans:
             texts: dict[str, str] = self.catalog.queries  # type: ignore[assignment]
             before = list(texts)[: list(texts).index(name)]

@@ -1,9 +1,10 @@
 """The one place that makes a Spark session.
 
-``SPARK_REMOTE`` (``sc://host:port``) gives a session on that Spark Connect server, ``SWEEPAREA_SPARK_MASTER`` (``local[2]``) a Spark in
-this process; with neither, the installation's own server is used if it runs, else this process. On a server, Python workers belong to a session, so a new session pays seconds for its first kernel; ids are therefore *leased* from a
-small pool and handed on, one holder at a time. A lease is a file lock: it ends with the process that holds it, however that
-ends. A leased session is never stopped: the server would refuse its id for ever.
+``SPARK_REMOTE`` (``sc://host:port``) gives a session on that Spark Connect server, ``SWEEPAREA_SPARK_MASTER``
+(``local[2]``) a Spark in this process; with neither, the installation's own server is used if it runs, else this
+process. On a server, Python workers belong to a session, so a new session pays seconds for its first kernel; ids are
+therefore *leased* from a small pool and handed on, one holder at a time. A lease is a file lock: it ends with the
+process that holds it, however that ends. A leased session is never stopped: the server would refuse its id for ever.
 """
 
 from __future__ import annotations
@@ -96,7 +97,10 @@ def _local() -> SparkSession:
     # Spark reads its logging from the class path; its progress bar and banner belong to nobody's standard output
     (scratch / "conf" / "log4j2.properties").write_text(LOGGING)
     os.environ.update(
-        JAVA_HOME=str(java.home), SPARK_CONF_DIR=str(scratch / "conf"), SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable
+        JAVA_HOME=str(java.home),
+        SPARK_CONF_DIR=str(scratch / "conf"),
+        SPARK_LOCAL_IP="127.0.0.1",
+        PYSPARK_PYTHON=sys.executable,
     )
     from pyspark.sql import SparkSession
 
@@ -113,7 +117,9 @@ def _local() -> SparkSession:
 
 @contextmanager
 def _noise_into(log: Path) -> Iterator[None]:
-    """A JVM started inside writes its banner, warnings and stack traces to ``log``: errors reach the user as exceptions."""
+    """A JVM started inside writes its banner, warnings and stack traces to ``log``: errors reach the user as
+    exceptions.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     try:

@@ -68,6 +68,7 @@ class Shape:
         raw = grouping.raw(self.bag(node.input), list(BAG))
         types = {f.name: frames.arrow_type(f.dataType.simpleString()) for f in raw.schema}
         bases = [
-            f"CAST(NULL AS {frames.spark_type(result)}) AS b{i}" for i, result in enumerate(grouping.result_types(types))
+            f"CAST(NULL AS {frames.spark_type(result)}) AS b{i}"
+            for i, result in enumerate(grouping.result_types(types))
         ]
         return raw.selectExpr(*grouping.keys, *bases, *BAG).selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)

@@ -1,7 +1,8 @@
 """Plain SQL over the result tables: DuckDB reads the Parquet files that one ledger state names.
 
-Every statement sees all tables at one ledger state, so two results of one application always fit together. Beside the tables
-there are, per relation result q, the view ``q__current`` (open rows) and the macro ``q__at(instant)`` (contents as of an instant).
+Every statement sees all tables at one ledger state, so two results of one application always fit together. Beside the
+tables there are, per relation result q, the view ``q__current`` (open rows) and the macro ``q__at(instant)``
+(contents as of an instant).
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 
 HELP = """\
 Statements end with ;   .tables lists the tables   .help this text   .quit or Ctrl-D ends
-A relation result q: q (all history, valid_from / valid_to), q__current (now), q__at('2013-01-05 12:00:00') (as of an instant)."""
+A relation result q: q (all history, valid_from / valid_to), q__current (now), q__at('2013-01-05 12:00:00') (as of an
+instant)."""
 
 
 class Reader:
-    """Runs statements over an application's results, admitted streams (``admitted.s``) and quarantine (``quarantine.s``)."""
+    """Runs statements over an application's results, admitted streams (``admitted.s``) and quarantine
+    (``quarantine.s``).
+    """
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -61,18 +65,22 @@ class Reader:
         if files:
             listed = ", ".join("'" + f.replace("'", "''") + "'" for f in files)
             names = ", ".join('"' + c.replace('"', '""') + '"' for c in columns.names)
-            connection.execute(f"CREATE VIEW {full} AS SELECT {names} FROM read_parquet([{listed}], union_by_name = true)")
+            connection.execute(
+                f"CREATE VIEW {full} AS SELECT {names} FROM read_parquet([{listed}], union_by_name = true)"
+            )
         else:
             empty = f"__empty_{schema}_{name}"
             connection.register(empty, ds.dataset(columns.empty_table()).to_table())
             connection.execute(f'CREATE VIEW {full} AS SELECT * FROM "{empty}"')
         if "valid_to" in columns.names:
             rest = f"* EXCLUDE (valid_from, valid_to) FROM {full}"
-            connection.execute(f'CREATE VIEW "{name}__current" AS SELECT * EXCLUDE (valid_to) FROM {full} WHERE valid_to IS NULL')
+            connection.execute(
+                f'CREATE VIEW "{name}__current" AS SELECT * EXCLUDE (valid_to) FROM {full} WHERE valid_to IS NULL'
+            )
             kind = "BIGINT" if str(columns.field("valid_from").type) == "int64" else "TIMESTAMPTZ"
             connection.execute(
-                f'CREATE MACRO "{name}__at"(instant) AS TABLE SELECT {rest} WHERE valid_from <= CAST(instant AS {kind}) '
-                f"AND (valid_to IS NULL OR valid_to > CAST(instant AS {kind}))"
+                f'CREATE MACRO "{name}__at"(instant) AS TABLE SELECT {rest} WHERE valid_from <= CAST(instant AS {kind})'
+                f" AND (valid_to IS NULL OR valid_to > CAST(instant AS {kind}))"
             )
 
     def run(self, statement: str, form: str = "table") -> str:
@@ -142,7 +150,11 @@ def prompt(reader: Reader, form: str) -> None:
         if not text and command in (".quit", ".exit"):
             break
         if not text and command in (".help", ".tables"):
-            print(HELP if command == ".help" else "\n".join(f"{s}.{n}" if s != "main" else n for s, n, _ in reader.tables()))
+            print(
+                HELP
+                if command == ".help"
+                else "\n".join(f"{s}.{n}" if s != "main" else n for s, n, _ in reader.tables())
+            )
             continue
         text += line + "\n"
         if command.endswith(";"):

@@ -37,7 +37,10 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
     time = application.input_schema(name).time
     heartbeat = "no heartbeat yet" if row.committed is None else f"heartbeat {shown(time, row.committed)}"
     kept_out = _rows(application.layout.quarantine(name))
-    return f"{heartbeat}, source version {row.info['source_version']}{behind}, {total} rows admitted, {kept_out} in quarantine"
+    return (
+        f"{heartbeat}, source version {row.info['source_version']}{behind}, {total} rows admitted, {kept_out} in"
+        " quarantine"
+    )
 
 
 def _newest(application: Application, name: str) -> int | None:

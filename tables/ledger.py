@@ -146,8 +146,8 @@ class Ledger:
                 return None
             if own.seq != expected_seq:
                 raise LostRace(
-                    f"{name} was committed by another run meanwhile (commit {own.seq}, not {expected_seq}) and is not removed. Stop "
-                    "what runs it (pause its DAG), then try again."
+                    f"{name} was committed by another run meanwhile (commit {own.seq}, not {expected_seq}) and is not"
+                    " removed. Stop what runs it (pause its DAG), then try again."
                 )
             return {key: value for key, value in rows.items() if key != name}
 

@@ -1,7 +1,7 @@
 """Which files of a table can hold rows of a range, and reading them: pruned by the statistics in the Delta log.
 
-A plan for a scan is a list of files plus a row filter. Small plans are read here, as Arrow; large ones are handed to Spark
-by path. Both give the same rows.
+A plan for a scan is a list of files plus a row filter. Small plans are read here, as Arrow; large ones are handed to
+Spark by path. Both give the same rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ SMALL_BYTES = 8 << 20
 
 
 def bounds(file: DataFile, column: str) -> tuple[int | None, int | None]:
-    """Least and greatest value of a BIGINT or TIMESTAMP (in microseconds) column in a file; None where the log does not tell."""
+    """Least and greatest value of a BIGINT or TIMESTAMP (in microseconds) column in a file; None where the log does
+    not tell.
+    """
     stats = json.loads(file.stats) if file.stats else {}
     least, greatest = ((stats.get(side) or {}).get(column) for side in ("minValues", "maxValues"))
     return _number(least), _number(greatest)
@@ -29,7 +31,9 @@ def bounds(file: DataFile, column: str) -> tuple[int | None, int | None]:
 
 def _number(value: int | str | None) -> int | None:
     if isinstance(value, str):
-        return pc.strptime(pa.scalar(value.rstrip("Z")[:19]), "%Y-%m-%dT%H:%M:%S", "us").value + int(f"{value.rstrip('Z')[20:]:0<6}" or 0)
+        return pc.strptime(pa.scalar(value.rstrip("Z")[:19]), "%Y-%m-%dT%H:%M:%S", "us").value + int(
+            f"{value.rstrip('Z')[20:]:0<6}" or 0
+        )
     return value
 
 
@@ -76,6 +80,4 @@ class ScanPlan:
 def plan(log: DeltaLog, files: Sequence[DataFile] | None = None) -> ScanPlan:
     """A plan over ``files`` (default: all live files of the table)."""
     chosen = list(log.files()) if files is None else list(files)
-    return ScanPlan(
-        log.schema(), tuple(log.uris(chosen)), sum(f.size for f in chosen), sum(f.rows for f in chosen)
-    )
+    return ScanPlan(log.schema(), tuple(log.uris(chosen)), sum(f.size for f in chosen), sum(f.rows for f in chosen))

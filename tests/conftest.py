@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,5 +17,7 @@ def spark() -> Iterator[SparkSession]:
     """Starting Spark takes seconds and a process can hold one Spark only, so every test uses this session."""
     from sweeparea.spark_jobs.session import spark_session
 
+    # never a developer's running server
+    os.environ["SWEEPAREA_SPARK_MASTER"] = "local[2]"
     with spark_session() as session:
         yield session

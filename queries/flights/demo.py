@@ -1,7 +1,8 @@
-"""``make demo``: the flights of 2013 through a running installation. Fourteen days arrive one by one, the rest as one backfill.
+"""``make demo``: the flights of 2013 through a running installation. Fourteen days arrive one by one, the rest as one
+backfill.
 
-Everything here is what a user could do by hand: write to the source tables, let Airflow wake the DAGs, start a backfill through
-its REST API, read results with SQL. Run again, it goes on where it stopped.
+Everything here is what a user could do by hand: write to the source tables, let Airflow wake the DAGs, start a
+backfill through its REST API, read results with SQL. Run again, it goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -31,15 +32,26 @@ EXAMPLES = (
     ),
     (
         "The worst hours of the year (each row is valid from .. to, exact to the minute)",
-        "SELECT origin, round(avg_delay, 1) AS avg_delay, departures, valid_from, valid_to FROM delay_by_origin "
-        "WHERE departures >= 30 ORDER BY avg_delay DESC LIMIT 3",
+        (
+            "SELECT origin, round(avg_delay, 1) AS avg_delay, departures, valid_from, valid_to FROM delay_by_origin "
+            "WHERE departures >= 30 ORDER BY avg_delay DESC LIMIT 3"
+        ),
     ),
-    ("Alerts by airport", "SELECT origin, count(*) AS alerts, max(worst_hours) AS worst_hours FROM congestion_alerts GROUP BY 1 ORDER BY 1"),
+    (
+        "Alerts by airport",
+        (
+            "SELECT origin, count(*) AS alerts, max(worst_hours) AS worst_hours FROM congestion_alerts GROUP BY 1 ORDER"
+            " BY 1"
+        ),
+    ),
     (
         "Who moved most seats at once",
         "SELECT manufacturer, departures, seats, valid_from FROM seats_in_air ORDER BY seats DESC LIMIT 3",
     ),
-    ("What was kept out, and why", 'SELECT "__reason" AS reason, count(*) AS n FROM quarantine.flights GROUP BY 1 ORDER BY n DESC'),
+    (
+        "What was kept out, and why",
+        'SELECT "__reason" AS reason, count(*) AS n FROM quarantine.flights GROUP BY 1 ORDER BY n DESC',
+    ),
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from queries.flights import importer
 from sweeparea.spark_jobs.admit import admit
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.process import process
-from sweeparea.spark_jobs.session import spark_session
 from sweeparea.tables.layout import Layout
 from tests.flights import oracle
 from tests.flights.compare import difference
@@ -54,12 +52,6 @@ SLICINGS = {
     "the storm in hours": [STORM, *_every(HOUR, STORM, STORM + DAY)],
     "random cuts": _random_cuts(2013),
 }
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session() as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,9 @@ def difference(expected: dict[str, Any], got: dict[str, Any], members: tuple[str
             return ""
         return f"expected {kinds[0] or 'a result'}, got {got.get('error') or 'a result'}"
     wrong = [m for m in members if expected.get(m) != got.get(m)]
-    return "\n".join(f"{m}: expected {json.dumps(expected.get(m))}\n{m}: got      {json.dumps(got.get(m))}" for m in wrong)
+    return "\n".join(
+        f"{m}: expected {json.dumps(expected.get(m))}\n{m}: got      {json.dumps(got.get(m))}" for m in wrong
+    )
 
 
 def broken_law(result: dict[str, Any], tick: Callable[[Any], int]) -> str:

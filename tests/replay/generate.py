@@ -75,7 +75,8 @@ class Generator:
         for name in ("S", "T")[: rng.choice([1, 1, 2])]:
             self.streams[name] = self._columns()
             rows = [
-                [self.instant(self._tick()), self._record(self.streams[name])] for _ in range(rng.choice([self.rows, rng.randint(0, self.rows)]))
+                [self.instant(self._tick()), self._record(self.streams[name])]
+                for _ in range(rng.choice([self.rows, rng.randint(0, self.rows)]))
             ]
             if rows and self.chance(0.1):
                 rows.append([None, rows[0][1]])
@@ -129,7 +130,7 @@ class Generator:
     def pool(self, kind: str) -> list[Any]:
         """The values of a type that this case uses."""
         if kind not in self.pools:
-            offset = self.rng.choice([0, 0, self.rng.randint(0, len(VALUES[kind]) - 1)])
+            offset = self.rng.choice([0, *[self.rng.randint(0, len(VALUES[kind]) - 1)] * 2])
             self.pools[kind] = (VALUES[kind][offset:] + VALUES[kind][:offset])[: self.rng.choice([3, 2, 4, 8])]
         return self.pools[kind]
 
@@ -153,7 +154,9 @@ class Generator:
         ticks = self.rng.randint(least, 7)
         if not self.timestamps:
             return str(ticks)
-        return self.rng.choice([f"{ticks} Microseconds", f"INTERVAL {ticks} MICROSECONDS", f"INTERVAL '{ticks}' MICROSECOND"])
+        return self.rng.choice(
+            [f"{ticks} Microseconds", f"INTERVAL {ticks} MICROSECONDS", f"INTERVAL '{ticks}' MICROSECOND"]
+        )
 
     def _moment(self, tick: int | None = None) -> str:
         if tick is None:
@@ -167,7 +170,9 @@ class Generator:
 
     def window(self) -> str:
         rng = self.rng
-        kind = rng.choice(["range", "", "now", "range", "slide", "tumbling", "hopping", "fixed", "landmark", "unbounded"])
+        kind = rng.choice(
+            ["range", "", "now", "range", "slide", "tumbling", "hopping", "fixed", "landmark", "unbounded"]
+        )
         match kind:
             case "range":
                 bounds = rng.choice(["", " Inclusive", " Exclusive"])
@@ -205,14 +210,32 @@ class Generator:
         c = column.text
         match column.type:
             case "int" | "bigint":
-                form = self.rng.choice(["{} + 1", "{} * 2", "{} % 3", "- {}", "abs({})", "coalesce({}, 0)", "CASE WHEN {} > 1 THEN {} ELSE 0 END"])
+                form = self.rng.choice(
+                    [
+                        "{} + 1",
+                        "{} * 2",
+                        "{} % 3",
+                        "- {}",
+                        "abs({})",
+                        "coalesce({}, 0)",
+                        "CASE WHEN {} > 1 THEN {} ELSE 0 END",
+                    ]
+                )
                 kind = column.type
             case "double":
-                form = self.rng.choice(["{} * 0.5e0", "{} + 1e0", "coalesce({}, 0e0)", "- {}", "abs({})", "CASE WHEN {} > 1e0 THEN {} END"])
+                form = self.rng.choice(
+                    ["{} * 0.5e0", "{} + 1e0", "coalesce({}, 0e0)", "- {}", "abs({})", "CASE WHEN {} > 1e0 THEN {} END"]
+                )
                 kind = "double"
             case "string":
                 form, kind = self.rng.choice(
-                    [("{} || 'x'", "string"), ("length({})", "int"), ("coalesce({}, '')", "string"), ("substr({}, 1, 1)", "string"), ("CASE WHEN {} IN ('a', 'b') THEN {} ELSE '?' END", "string")]
+                    [
+                        ("{} || 'x'", "string"),
+                        ("length({})", "int"),
+                        ("coalesce({}, '')", "string"),
+                        ("substr({}, 1, 1)", "string"),
+                        ("CASE WHEN {} IN ('a', 'b') THEN {} ELSE '?' END", "string"),
+                    ]
                 )
             case "boolean":
                 form, kind = self.rng.choice(["NOT {}", "coalesce({}, FALSE)"]), "boolean"
@@ -357,10 +380,17 @@ class Generator:
         shape = rng.choice(["plain", "group", "group", "global", "distinct"])
         usable = [c for c in columns if c.type != "opaque"]
         tail = ""
-        if shape == "plain" and self.chance(0.15) and not any(c.text.endswith(".ts") for c in columns) and len({_plain(c) for c in columns}) == len(columns):
+        if (
+            shape == "plain"
+            and self.chance(0.15)
+            and not any(c.text.endswith(".ts") for c in columns)
+            and len({_plain(c) for c in columns}) == len(columns)
+        ):
             return f"SELECT * FROM {source}{where}", [Column(_plain(c), c.type) for c in columns]
         if shape in ("group", "global") and usable:
-            keys = [] if shape == "global" else list(dict.fromkeys(self.scalar(usable) for _ in range(rng.randint(1, 2))))
+            keys = (
+                [] if shape == "global" else list(dict.fromkeys(self.scalar(usable) for _ in range(rng.randint(1, 2))))
+            )
             calls = [self.aggregate(usable) for _ in range(rng.randint(1, 3))]
             items = [*(keys if self.chance(0.9) else []), *calls]
             if keys:

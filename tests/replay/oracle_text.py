@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 
 from tests.replay.oracle_windows import Window, unbounded, window
 
-_TOKEN = re.compile(r"\s+|--[^\n]*|/\*.*?\*/|('(?:[^'\\]|\\.)*'|`[^`]*`|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\w+|<=>|<>|[<>!=]=|\|\||.)", re.DOTALL)
+_TOKEN = re.compile(
+    r"\s+|--[^\n]*|/\*.*?\*/|('(?:[^'\\]|\\.)*'|`[^`]*`|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\w+|<=>|<>|[<>!=]=|\|\||.)",
+    re.DOTALL,
+)
 _STREAMERS = ("ISTREAM", "DSTREAM")
 _END_OF_FROM = {"WHERE", "GROUP", "HAVING", "UNION", "SELECT", "ORDER"}
 _NO_ALIAS = _END_OF_FROM | {"JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "ON", "USING", ",", ")", "NATURAL"}

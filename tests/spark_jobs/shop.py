@@ -21,7 +21,8 @@ CREATE STREAM sales FROM DELTA 'source/sales' TIMESTAMP BY at CHRONON INTERVAL 1
 """
 QUERY = """
 CREATE CONTINUOUS QUERY turnover START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RELATION, ISTREAM AS
-SELECT shop, SUM(amount) AS amount, MAX(items) AS most, COUNT(*) AS n FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;
+SELECT shop, SUM(amount) AS amount, MAX(items) AS most, COUNT(*) AS n FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY
+shop;
 """
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

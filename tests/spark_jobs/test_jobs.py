@@ -48,7 +48,9 @@ def _same(app: Application, other: Application) -> None:
 
 
 def test_worked_values(undisturbed):
-    """By hand: closed windows of 60 s end at s+61; 1e16 + 1.0 + 2.5 rounds once, to 1e16 + 4, and 1e16 leaves no trace."""
+    """By hand: closed windows of 60 s end at s+61; 1e16 + 1.0 + 2.5 rounds once, to 1e16 + 4, and 1e16 leaves no
+    trace.
+    """
     rows = DeltaLog(undisturbed.layout.result("turnover")).read().to_pylist()
     b = [
         (r["amount"], r["most"], r["n"], (r["valid_from"] - shop.NOON).total_seconds())
@@ -71,7 +73,8 @@ def test_quarantine_keeps_what_was_kept_out(undisturbed):
     reasons = Counter(r["__reason"].split(" (")[0].split(":")[0] for r in rows)
     assert reasons == {"timestamp column at is NULL": 1, "constraint positive is violated": 1, "late": 1}
     late = next(r for r in rows if r["__reason"].startswith("late"))
-    assert late["__version"] == 2 and late["__tick"] == shop.tick(20) and '"amount": 9.9' in late["__row"]
+    assert (late["__version"], late["__tick"]) == (2, shop.tick(20))
+    assert '"amount": 9.9' in late["__row"]
 
 
 def test_one_slice_equals_three(spark, tmp_path, undisturbed):
@@ -123,7 +126,9 @@ def test_crash_points_kill_only_when_asked(monkeypatch):
 
 
 def test_optimize_between_slices_is_adopted(spark, tmp_path, undisturbed):
-    """A user's OPTIMIZE mixes open and closed rows of a relation in one file; later slices still replace the open ones."""
+    """A user's OPTIMIZE mixes open and closed rows of a relation in one file; later slices still replace the open
+    ones.
+    """
     app = shop.application(tmp_path)
     for day in shop.DAYS:
         shop.sell(tmp_path, day)
@@ -143,7 +148,7 @@ def test_a_foreign_write_stops_the_query(spark, tmp_path):
     write_deltalake(path, DeltaTable(path).to_pyarrow_table().slice(0, 1), mode="append")
     shop.sell(tmp_path, shop.DAYS[1])
     admit(app, "sales", spark)
-    with pytest.raises(SweepAreaError, match="turnover"):
+    with pytest.raises(SweepAreaError, match=r"turnover"):
         process(app, "turnover", spark)
 
 
@@ -151,7 +156,7 @@ def test_a_changed_definition_is_refused_until_dropped(spark, tmp_path, undistur
     folder = tmp_path / "copy"
     shutil.copytree(undisturbed.data, folder / "data")
     changed = shop.application(folder, shop.STREAM + shop.QUERY.replace("60 SECONDS", "30 SECONDS"))
-    with pytest.raises(SweepAreaError, match="definition of turnover has changed.*sweeparea drop"):
+    with pytest.raises(SweepAreaError, match=r"definition of turnover has changed.*sweeparea drop"):
         process(changed, "turnover", spark)
     assert any("removed" in line for line in drop(changed, "turnover"))
     assert process(changed, "turnover", spark).slices == 1
@@ -163,7 +168,7 @@ def test_the_source_may_not_take_back_elements(spark, tmp_path):
     shop.sell(tmp_path, shop.DAYS[0])
     admit(app, "sales", spark)
     DeltaTable(str(tmp_path / "data/source/sales")).delete("shop = 'b'")
-    with pytest.raises(SweepAreaError, match="version 1 .* removes or changes 1 rows.*ON SOURCE CHANGE FAIL"):
+    with pytest.raises(SweepAreaError, match=r"version 1 .* removes or changes 1 rows.*ON SOURCE CHANGE FAIL"):
         admit(app, "sales", spark)
 
 
@@ -201,7 +206,7 @@ def test_a_retyped_source_column_is_refused_before_anything_is_written(spark, tm
     wider = shop.SCHEMA.append(pa.field("note", pa.string()))
     row = pa.table([[shop.NOON], ["a"], [1.0], [1], ["x"]], schema=wider)
     write_deltalake(str(tmp_path / "data/source/sales"), row, mode="append", schema_mode="merge")
-    with pytest.raises(SweepAreaError, match="gained the column.*note"):
+    with pytest.raises(SweepAreaError, match=r"gained the column.*note"):
         admit(app, "sales", spark)
 
 
@@ -210,14 +215,16 @@ def test_a_failing_constraint_publishes_nothing(spark, tmp_path):
     app = shop.application(tmp_path, shop.STREAM + query)
     shop.sell(tmp_path, shop.DAYS[0])
     admit(app, "sales", spark)
-    with pytest.raises(SweepAreaError, match="not published.*small"):
+    with pytest.raises(SweepAreaError, match=r"not published.*small"):
         process(app, "turnover", spark)
     assert "turnover" not in app.ledger.head()
     warned = shop.application(tmp_path, shop.STREAM + query.replace("FAIL UPDATE", "WARN"))
     process(warned, "turnover", spark)
     verdicts = warned.ledger.head()["turnover"].info["verdicts"]
     assert verdicts[0]["warnings"] == {"constraint:small": 1}
-    assert all(not c.startswith("__") for c in DeltaTable(app.layout.result("turnover")).to_pyarrow_table().column_names)
+    assert all(
+        not c.startswith("__") for c in DeltaTable(app.layout.result("turnover")).to_pyarrow_table().column_names
+    )
 
 
 def test_sql_reads_one_ledger_state(undisturbed):
@@ -227,7 +234,5 @@ def test_sql_reads_one_ledger_state(undisturbed):
     assert current == "shop,n"
     then = reader.run("SELECT shop, most FROM turnover__at('2020-01-01 12:00:45') ORDER BY 1", "csv")
     assert then == "shop,most\na,7\nb,9"
-    with pytest.raises(SweepAreaError, match="Tables of shop"):
+    with pytest.raises(SweepAreaError, match=r"Tables of shop"):
         reader.run("SELECT * FROM nothing")
-
-
