@@ -24,15 +24,14 @@ _LEFT, _RIGHT = ("__lts", "__lte", "__ln"), ("__rts", "__rte", "__rn")
 
 def apply(node: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     """Two bags in, the bag of ``node.columns`` out. Where held rows come from is the caller's business."""
-    from pyspark.sql import functions as F
-
     def side(bag: DataFrame, ids: list[str], names: tuple[str, str, str]) -> DataFrame:
         return bag.selectExpr(*ids, *(f"{a} AS {b}" for a, b in zip((TS, TE, N), names, strict=True)))
 
     ids_left, ids_right = ([c.id for c in x.columns] for x in (node.left, node.right))
     overlap = "__lts < __rte AND __rts < __lte"
     condition = f"({node.condition.sql}) AND {overlap}" if node.condition else overlap
-    joined = side(left, ids_left, _LEFT).join(side(right, ids_right, _RIGHT), F.expr(condition), "inner")
+    # as text: a product under a filter is one join to Spark, and needs no Column of the session's own kind
+    joined = side(left, ids_left, _LEFT).crossJoin(side(right, ids_right, _RIGHT)).where(condition)
     return joined.selectExpr(
         *ids_left,
         *ids_right,

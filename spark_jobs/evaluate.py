@@ -118,7 +118,7 @@ class Evaluation:
         raise TypeError(f"no incremental form for {type(node).__name__}")
 
     def held(self, node: Node) -> DataFrame | None:
-        """Rows of earlier slices that are alive after h0, or pending; only for edges that can be read again by range."""
+        """Rows of earlier slices that are alive after h0, or pending; for edges that can be read again by range."""
         match node:
             case RelationScan():
                 return self.reader.past_contents(node)

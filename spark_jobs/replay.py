@@ -72,12 +72,31 @@ def _failure(name: Any, error: SweepAreaError) -> dict[str, Any]:
     return {"name": name, "error": {"type": error.type, "message": str(error)}}
 
 
+def _type(source: str, column: str, ddl: Any) -> pa.DataType:
+    try:
+        return arrow_type(ddl)
+    except SweepAreaError as error:
+        raise DataError(f"{source}.{column}: {error}") from None
+
+
+def _key(value: Any) -> str:
+    """One text for all values that are equal in the total order of records: -0.0 is 0.0, maps have no order."""
+    if isinstance(value, float):
+        return repr(value + 0.0)
+    if isinstance(value, dict):
+        return ",".join(f"{name!r}:{_key(v)}" for name, v in value.items())
+    if isinstance(value, list):
+        entries = [f"({','.join(map(_key, v))})" if isinstance(v, tuple) else _key(v) for v in value]
+        return f"[{','.join(sorted(entries) if value and isinstance(value[0], tuple) else entries)}]"
+    return repr(value)
+
+
 class _Source:
     """One input of a case: its rows as Arrow columns, in order of tick, and how far they have been admitted."""
 
     def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:
         self.name, self.kind, self.time = name, kind, time
-        self.types = {column: arrow_type(ddl) for column, ddl in spec["columns"].items()}
+        self.types = {column: _type(name, column, ddl) for column, ddl in spec["columns"].items()}
         if spec.get("late", "reject") != "reject":
             raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
         if not spec.get("retroactive", True):
@@ -234,7 +253,7 @@ class Case:
         counts = self.totals[source.name]
         records = rows.select(list(source.types)).to_pylist()
         changes = sorted(
-            zip(rows.column("__tick").to_pylist(), rows.column("__n").to_pylist(), map(repr, records), strict=True)
+            zip(rows.column("__tick").to_pylist(), rows.column("__n").to_pylist(), map(_key, records), strict=True)
         )
         for i, (tick, n, record) in enumerate(changes):
             counts[record] += n

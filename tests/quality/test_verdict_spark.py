@@ -13,23 +13,6 @@ BEGIN = datetime(2013, 1, 1, tzinfo=UTC)
 CONSTRAINTS = [Constraint("sane", Expr("c0 < 100", "delay < 100"), "fail")]
 
 
-@pytest.fixture(scope="module")
-def remote(tmp_path_factory):
-    from sweeparea.infra import spark_connect
-
-    with spark_connect.running(tmp_path_factory.mktemp("spark")) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def spark(remote):
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.builder.remote(remote).create()
-    yield session
-    session.stop()
-
-
 @pytest.fixture(autouse=True)
 def always_on_spark(monkeypatch):
     monkeypatch.setattr(verdict, "PANDAS_ROWS", 0)
@@ -60,10 +43,10 @@ def test_the_spark_engine_finds_what_the_pandas_engine_finds(spark):
         verdict.require(on_spark, "delays", "(0, 990]")
 
 
-def test_a_slice_of_another_session_is_not_mistaken_for_this_one(spark, remote):
+def test_a_slice_of_another_session_is_not_mistaken_for_this_one(spark):
     checks = suites.stream_checks(["delay"], BEGIN, BEGIN + timedelta(seconds=1000), CONSTRAINTS)
     assert verdict.audit(delays(spark, 100, 0), "delays", checks).ok
-    other = type(spark).builder.remote(remote).create()
+    other = spark.newSession()
     assert not verdict.audit(delays(other, 100, 3), "delays", checks).ok
 
 
