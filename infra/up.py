@@ -34,6 +34,7 @@ def up() -> None:
     begin = time.monotonic()
     with processes.lock("up"):
         check_ports()
+        first = not airflow.password_file().exists()
         java = find_java()
         if java.note:
             say(java.note)
@@ -41,6 +42,8 @@ def up() -> None:
         _together(lambda: _start_spark(java), _start_airflow)
     say(f"all services run after {time.monotonic() - begin:.0f} s")
     say(f"Airflow: {settings.airflow_url()} user {airflow.USER}, password in {airflow.password_file()}")
+    if first:
+        say(f"the password, printed this once: {airflow.password()}")
     say(f"Spark Connect: {settings.spark_remote()}; end all with `make stop`")
 
 

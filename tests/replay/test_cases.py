@@ -1,0 +1,62 @@
+"""The replay cases of ``cases/*.jsonl``: worked by hand, one behaviour a file. Engine and oracle must both give what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sweeparea.spark_jobs.replay import replay
+from tests.replay.compare import MEMBERS, broken_law, difference
+from tests.replay.oracle import Oracle, expected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES = sorted((Path(__file__).parent / "cases").glob("*.jsonl"))
+
+
+def cases(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if not f.stem.startswith("error_")], ids=lambda f: f.stem)
+def test_the_oracle_agrees(file: Path):
+    """The oracle is tested too: a wrong one would find no defects."""
+    for case in cases(file):
+        wrong = difference(case["expected"], expected(case, 10**6 if "time" in case else 1))
+        assert not wrong, f"{case['name']}\n{wrong}"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+def test_the_engine_agrees(spark: SparkSession, file: Path):
+    wanted = cases(file)
+    results = list(replay(file.read_text(encoding="utf-8").splitlines(), spark))
+    assert len(results) == len(wanted)
+    for case, result in zip(wanted, results, strict=True):
+        assert result["name"] == case["name"]
+        wrong = difference(case["expected"], result, MEMBERS)
+        assert not wrong, f"{case['name']}\n{wrong}"
+        aside = [row[:3] for row in result.get("quarantine", [])]
+        assert aside == case["expected"].get("quarantine", []), case["name"]
+        assert all(row[3] for row in result.get("quarantine", [])), f"{case['name']}: a reason is missing"
+        if "error" not in result:
+            assert not (law := broken_law(result, Oracle(case, 10**6).tick)), f"{case['name']}: {law}"
+
+
+@pytest.mark.spark
+def test_what_is_no_case_has_no_name_and_stops_nobody(spark: SparkSession):
+    good = (
+        '{"name": "good", "streams": {"S": {"columns": {"k": "int"}}}, "query": "SELECT k FROM S", "heartbeats": [1]}'
+    )
+    results = list(replay(['{"name": "cut', "", "[1]", '"text"', good], spark))
+    assert [(r["name"], r.get("error", {}).get("type")) for r in results] == [
+        (None, "DataError"),
+        (None, "DataError"),
+        (None, "DataError"),
+        ("good", None),
+    ]
+    assert results[-1]["relation"] == []
