@@ -21,3 +21,4 @@ def spark() -> Iterator[SparkSession]:
     os.environ["SWEEPAREA_SPARK_MASTER"] = "local[2]"
     with spark_session() as session:
         yield session
+        session.stop()

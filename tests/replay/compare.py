@@ -24,7 +24,7 @@ def difference(expected: dict[str, Any], got: dict[str, Any], members: tuple[str
 
 
 def broken_law(result: dict[str, Any], tick: Callable[[Any], int]) -> str:
-    """Laws R1 and R2 (semantics, section 5), checked at every instant at which ``result`` changes. ``tick`` reads an instant."""
+    """What breaks Laws R1 and R2 (semantics, section 5) at an instant where ``result`` changes. ``tick`` reads one."""
     came, went = (_by_instant(result[member], tick) for member in ("istream", "dstream"))
     held: dict[int, Counter[str]] = {}
     for ts, te, values in result["relation"]:

@@ -1,7 +1,6 @@
 """``python -m tests.replay.fuzz --seed S --n N``: random cases against the oracle until one fails; prints it, shrunk.
 
-Hypothesis draws and shrinks the case; afterwards rows, heartbeats and whole inputs are dropped as long as it still fails. The
-output is a replay line, what was expected and what came. Exit code 1 if a case failed.
+Hypothesis draws and shrinks the case; afterwards rows, heartbeats and inputs are dropped as long as it still fails. The output is a replay line, what was expected and what came. Exit code 1 if a case failed.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def fuzz(first: int, n: int, spark: SparkSession, rows: int = 10) -> dict[str, A
         deadline=None,
         database=None,
         phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
         report_multiple_bugs=False,
     )
     @given(st.randoms(use_true_random=False))

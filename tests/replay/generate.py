@@ -1,6 +1,6 @@
 """Random replay cases: streams with ties, NULLs and hostile values, windows, queries, relations that change, slicings.
 
-All chance comes from the ``random.Random`` that is handed in: a seed gives a case, and Hypothesis' own Random shrinks one.
+All chance comes from the ``random.Random`` that is handed in: a seed gives a case, Hypothesis' own Random shrinks one.
 Simple alternatives stand first in every choice, since that is where shrinking leads.
 """
 

@@ -1,13 +1,12 @@
 """What a replay case must give, by brute force and by definition (Law S1). Shares no code with the engine.
 
-At every instant from START to the last heartbeat the instantaneous inputs are built as semantics sections 1, 3 and 8 define
-them, and DuckDB evaluates the query's plain SQL on them. Istream and Dstream are bag differences of neighbouring instants
-(section 5), also where a query nests them. Sums and averages are exact: DuckDB's are replaced by Python's.
+At every instant from START to the last heartbeat the instantaneous inputs are built as semantics sections 1, 3 and 8
+define them, and DuckDB evaluates the query's plain SQL on them. Istream and Dstream are bag differences of neighbouring
+instants (section 5), also where a query nests them. Sums and averages are exact: DuckDB's are replaced by Python's.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -353,9 +352,8 @@ def _labels(columns: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return found
 
 
-def expected(case: dict[str, Any] | str, grain: int = 1) -> dict[str, Any]:
+def expected(case: dict[str, Any], grain: int = 1) -> dict[str, Any]:
     """The result line of a case: the tables, or ``{"error": {"type": "DataError"}}``."""
-    case = json.loads(case) if isinstance(case, str) else case
     try:
         return Oracle(case, grain).result()
     except (CaseError, duckdb.OutOfRangeException, duckdb.ConversionException):

@@ -1,4 +1,4 @@
-"""CQL text to plain SQL over snapshot tables: windows and relation-to-stream operators are taken out, FROM items replaced.
+"""CQL text to plain SQL over snapshot tables: windows and relation-to-stream operators go, FROM items are replaced.
 
 A reader of tokens, no grammar: it knows only where FROM items stand, what brackets mean and how parentheses nest.
 """
@@ -115,7 +115,7 @@ class Translator:
         at, in_from = 0, False
         while at < len(tokens):
             token, word = tokens[at], tokens[at].upper()
-            if word in _AGGREGATES and tokens[at + 1 : at + 2] == ["("] or word == "GROUP":
+            if (word in _AGGREGATES and tokens[at + 1 : at + 2] == ["("]) or word == "GROUP":
                 result.plain = False
             if word in _STREAMERS and tokens[at - 1].upper() == "SELECT":  # SELECT ISTREAM(a, b) FROM ..
                 end = _closing(tokens, at + 1)

@@ -30,23 +30,23 @@ def slicing(rng: random.Random, start: int, ends: dict[str, int], timestamps: bo
     return apart
 
 
-def ends(case: dict[str, Any]) -> dict[str, int]:
+def last_heartbeats(case: dict[str, Any]) -> dict[str, int]:
     """The last heartbeat of every input of a case."""
     given = case["heartbeats"]
     names = [*case["streams"], *case.get("relations", ())]
-    steps = given if isinstance(given, dict) else dict.fromkeys(names, given)
+    steps: dict[str, list[Any]] = given if isinstance(given, dict) else {name: given for name in names}
     read = micros if case.get("time") else int
-    return {name: read(next(h for h in reversed(steps[name]) if h is not None)) for name in names}
+    return {name: read([h for h in steps[name] if h is not None][-1]) for name in names}
 
 
 def reslice(case: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """The case under another random slicing."""
     read = micros if case.get("time") else int
-    cut = slicing(rng, read(case.get("start_at", 0)), ends(case), bool(case.get("time")))
+    cut = slicing(rng, read(case.get("start_at", 0)), last_heartbeats(case), bool(case.get("time")))
     return {**case, "heartbeats": cut}
 
 
 def one_slice(case: dict[str, Any]) -> dict[str, Any]:
     """The case in a single slice."""
     shown = iso if case.get("time") else int
-    return {**case, "heartbeats": {name: [shown(end)] for name, end in ends(case).items()}}
+    return {**case, "heartbeats": {name: [shown(end)] for name, end in last_heartbeats(case).items()}}

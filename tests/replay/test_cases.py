@@ -1,4 +1,4 @@
-"""The replay cases of ``cases/*.jsonl``: worked by hand, one behaviour a file. Engine and oracle must both give what they say."""
+"""The replay cases of ``cases/*.jsonl``: worked by hand, one behaviour a file. Engine and oracle must both agree."""
 
 from __future__ import annotations
 

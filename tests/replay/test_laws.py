@@ -1,4 +1,4 @@
-"""Laws S1, S2, R1 and R2 on random cases: whatever the slicing, the engine gives what plain SQL gives at every instant."""
+"""Laws S1, S2, R1 and R2 on random cases: in any slicing the engine gives what plain SQL gives at every instant."""
 
 from __future__ import annotations
 

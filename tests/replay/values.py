@@ -1,4 +1,4 @@
-"""Values of cases for DuckDB, their total order (semantics, section 2) and their JSON form. Shares no code with the engine."""
+"""Values of cases for DuckDB, their total order (semantics, section 2) and JSON form. No code of the engine is used."""
 
 from __future__ import annotations
 
