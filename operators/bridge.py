@@ -8,6 +8,8 @@ its files again under another name; ``staged_carry`` takes one file per partitio
 their input, so either will do.
 """
 
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import uuid
@@ -42,10 +44,17 @@ class Target:
 
 def write_target(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[str, Any] | None:
     """Stages ``table`` under the target; returns its line for ``FILES_SCHEMA``, None when there are no rows."""
+    return _write(table, target, attempt, suffix) if table.num_rows else None
+
+
+def write_carry(carry: pa.Table, target: Target, attempt: str) -> None:
+    """Stages what a sweep carries to the next slice, also when it is nothing: the file tells that the sweep has run."""
+    _write(carry.select(target.schema.names), target, attempt, _partition())
+
+
+def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[str, Any]:
     from sweeparea.tables.files import write_file
 
-    if table.num_rows == 0:
-        return None
     table = pa.Table.from_arrays(
         [table.column(i).cast(f.type) for i, f in enumerate(target.schema)], schema=target.schema
     )
@@ -74,7 +83,7 @@ class AggregateTask:
         if rows is None:
             return
         delta, carry = sweep(rows, self.spec, self.h0, self.h1)
-        write_target(carry.select(self.carry.schema.names), self.carry, self.attempt, _partition())
+        write_carry(carry, self.carry, self.attempt)
         yield from _conform(delta, self.output).to_batches()
 
 
@@ -157,7 +166,7 @@ class StreamTask:
         if rows is None:
             return
         out = sweep(rows, self.spec, self.h0, self.h1)
-        write_target(out.carry.select(self.carry.schema.names), self.carry, self.attempt, _partition())
+        write_carry(out.carry, self.carry, self.attempt)
         stream = out.istream if self.kind == "istream" else out.dstream
         tick = stream.column("__tick")
         ones = pa.array([1] * stream.num_rows, pa.int64())
@@ -189,7 +198,7 @@ class HoldTask:
         if rows is None:
             return
         live = rows.filter(pc.greater(rows.column(TE), self.h1 + 1)).drop_columns(["__new"])
-        write_target(live.select(self.carry.schema.names), self.carry, self.attempt, _partition())
+        write_carry(live, self.carry, self.attempt)
         yield from rows.to_batches()
 
 

@@ -5,8 +5,11 @@ quarantine with a reason, late ones (at or below the heartbeat after the version
 the heartbeat. One version is one commit: stage, ledger, apply. A static relation is copied once and pinned.
 """
 
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import datetime as dt
 import json
 import time
 from collections.abc import Callable
@@ -22,7 +25,8 @@ from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs import frames, json_values
 from sweeparea.spark_jobs.application import Application, fingerprint
-from sweeparea.spark_jobs.errors import readable
+from sweeparea.spark_jobs.errors import NotReadyError, readable
+from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
 from sweeparea.tables.publish import Publication, recover
@@ -87,8 +91,54 @@ def admit(
             except Exception as error:
                 raise readable(error, f"stream {name}, version {version} of its source") from error
             tell(f"{name}: version {version} of {newest}: {report.rows} rows admitted, {_sum(report)} quarantined")
+        _by_clock(application, name, registration, report)
     report.seconds = round(time.monotonic() - started, 3)
     return report
+
+
+def advance(application: Application, name: str, heartbeat: int) -> int | None:
+    """Moves the heartbeat of a stream declared HEARTBEAT MANUAL to a tick; returns what it was.
+
+    Going back is an error, and so is a stream whose heartbeat moves by itself.
+    """
+    declared = application.stream(name)
+    domain = application.input_schema(name).time
+    policy = _policy(declared, domain)
+    if not isinstance(policy, policies.Manual):
+        raise SweepAreaError(
+            f"Stream {name} ({declared.place}) moves its heartbeat by its own policy. Only a stream declared HEARTBEAT"
+            " MANUAL is moved by hand."
+        )
+    recover(str(application.data), application.ledger, [name])
+    row = application.ledger.head().get(name)
+    if row is None:
+        raise NotReadyError(
+            f"Stream {name} has not been admitted yet. Run `sweeparea admit {application.name} {name}`."
+        )
+    decision = policy.set(name, row.committed, heartbeat)
+    _commit_heartbeat(application, name, row.registration, decision.heartbeat)
+    return row.committed
+
+
+def _by_clock(application: Application, name: str, registration: str, report: Admitted) -> None:
+    """A clock goes on also where the source brought nothing new."""
+    declared = application.catalog.streams[name]
+    domain = application.input_schema(name).time
+    policy = _policy(declared, domain)
+    row = application.ledger.head().get(name)
+    if isinstance(policy, policies.FromClock) and row is not None:
+        now = policies.VersionFacts(read_time=time.time_ns() // 1000)
+        decision = policy.evaluate(row.committed, now)
+        if decision.heartbeat != row.committed:
+            _commit_heartbeat(application, name, registration, decision.heartbeat)
+            report.heartbeat = decision.heartbeat
+
+
+def _commit_heartbeat(application: Application, name: str, registration: str, heartbeat: int | None) -> None:
+    publication = Publication(str(application.data), application.ledger, name, "stream", registration)
+    publication.begin()
+    info = dict(publication.previous.info) if publication.previous else {}
+    publication.commit(committed=heartbeat, pins={}, info={**info, "rows": 0, "quarantined": 0})
 
 
 def _sum(report: Admitted) -> int:
@@ -240,7 +290,10 @@ def _split(
         ahead = DAY_US if declared.max_ahead is None else declared.max_ahead
         latest = (instant + ahead) // domain.chronon
         tests.append(
-            (f"timestamp lies more than MAX AHEAD ({ahead} us) after its source's commit", pc.greater(tick, latest))
+            (
+                f"timestamp lies more than MAX AHEAD ({dt.timedelta(microseconds=ahead)}) after its source's commit",
+                pc.greater(tick, latest),
+            )
         )
     for i, constraint in enumerate(declared.constraints):
         violated = pc.invert(judged.column(f"__check_{i}"))
@@ -263,7 +316,10 @@ def _split(
             tests.append((f"constraint {constraint.name} is violated: {constraint.expression.text}", violated))
     if report.heartbeat is not None:
         tests.append(
-            (f"late: at or below the heartbeat (tick {report.heartbeat})", pc.less_equal(tick, report.heartbeat))
+            (
+                f"late: at or below the heartbeat {instant_text(domain, report.heartbeat)} (tick {report.heartbeat})",
+                pc.less_equal(tick, report.heartbeat),
+            )
         )
     reason: Any = pa.nulls(judged.num_rows, pa.string())
     for text, test in tests:
@@ -272,7 +328,7 @@ def _split(
     good = pc.is_null(reason)
     kept, bad, reasons = judged.filter(good), judged.filter(pc.invert(good)), pc.drop_null(reason)
     for text in reasons.to_pylist():
-        key = text.split(" (tick")[0]
+        key = "late: at or below the heartbeat" if text.startswith("late") else text
         report.quarantined[key] = report.quarantined.get(key, 0) + 1
     stamp = pa.array([0] * kept.num_rows, pa.int64())
     kept = kept.drop_columns([c for c in kept.column_names if c.startswith("__check_")]).append_column("__seq", stamp)

@@ -59,7 +59,7 @@ class Application:
                 f" {listed}."
             )
         folder = folder.resolve()
-        return cls(folder.name, Catalog.load(folder), Path(data).resolve() if data else settings.data(folder.name))
+        return cls(folder.name, Catalog.load(folder), Path(data).resolve() if data else default_data(folder))
 
     # -- what is declared ----------------------------------------------------------------------------------------------
 
@@ -69,6 +69,11 @@ class Application:
         if name not in declared:
             raise _unknown("stream or relation", name, declared)
         return declared[name]
+
+    def stream(self, name: str) -> CreateStream:
+        if name not in self.catalog.streams:
+            raise _unknown("stream", name, self.catalog.streams)
+        return self.catalog.streams[name]
 
     def query(self, name: str) -> CreateQuery:
         if name not in self.catalog.queries:
@@ -184,6 +189,15 @@ class Application:
                 f"{name} has not run yet. Run `sweeparea status {self.name}` to see what waits for what."
             )
         return row
+
+
+def default_data(folder: Path) -> Path:
+    """The data folder of an application: ``.data/<name>`` for those under ``queries/``, else ``.data`` in its own folder.
+
+    Two folders of one name in different places must not share tables.
+    """
+    installed = folder.parent == settings.applications_folder().resolve()
+    return settings.data(folder.name) if installed else folder / ".data"
 
 
 def fingerprint(definition: str) -> str:

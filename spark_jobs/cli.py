@@ -60,7 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     shared.add_argument("--debug", action="store_true", help="show the stack trace of an error")
     placed = argparse.ArgumentParser(add_help=False, parents=[shared])
     placed.add_argument("application", help="a folder of .cql files, or the name of one under queries/")
-    placed.add_argument("--data", metavar="FOLDER", help="the data folder (default: .data/<application>)")
+    placed.add_argument(
+        "--data",
+        metavar="FOLDER",
+        help="the data folder (default: .data/<name> for an application under queries/, else .data in its own folder)",
+    )
 
     parser = argparse.ArgumentParser(
         prog="sweeparea", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -79,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick"
     )
+    command = add("heartbeat", _heartbeat, placed, "move the heartbeat of a stream declared HEARTBEAT MANUAL")
+    command.add_argument("stream", help="a stream")
+    command.add_argument("instant", help="no element at or before it will come: 2013-01-31 12:00:00 (UTC), or a tick")
     add("status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what")
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
     command.add_argument("query", help="a continuous query of the application, or a SELECT in quotes")
@@ -116,8 +123,8 @@ def _admit(options: argparse.Namespace) -> int:
 
 def _process(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.instants import instant_text
     from sweeparea.spark_jobs.jobs import process
-    from sweeparea.spark_jobs.process import instant_text
 
     application = Application.open(options.application, options.data)
     for name in [options.query] if options.query else list(application.catalog.queries):
@@ -133,6 +140,25 @@ def _process(options: argparse.Namespace) -> int:
     return 0
 
 
+def _heartbeat(options: argparse.Namespace) -> int:
+    from sweeparea.heartbeats.policies import last_tick_at
+    from sweeparea.spark_jobs.admit import advance
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.instants import instant_text
+    from sweeparea.spark_jobs.json_values import micros_of
+
+    application = Application.open(options.application, options.data)
+    application.stream(options.stream)
+    time = application.input_schema(options.stream).time
+    tick = _tick(options.instant, time)
+    if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
+        tick = last_tick_at(micros_of(options.instant), time.chronon)
+    before = advance(application, options.stream, tick)
+    was = "nowhere" if before is None else instant_text(time, before)
+    _tell(f"{options.stream}: heartbeat {instant_text(time, tick)} (was {was})")
+    return 0
+
+
 def _tick(text: str, time: object) -> int:
     """An instant from the command line as a tick of the query's time."""
     from sweeparea.spark_jobs.json_values import micros_of
@@ -141,13 +167,11 @@ def _tick(text: str, time: object) -> int:
     if kind == "BIGINT":
         if text.lstrip("-").isdigit():
             return int(text)
-        raise SweepAreaError(f"--until {text}: this query counts in BIGINT ticks, so give a whole number.")
+        raise SweepAreaError(f"{text} is no tick: time is counted in BIGINT ticks here, so give a whole number.")
     try:
         return micros_of(text) // chronon
     except ValueError:
-        raise SweepAreaError(
-            f"--until {text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC)."
-        ) from None
+        raise SweepAreaError(f"{text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC).") from None
 
 
 def _status(options: argparse.Namespace) -> int:

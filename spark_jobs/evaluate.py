@@ -62,6 +62,7 @@ class SweepAreas:
 
     read: Callable[[str], DataFrame | None]
     root: Callable[[str, pa.Schema], str]
+    spill: str
     staged: dict[str, pa.Schema] = field(default_factory=dict)
 
     def target(self, op: str, schema: pa.Schema) -> bridge.Target:
@@ -87,6 +88,7 @@ class Evaluation:
         self.static = {name for name, source in reader.inputs.items() if source.static}
         self._names = {id(node): f"{type(node).__name__.lower()}{i}" for i, node in enumerate(plan.root.walk())}
         self._new: dict[int, DataFrame | None] = {}
+        self._spilled: list[str] = []
         self.shape = Shape(spark, reader)
 
     def new(self, node: Node) -> DataFrame | None:
@@ -163,28 +165,26 @@ class Evaluation:
     # -- join ----------------------------------------------------------------------------------------------------------
 
     def _join(self, node: Join) -> DataFrame | None:
-        left, right = self.new(node.left), self.new(node.right)
         # rows of a side are needed again only while the other side can still bring new ones
-        left_held = None if patterns.settled(node.right, self.static) else self._side(node.left)
-        right_held = None if patterns.settled(node.left, self.static) else self._side(node.right)
-        if isinstance(left_held, _Held):
-            left, left_held = left_held.new, left_held.held
-        if isinstance(right_held, _Held):
-            right, right_held = right_held.new, right_held.held
+        left = self._side(node.left, held=not patterns.settled(node.right, self.static))
+        right = self._side(node.right, held=not patterns.settled(node.left, self.static))
         parts = []
-        if left is not None:
-            rights = [bag for bag in (right_held, right) if bag is not None]
+        if left.new is not None:
+            rights = [bag for bag in (right.held, right.new) if bag is not None]
             if rights:
                 every = rights[0] if len(rights) == 1 else rights[0].unionByName(rights[1])
-                parts.append(join.apply(node, left, every))
-        if left_held is not None and right is not None:
-            parts.append(join.apply(node, left_held, right))
-        return None if not parts else parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+                parts.append(join.apply(node, left.new, every))
+        if left.held is not None and right.new is not None:
+            parts.append(join.apply(node, left.held, right.new))
+        return _concatenated(parts) if parts else None
 
-    def _side(self, node: Node) -> DataFrame | _Held | None:
-        return self.held(node) if patterns.readable_again(node) else self._hold(node)
+    def _side(self, node: Node, held: bool) -> _Side:
+        """New rows of a join's side and, where they are needed, the held ones."""
+        if patterns.readable_again(node):
+            return _Side(self.new(node), self.held(node) if held else None)
+        return self._hold(node) if held else _Side(self._drained(self.new(node)), None)
 
-    def _hold(self, node: Node) -> _Held:
+    def _hold(self, node: Node) -> _Side:
         """New and held rows of a side that only a SweepArea remembers (``bridge.HoldTask``)."""
         op, ids = f"hold_{self._names[id(node)]}", [c.id for c in node.columns]
         new, held = self.new(node), self.areas.read(op)
@@ -194,16 +194,34 @@ class Evaluation:
             if bag is not None
         ]
         if not bags:
-            return _Held(None, None)
+            return _Side(None, None)
         rows = _concatenated(bags)
         schema = pa.schema([*fields(rows, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
         target = self.areas.target(op, schema.remove(schema.get_field_index("__new")))
         task = bridge.HoldTask(self.h1, schema, target, self.attempt)
-        passed = bridge.run(rows, task, ids, self.partitions, frames.ddl(schema))
-        return _Held(
+        passed = self._drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
+        if passed is None:
+            return _Side(None, None)
+        return _Side(
             passed.where("__new").drop("__new") if new is not None else None,
             passed.where("NOT __new").drop("__new") if held is not None else None,
         )
+
+    def _drained(self, bag: DataFrame | None) -> DataFrame | None:
+        """``bag`` after a job of its own: all of it has been computed, so every sweep below has staged its SweepArea.
+
+        Spark pulls from one side of a join only what the other side asks for, and nothing where that is empty. Whether a
+        SweepArea is written must not depend on that.
+        """
+        if bag is None:
+            return None
+        if self.partitions == 1:
+            table = bag.toArrow()
+            return frames.from_arrow(self.spark, table) if table.num_rows else None
+        path = f"{self.areas.spill}/{len(self._spilled)}"
+        self._spilled.append(path)
+        bag.write.parquet(path)
+        return self.spark.read.schema(bag.schema).parquet(path)
 
     # -- operators that sweep ------------------------------------------------------------------------------------------
 
@@ -264,8 +282,8 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class _Held:
-    """Both bags of a join side that a SweepArea remembers."""
+class _Side:
+    """What a join reads of one side; None where a bag is known to be empty, or is not needed."""
 
     new: DataFrame | None
     held: DataFrame | None

@@ -28,9 +28,7 @@ def quoted(name: str) -> str:
 
 def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A DataFrame over rows that the driver holds."""
-    from pyspark.sql.types import StructType
-
-    return spark.createDataFrame(table, schema=StructType.fromDDL(ddl(table.schema)))
+    return spark.createDataFrame(table, schema=ddl(table.schema))  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def read(

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.bag import TE, TS, N
-from sweeparea.operators.logical import RelationScan, StreamScan, TimeDomain
+from sweeparea.operators.logical import Plan, RelationScan, StreamScan, TimeDomain
 from sweeparea.operators.ticks import INF, MIN_TICK
 from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs.application import Application
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 
@@ -161,3 +162,19 @@ class InputReader:
 
     def instant_sql(self, tick: str) -> str:
         return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
+
+
+def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
+    """About how many admitted rows have their tick in (h0, h1], from the statistics in the Delta logs."""
+    total = 0.0
+    for name in plan.inputs:
+        if name in application.catalog.queries or application.is_static(name):
+            continue
+        for file in scan.prune(DeltaLog(application.layout.admitted(name)).files(), "__tick", h0 + 1, h1):
+            least, greatest = scan.bounds(file, "__tick")
+            if least is None or greatest is None:
+                continue
+            span = greatest - least + 1
+            inside = min(h1, greatest) - max(h0 + 1, least) + 1
+            total += file.rows * inside / span
+    return round(total)

@@ -13,7 +13,7 @@ from sweeparea.tables.ledger import LedgerRow
 
 def status(application: Application) -> str:
     """The report as text."""
-    from sweeparea.spark_jobs.process import instant_text
+    from sweeparea.spark_jobs.instants import instant_text
 
     head = application.ledger.head()
     lines = [f"Application {application.name}, data in {application.data}", "", "Streams and relations"]
@@ -97,7 +97,7 @@ def _lag(time: TimeDomain, done: int | None, ready: int) -> str:
 def _before_start(application: Application, plan: Any) -> int:
     """Admitted elements with a tick before START, from file statistics (an estimate where a file straddles START)."""
     from sweeparea.operators.ticks import MIN_TICK
-    from sweeparea.spark_jobs.process import new_rows
+    from sweeparea.spark_jobs.inputs import new_rows
 
     if not any(n in application.catalog.streams for n in plan.inputs):
         return 0

@@ -4,6 +4,8 @@ A plan for a scan is a list of files plus a row filter. Small plans are read her
 Spark by path. Both give the same rows.
 """
 
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import json

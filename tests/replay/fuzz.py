@@ -1,6 +1,7 @@
 """``python -m tests.replay.fuzz --seed S --n N``: random cases against the oracle until one fails; prints it, shrunk.
 
-Hypothesis draws and shrinks the case; afterwards rows, heartbeats and inputs are dropped as long as it still fails. The output is a replay line, what was expected and what came. Exit code 1 if a case failed.
+Hypothesis draws and shrinks the case; afterwards rows, heartbeats and inputs are dropped as long as it still fails. The
+output is a replay line, what was expected and what came. Exit code 1 if a case failed.
 """
 
 from __future__ import annotations

@@ -91,6 +91,8 @@ class Generator:
         if self.chance(0.1):
             case["settings"] = {"range_bounds": "exclusive"}
             self.inclusive = False
+        if self.chance(0.1):
+            case["strategy"] = rng.choice(["upa", "direct", "negative"])
         if self.chance(0.2):
             text, columns, streams = self._step()
             case["queries"] = [{"name": "q1", "query": text}]
@@ -393,6 +395,8 @@ class Generator:
             )
             calls = [self.aggregate(usable) for _ in range(rng.randint(1, 3))]
             items = [*(keys if self.chance(0.9) else []), *calls]
+            if self.chance(0.15):
+                items.append(Column("COUNT(*) + 1", "bigint"))
             if keys:
                 tail = f" GROUP BY {', '.join(k.text for k in keys)}"
             if self.chance(0.2):
@@ -416,6 +420,9 @@ class Generator:
             source = f"{name}{shown} AS {alias}" + (f", {name}{shown} AS {self.alias()}" if self_join else "")
             text = f"WITH {name} AS ({inner}) SELECT {', '.join(f'{alias}.{c.text}' for c in columns)} FROM {source}"
         form = self.rng.choice(["", "", "", "ISTREAM", "DSTREAM"])
+        if form and self.chance(0.3) and text.startswith("SELECT t") and text.count("SELECT") == 1:
+            listed, rest = text.removeprefix("SELECT ").split(" FROM ", 1)
+            return f"SELECT {form}({listed}) FROM {rest}", columns
         return (f"{form}({text})" if form else text), columns
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.admit import admit, advance
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.drop import drop
 from sweeparea.spark_jobs.process import process
@@ -103,7 +104,7 @@ def test_a_run_that_dies_anywhere_is_continued(spark, tmp_path, undisturbed, mon
             raise Killed(name)
 
     armed: list[bool] = []
-    for module in ("sweeparea.tables.publish", "sweeparea.spark_jobs.process"):
+    for module in ("sweeparea.tables.publish", "sweeparea.spark_jobs.slice"):
         monkeypatch.setattr(f"{module}.crash_point", maybe)
     for number, day in enumerate(shop.DAYS):
         shop.sell(tmp_path, day)
@@ -236,3 +237,30 @@ def test_sql_reads_one_ledger_state(undisturbed):
     assert then == "shop,most\na,7\nb,9"
     with pytest.raises(SweepAreaError, match=r"Tables of shop"):
         reader.run("SELECT * FROM nothing")
+
+
+def test_a_manual_heartbeat_is_moved_by_hand_and_never_back(spark, tmp_path):
+    text = shop.STREAM.replace("HEARTBEAT FOR at AS at - INTERVAL 10 SECONDS", "HEARTBEAT MANUAL")
+    app = shop.application(tmp_path, text + shop.QUERY)
+    with pytest.raises(SweepAreaError, match="not been admitted yet"):
+        shop.sell(tmp_path, shop.DAYS[0])
+        advance(app, "sales", shop.tick(30))
+    admit(app, "sales", spark)
+    assert process(app, "turnover", spark).waits_for == "sales"
+    assert advance(app, "sales", shop.tick(30)) is None
+    assert process(app, "turnover", spark).committed == shop.tick(30)
+    with pytest.raises(SweepAreaError, match="cannot go back"):
+        advance(app, "sales", shop.tick(29))
+    with pytest.raises(SweepAreaError, match="own policy"):
+        advance(shop.application(tmp_path / "other"), "sales", 0)
+
+
+def test_a_clock_goes_on_without_new_rows(spark, tmp_path):
+    text = shop.STREAM.replace("FOR at AS at - INTERVAL 10 SECONDS", "FROM CLOCK LAG INTERVAL 1 SECOND")
+    app = shop.application(tmp_path, text)
+    shop.sell(tmp_path, shop.DAYS[0])
+    first = admit(app, "sales", spark)
+    time.sleep(1.1)
+    second = admit(app, "sales", spark)
+    assert (first.rows, second.rows) == (4, 0)
+    assert second.heartbeat > first.heartbeat > shop.tick(0)

@@ -1,0 +1,309 @@
+"""One slice of a query, from pinning its inputs to the commit.
+
+The plan is evaluated in one Spark job that stages every output as files that no log knows; the staged rows are judged
+by Great Expectations; then one ledger commit publishes results and SweepAreas together.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators import bridge, relation_to_stream
+from sweeparea.operators.bag import BAG
+from sweeparea.operators.logical import Plan
+from sweeparea.quality import suites, verdict
+from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs.application import Application, fingerprint
+from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, SweepAreas, fields
+from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
+from sweeparea.spark_jobs.instants import as_instant, slice_text
+from sweeparea.tables import scan
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.faults import crash_point
+from sweeparea.tables.files import DataFile, describe_file, write_file
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import Publication, recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MATERIALIZE = "materialize"
+"""The name of the SweepArea that holds a result's open rows and pending ends."""
+ROWS_PER_PARTITION = 1_000_000
+SMALL_SLICE = 50_000
+"""Slices of up to so many rows run in one partition: a shuffle would cost more than it spreads."""
+AUDIT_ARROW_ROWS = verdict.PANDAS_ROWS
+
+
+class Slice:
+    """One slice ``(h0, h1]`` of a query, from pinning its inputs to the commit."""
+
+    def __init__(self, application: Application, plan: Plan, spark: SparkSession, h0: int, h1: int) -> None:
+        self.application, self.plan, self.spark = application, plan, spark
+        self.h0, self.h1 = h0, h1
+        self.seconds: dict[str, float] = {}
+        self._clock = time.monotonic()
+        self._state_logs: dict[str, DeltaLog] = {}
+
+    def run(self) -> dict[str, Any]:
+        """Returns the ledger row's info."""
+        application, plan = self.application, self.plan
+        row = application.ledger.head().get(plan.name)
+        definition = application.definition(plan.name)
+        registration = application.registration(plan.name, definition, row)
+        publication = Publication(str(application.data), application.ledger, plan.name, "query", registration)
+        attempt = publication.begin()
+        previous = publication.previous
+        committed = previous.committed if previous is not None and previous.committed is not None else plan.start - 1
+        if committed != self.h0:
+            raise SweepAreaError(f"another run of {plan.name} committed up to {committed} meanwhile; run it again.")
+        head = application.ledger.head()
+        recover(str(application.data), application.ledger, plan.inputs)
+        inputs = {name: self._input(name, head[name]) for name in plan.inputs}
+        reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1)
+        state_rows = sum((previous.info.get("state_rows") or {}).values()) if previous else 0
+        expected = new_rows(application, plan, self.h0, self.h1) + state_rows
+        partitions = 1 if expected <= SMALL_SLICE else max(2, -(-expected // ROWS_PER_PARTITION))
+        spill = f"{application.data}/_sweeparea/spill/{attempt}"
+        areas = SweepAreas(self._read_area, self._area_root, spill)
+        evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions)
+        self._lap("plan")
+        lines, tables = self._materialize(evaluation, areas, attempt, partitions)
+        self._lap("compute")
+        shutil.rmtree(spill, ignore_errors=True)
+        crash_point("slice.staged_files")
+        rows = self._stage(publication, attempt, areas, lines, tables)
+        verdicts = self._audit(lines, tables)
+        self._lap("quality")
+        state = {op: sum(f.rows for f in self._carry_files(op, attempt, lines)) for op in areas.staged}
+        info = {
+            "definition": fingerprint(definition),
+            "h0": self.h0,
+            "rows_in": reader.rows_read,
+            "rows": rows,
+            "state_rows": state,
+            "verdicts": verdicts,
+            "seconds": self.seconds,
+            "chronon": plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
+            "start": plan.start,
+        }
+        pins = {name: {"seq": head[name].seq, "heartbeat": head[name].committed} for name in plan.inputs}
+        publication.commit(committed=self.h1, pins=pins, info=info)
+        self._lap("publish")
+        return info
+
+    def _lap(self, phase: str) -> None:
+        now = time.monotonic()
+        self.seconds[phase] = round(now - self._clock, 4)
+        self._clock = now
+
+    # -- inputs and SweepAreas -----------------------------------------------------------------------------------------
+
+    def _input(self, name: str, row: LedgerRow) -> Input:
+        application = self.application
+        if name in application.catalog.queries:
+            stream = application.input_schema(name).kind == "stream"
+            log = DeltaLog(application.layout.result(name))
+            return Input(name, "query_stream" if stream else "query_relation", log, row.seq)
+        kind = "stream" if name in application.catalog.streams else "relation"
+        return Input(name, kind, DeltaLog(application.layout.admitted(name)), row.seq, application.is_static(name))
+
+    def _area_log(self, op: str) -> DeltaLog:
+        if op not in self._state_logs:
+            self._state_logs[op] = DeltaLog(self.application.layout.state(self.plan.name, op))
+        return self._state_logs[op]
+
+    def _read_area(self, op: str) -> DataFrame | None:
+        log = self._area_log(op)
+        if not log.exists():
+            return None
+        chosen = scan.plan(log)
+        return frames.read(self.spark, chosen, chosen.schema.names)
+
+    def _area_root(self, op: str, schema: pa.Schema) -> str:
+        path = self.application.layout.state(self.plan.name, op)
+        description = f"SweepArea {op} of {self.plan.name}"
+        self._area_log(op).create(schema, name=f"{self.plan.name}.{op}", description=description, configuration=None)
+        return path
+
+    # -- the one Spark job ---------------------------------------------------------------------------------------------
+
+    def _materialize(
+        self, evaluation: Evaluation, areas: SweepAreas, attempt: str, partitions: int
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Runs the slice. Returns one line per staged file, and the result tables it wrote (kind -> (path, schema))."""
+        plan = self.plan
+        ids = [c.id for c in plan.root.columns]
+        checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
+        top, state = evaluation.new(plan.root), areas.read(MATERIALIZE)
+        shape = top if top is not None else evaluation.shape.bag(plan.root)
+        record = fields(shape, ids)
+        tables = self._result_tables(record)
+        schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
+        bags = []
+        if top is not None:
+            judged = [
+                f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}"
+                for c in suites.judged(plan.constraints)
+            ]
+            bags.append(top.selectExpr(*ids, *judged, *BAG))
+        if state is not None:
+            bags.append(state.selectExpr(*schema.names))
+        targets = {"carry": areas.target(MATERIALIZE, schema)}
+        for key, (path, table_schema) in tables.items():
+            targets[key] = bridge.Target(path, table_schema, key)
+        if not bags:
+            return [], tables
+        rows = bags[0] if len(bags) == 1 else bags[0].union(bags[1])
+        kept = {key: key in tables for key in ("istream", "dstream")}
+        spec = relation_to_stream.MaterializeSpec(
+            columns=tuple(ids), checks=tuple(checks), relation="open" in tables, **kept
+        )
+        chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
+        labels = {c.id: c.label for c in plan.root.columns}
+        task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, labels, attempt)
+        staged = bridge.run(rows, task, ids, partitions, bridge.FILES_DDL)
+        return [r.asDict() for r in staged.collect()], tables
+
+    def _result_tables(self, record: list[pa.Field]) -> dict[str, tuple[str, pa.Schema]]:
+        """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""
+        plan, layout = self.plan, self.application.layout
+        labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
+        kind = pa.timestamp("us", tz="UTC") if plan.time.kind == "TIMESTAMP" else pa.int64()
+        found: dict[str, tuple[str, pa.Schema]] = {}
+        own = plan.stream or "relation"
+        for what in plan.materialize:
+            path = layout.result(plan.name if what == own else f"{plan.name}__{what}")
+            if what == "relation":
+                schema = pa.schema([*labels, pa.field("valid_from", kind), pa.field("valid_to", kind)])
+                found["closed"] = found["open"] = (path, schema)
+            else:
+                schema = pa.schema([*labels, pa.field("ts", kind)])
+                found[what] = (path, schema)
+            title = f"{what} of continuous query {plan.name}"
+            DeltaLog(path).create(schema, name=Path(path).name, description=title, configuration=None)
+        return found
+
+    # -- staging, quality ----------------------------------------------------------------------------------------------
+
+    def _carry_files(self, op: str, attempt: str, lines: list[dict[str, Any]]) -> list[DataFile]:
+        if op == MATERIALIZE:
+            return [_file(line) for line in lines if line["target"] == MATERIALIZE]
+        root = Path(self.application.layout.state(self.plan.name, op))
+        folder = root / "data" / attempt
+        names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
+        if not names and self._area_log(op).files():
+            raise SweepAreaError(
+                f"{self.plan.name}: the sweep of {op} did not run, though its SweepArea holds rows. Nothing was published. This is a "
+                "defect of the engine: please report the query."
+            )
+        files = (describe_file(str(root), f"data/{attempt}/{name}") for name in bridge.staged_carry(names))
+        return [file for file in files if file.rows]
+
+    def _stage(
+        self,
+        publication: Publication,
+        attempt: str,
+        areas: SweepAreas,
+        lines: list[dict[str, Any]],
+        tables: dict[str, Any],
+    ) -> dict[str, int]:
+        for op in areas.staged:
+            log = self._area_log(op)
+            publication.stage(log.uri, adds=self._carry_files(op, attempt, lines), removes=log.files())
+        rows: dict[str, int] = {}
+        for key, (path, _) in tables.items():
+            adds = [_file(line) for line in lines if line["target"] == key]
+            rows[key] = sum(f.rows for f in adds)
+            removes: list[DataFile] = []
+            if key == "open":
+                removes, kept = _replaced(path, DeltaLog(path), attempt)
+                adds += kept
+            publication.stage(path, adds=adds, removes=removes)
+        return rows
+
+    def _audit(self, lines: list[dict[str, Any]], tables: dict[str, Any]) -> list[dict[str, Any]]:
+        """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice."""
+        plan, verdicts = self.plan, []
+        labels = [c.label for c in plan.root.columns]
+        instants = as_instant(plan.time, self.h0), as_instant(plan.time, self.h1)
+        checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
+        for path, schema in dict.fromkeys(tables.values()):
+            keys = [key for key, value in tables.items() if value == (path, schema)]
+            relation = "open" in keys
+            files = [_file(line) for line in lines if line["target"] in keys]
+            if not files:
+                continue
+            truths = {line["stats"]: line["path"] for line in lines if line["target"] == bridge.AUDIT}
+            rows = self._audited(path, schema, files, truths, checks)
+            count = sum(f.rows for f in files)
+            suite = (suites.relation_checks if relation else suites.stream_checks)(labels, *instants, plan.constraints)
+            judged = verdict.audit(rows, Path(path).name, suite, row_count=count)
+            verdict.require(judged, Path(path).name, slice_text(plan.time, self.h0, self.h1))
+            verdicts.append(
+                {
+                    "table": Path(path).name,
+                    "rows": judged.rows,
+                    "checks": len(judged.results),
+                    "warnings": {r["id"]: r["unexpected"] for r in judged.warnings},
+                }
+            )
+        return verdicts
+
+    def _audited(
+        self, path: str, schema: pa.Schema, files: list[DataFile], truths: dict[str, str], checks: list[str]
+    ) -> Any:
+        """The staged rows and the truths of the constraints: as Arrow where they are few, else as a DataFrame."""
+        if sum(f.rows for f in files) <= AUDIT_ARROW_ROWS:
+            parts = []
+            for file in files:
+                part = _staged(path, file.path, schema)
+                if checks:
+                    beside = _staged(path, truths[file.path], pa.schema([(c, pa.bool_()) for c in checks]))
+                    for name in checks:
+                        part = part.append_column(name, beside.column(name))
+                parts.append(part)
+            return pa.concat_tables(parts)
+        frame = self.spark.read.schema(frames.ddl(schema)).parquet(*(f"{path}/{f.path}" for f in files))
+        names = {c.id: frames.quoted(c.label) for c in self.plan.root.columns}
+        constraints = suites.judged(self.plan.constraints)
+        inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
+        judged = (f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in constraints)
+        return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *judged)
+
+
+def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:
+    size = Path(root, path).stat().st_size
+    return scan.ScanPlan(schema, (f"{root}/{path}",), size, 0).read(schema.names)
+
+
+def _file(line: dict[str, Any]) -> DataFile:
+    return DataFile(line["path"], line["size"], line["rows"], line["stats"])
+
+
+def _replaced(path: str, log: DeltaLog, attempt: str) -> tuple[list[DataFile], list[DataFile]]:
+    """Files of a relation's table that hold open rows, which this slice writes anew, and files that keep what they
+    also held.
+
+    Open rows lie in files of their own, until a user's OPTIMIZE puts them together with rows that have ended: these
+    are kept.
+    """
+    removes, adds = [], []
+    for number, file in enumerate(log.files()):
+        nulls = (json.loads(file.stats or "{}").get("nullCount") or {}).get("valid_to")
+        if nulls == 0:
+            continue
+        removes.append(file)
+        if nulls != file.rows:
+            rows = scan.plan(log, [file]).read(log.schema().names, pc.field("valid_to").is_valid())
+            if rows.num_rows:
+                adds.append(write_file(rows, path, attempt, f"kept-{number}"))
+    return removes, adds
