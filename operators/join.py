@@ -24,6 +24,7 @@ _LEFT, _RIGHT = ("__lts", "__lte", "__ln"), ("__rts", "__rte", "__rn")
 
 def apply(node: Join, left: DataFrame, right: DataFrame) -> DataFrame:
     """Two bags in, the bag of ``node.columns`` out. Where held rows come from is the caller's business."""
+
     def side(bag: DataFrame, ids: list[str], names: tuple[str, str, str]) -> DataFrame:
         return bag.selectExpr(*ids, *(f"{a} AS {b}" for a, b in zip((TS, TE, N), names, strict=True)))
 

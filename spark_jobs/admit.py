@@ -84,6 +84,7 @@ def admit(
         source = application.source_table(name)
         last, newest = (row.info["source_version"] if row else -1), source.version()
         report.source_version = last
+        application.source_expressions(name)
         _check_columns(application, name, source)
         for version in range(last + 1, newest + 1):
             try:
@@ -196,7 +197,7 @@ def _admit_version(
     columns = list(source.schema())
     types = {f.name: frames.spark_type(f.type) for f in columns}
     domain = application.stream_time(name, dict(types))
-    judged = _judge(spark, rows, declared, domain)
+    judged = _judge(spark, rows, declared, domain, *application.source_expressions(name))
     instant = _own_instant(source.commit_time(version), report, domain)
     kept, quarantine, facts = _split(judged, declared, domain, version, instant, report)
     policy = _policy(declared, domain)
@@ -254,11 +255,18 @@ def _stage(
     publication.stage(path, adds=[write_file(table, path, attempt, f"seq-{seq}")], removes=[])
 
 
-def _judge(spark: SparkSession, rows: pa.Table, declared: CreateStream, domain: TimeDomain) -> pa.Table:
+def _judge(
+    spark: SparkSession,
+    rows: pa.Table,
+    declared: CreateStream,
+    domain: TimeDomain,
+    heartbeat: str | None,
+    constraints: list[str],
+) -> pa.Table:
     """Rows with what only Spark SQL can say of them: the instant, the policy's expression, each constraint."""
     instant = frames.quoted(declared.timestamp_by)
-    extra = [f"{_ticks(instant, domain)} AS __tick", f"{_micros_or_tick(declared, domain)} AS __heartbeat"]
-    extra += [f"coalesce(({c.expression.text}), TRUE) AS __check_{i}" for i, c in enumerate(declared.constraints)]
+    extra = [f"{_ticks(instant, domain)} AS __tick", f"{_micros_or_tick(heartbeat, domain)} AS __heartbeat"]
+    extra += [f"coalesce(({sql}), TRUE) AS __check_{i}" for i, sql in enumerate(constraints)]
     return frames.from_arrow(spark, rows).selectExpr("*", *extra).toArrow()
 
 
@@ -270,11 +278,9 @@ def _ticks(column: str, domain: TimeDomain) -> str:
     return micros if c == 1 else f"(({micros} - pmod({micros}, {c}L)) DIV {c}L)"
 
 
-def _micros_or_tick(declared: CreateStream, domain: TimeDomain) -> str:
-    spec = declared.heartbeat
-    if spec is None or spec.kind not in ("for", "column"):
+def _micros_or_tick(sql: str | None, domain: TimeDomain) -> str:
+    if sql is None:
         return "CAST(NULL AS BIGINT)"
-    sql = spec.expression.text if spec.expression else frames.quoted(spec.column or "")
     return f"CAST(({sql}) AS BIGINT)" if domain.kind == "BIGINT" else f"unix_micros(CAST(({sql}) AS TIMESTAMP))"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.binder import InputSchema, bind
+from sweeparea.cql.binder import InputSchema, bind, bind_source_expression
 from sweeparea.cql.catalog import Catalog
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
@@ -135,6 +135,23 @@ class Application:
             )
         return TimeDomain(kind, chronon or 1)
 
+    def source_expressions(self, name: str) -> tuple[str | None, list[str]]:
+        """Spark SQL of a stream's heartbeat expression and of its constraints, over its columns; names are checked."""
+        declared, schema = self.stream(name), self.input_schema(name)
+        spec = declared.heartbeat
+        heartbeat = None
+        if spec is not None and spec.kind == "for" and spec.expression is not None:
+            heartbeat = bind_source_expression(spec.expression, schema, "HEARTBEAT").sql
+        elif spec is not None and spec.kind == "column" and spec.column is not None:
+            known = {column.lower(): column for column, _ in schema.columns}
+            if spec.column.lower() not in known:
+                raise _unknown(f"column (HEARTBEAT of stream {name}, {declared.place})", spec.column, known.values())
+            heartbeat = f"`{known[spec.column.lower()].replace('`', '``')}`"
+        constraints = [
+            bind_source_expression(c.expression, schema, f"CONSTRAINT {c.name}").sql for c in declared.constraints
+        ]
+        return heartbeat, constraints
+
     def _query_schema(self, name: str) -> InputSchema:
         plan = self.plan(name)
         columns = [(c.label, c.type) for c in plan.root.columns]
@@ -192,7 +209,8 @@ class Application:
 
 
 def default_data(folder: Path) -> Path:
-    """The data folder of an application: ``.data/<name>`` for those under ``queries/``, else ``.data`` in its own folder.
+    """The data folder of an application: ``.data/<name>`` for those under ``queries/``, else ``.data`` in its own
+    folder.
 
     Two folders of one name in different places must not share tables.
     """

@@ -189,6 +189,9 @@ def _explain(options: argparse.Namespace) -> int:
 
     application = Application.open(options.application, options.data)
     static = tuple(application.catalog.relations)
+    for name in application.catalog.streams:
+        if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
+            application.source_expressions(name)  # faults of the streams it reads are told here already
     if options.query.strip().isidentifier():
         print(explain(application.plan(options.query), static))
         return 0
@@ -238,9 +241,8 @@ def _sql(options: argparse.Namespace) -> int:
 
     reader = Reader(Application.open(options.application, options.data))
     if options.statement is None:
-        prompt(reader, options.format)
-    else:
-        print(reader.run(options.statement, options.format))
+        return min(1, prompt(reader, options.format))
+    print(reader.run(options.statement, options.format))
     return 0
 
 

@@ -210,8 +210,8 @@ class Evaluation:
     def _drained(self, bag: DataFrame | None) -> DataFrame | None:
         """``bag`` after a job of its own: all of it has been computed, so every sweep below has staged its SweepArea.
 
-        Spark pulls from one side of a join only what the other side asks for, and nothing where that is empty. Whether a
-        SweepArea is written must not depend on that.
+        Spark pulls from one side of a join only what the other side asks for, and nothing where that is empty.
+        Whether a SweepArea is written must not depend on that.
         """
         if bag is None:
             return None

@@ -47,7 +47,6 @@ class InputReader:
     ) -> None:
         self.spark, self.inputs, self.time = spark, inputs, time
         self.start, self.h0, self.h1 = start, h0, h1
-        self.rows_read = 0
 
     @property
     def first(self) -> bool:
@@ -149,7 +148,6 @@ class InputReader:
         for column, low, high in ranges:
             files = scan.prune(files, column, low, high)
         chosen = scan.plan(source.log, files)
-        self.rows_read += chosen.rows
         return frames.read(self.spark, chosen, list(dict.fromkeys([*names, *extra])), ranges)
 
     def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:

@@ -70,7 +70,8 @@ class Slice:
         inputs = {name: self._input(name, head[name]) for name in plan.inputs}
         reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1)
         state_rows = sum((previous.info.get("state_rows") or {}).values()) if previous else 0
-        expected = new_rows(application, plan, self.h0, self.h1) + state_rows
+        arrived = new_rows(application, plan, self.h0, self.h1)
+        expected = arrived + state_rows
         partitions = 1 if expected <= SMALL_SLICE else max(2, -(-expected // ROWS_PER_PARTITION))
         spill = f"{application.data}/_sweeparea/spill/{attempt}"
         areas = SweepAreas(self._read_area, self._area_root, spill)
@@ -87,7 +88,7 @@ class Slice:
         info = {
             "definition": fingerprint(definition),
             "h0": self.h0,
-            "rows_in": reader.rows_read,
+            "rows_in": arrived,
             "rows": rows,
             "state_rows": state,
             "verdicts": verdicts,
@@ -202,8 +203,8 @@ class Slice:
         names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
         if not names and self._area_log(op).files():
             raise SweepAreaError(
-                f"{self.plan.name}: the sweep of {op} did not run, though its SweepArea holds rows. Nothing was published. This is a "
-                "defect of the engine: please report the query."
+                f"{self.plan.name}: the sweep of {op} did not run, though its SweepArea holds rows. Nothing was"
+                " published. This is a defect of the engine: please report the query."
             )
         files = (describe_file(str(root), f"data/{attempt}/{name}") for name in bridge.staged_carry(names))
         return [file for file in files if file.rows]

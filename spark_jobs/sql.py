@@ -52,12 +52,18 @@ class Reader:
         recover(str(self.application.data), self.application.ledger)
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA admitted; CREATE SCHEMA quarantine;")
+        ends = self._ends()
         for schema, name, log in self.tables():
-            self._view(connection, schema, name, log)
+            self._view(connection, schema, name, log, ends.get(name.removesuffix("__relation")))
         return connection
 
+    def _ends(self) -> dict[str, int]:
+        """Per query the first instant that it has not committed: microseconds, or a tick."""
+        rows = [r for r in self.application.ledger.head().values() if r.kind == "query" and r.committed is not None]
+        return {r.name: ((r.committed or 0) + 1) * (r.info.get("chronon") or 1) for r in rows}
+
     @staticmethod
-    def _view(connection: duckdb.DuckDBPyConnection, schema: str, name: str, log: DeltaLog) -> None:
+    def _view(connection: duckdb.DuckDBPyConnection, schema: str, name: str, log: DeltaLog, end: int | None) -> None:
         import pyarrow.dataset as ds
 
         columns, files = log.schema(), log.uris(log.files())
@@ -73,14 +79,17 @@ class Reader:
             connection.register(empty, ds.dataset(columns.empty_table()).to_table())
             connection.execute(f'CREATE VIEW {full} AS SELECT * FROM "{empty}"')
         if "valid_to" in columns.names:
-            rest = f"* EXCLUDE (valid_from, valid_to) FROM {full}"
+            rest = f"* EXCLUDE (valid_from, valid_to, i) FROM {full}"
             connection.execute(
                 f'CREATE VIEW "{name}__current" AS SELECT * EXCLUDE (valid_to) FROM {full} WHERE valid_to IS NULL'
             )
-            kind = "BIGINT" if str(columns.field("valid_from").type) == "int64" else "TIMESTAMPTZ"
+            ticks = str(columns.field("valid_from").type) == "int64"
+            kind, micros = ("BIGINT", "i") if ticks else ("TIMESTAMPTZ", "epoch_us(i)")
+            message = f"{name} is known up to its committed instant only (see status); ask for an earlier one."
+            known = "TRUE" if end is None else f"CASE WHEN {micros} < {end} THEN TRUE ELSE error('{message}') END"
             connection.execute(
-                f'CREATE MACRO "{name}__at"(instant) AS TABLE SELECT {rest} WHERE valid_from <= CAST(instant AS {kind})'
-                f" AND (valid_to IS NULL OR valid_to > CAST(instant AS {kind}))"
+                f'CREATE MACRO "{name}__at"(instant) AS TABLE WITH asked AS (SELECT CAST(instant AS {kind}) AS i) '
+                f"SELECT {rest}, asked WHERE {known} AND valid_from <= i AND (valid_to IS NULL OR valid_to > i)"
             )
 
     def run(self, statement: str, form: str = "table") -> str:
@@ -135,12 +144,12 @@ def _as_json(relation: duckdb.DuckDBPyRelation) -> str:
     )
 
 
-def prompt(reader: Reader, form: str) -> None:
-    """Reads statements until end of file; each sees the ledger state of its own moment."""
+def prompt(reader: Reader, form: str) -> int:
+    """Reads statements until end of file; each sees the ledger state of its own moment. Returns how many failed."""
     interactive = sys.stdin.isatty()
     if interactive:
         print(f"Results of {reader.application.name}. {HELP}")
-    text = ""
+    text, failed = "", 0
     while True:
         try:
             line = input(("sql> " if not text else "  -> ") if interactive else "")
@@ -158,14 +167,17 @@ def prompt(reader: Reader, form: str) -> None:
             continue
         text += line + "\n"
         if command.endswith(";"):
-            _attempt(reader, text, form)
+            failed += not _attempt(reader, text, form)
             text = ""
     if text.strip():
-        _attempt(reader, text, form)
+        failed += not _attempt(reader, text, form)
+    return 0 if interactive else failed
 
 
-def _attempt(reader: Reader, text: str, form: str) -> None:
+def _attempt(reader: Reader, text: str, form: str) -> bool:
     try:
         print(reader.run(text, form), flush=True)
     except SweepAreaError as error:
         print(error, file=sys.stderr, flush=True)
+        return False
+    return True

@@ -242,8 +242,8 @@ def test_sql_reads_one_ledger_state(undisturbed):
 def test_a_manual_heartbeat_is_moved_by_hand_and_never_back(spark, tmp_path):
     text = shop.STREAM.replace("HEARTBEAT FOR at AS at - INTERVAL 10 SECONDS", "HEARTBEAT MANUAL")
     app = shop.application(tmp_path, text + shop.QUERY)
+    shop.sell(tmp_path, shop.DAYS[0])
     with pytest.raises(SweepAreaError, match="not been admitted yet"):
-        shop.sell(tmp_path, shop.DAYS[0])
         advance(app, "sales", shop.tick(30))
     admit(app, "sales", spark)
     assert process(app, "turnover", spark).waits_for == "sales"
@@ -251,6 +251,7 @@ def test_a_manual_heartbeat_is_moved_by_hand_and_never_back(spark, tmp_path):
     assert process(app, "turnover", spark).committed == shop.tick(30)
     with pytest.raises(SweepAreaError, match="cannot go back"):
         advance(app, "sales", shop.tick(29))
+    shop.sell(tmp_path / "other", shop.DAYS[0])
     with pytest.raises(SweepAreaError, match="own policy"):
         advance(shop.application(tmp_path / "other"), "sales", 0)
 
@@ -263,4 +264,4 @@ def test_a_clock_goes_on_without_new_rows(spark, tmp_path):
     time.sleep(1.1)
     second = admit(app, "sales", spark)
     assert (first.rows, second.rows) == (4, 0)
-    assert second.heartbeat > first.heartbeat > shop.tick(0)
+    assert (second.heartbeat or 0) > (first.heartbeat or 0) > shop.tick(0)
