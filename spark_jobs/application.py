@@ -147,6 +147,11 @@ class Application:
             if spec.column.lower() not in known:
                 raise _unknown(f"column (HEARTBEAT of stream {name}, {declared.place})", spec.column, known.values())
             heartbeat = f"`{known[spec.column.lower()].replace('`', '``')}`"
+        if declared.sequence_by is not None and declared.sequence_by.lower() not in (
+            c.lower() for c, _ in schema.columns
+        ):
+            what = f"column (SEQUENCE BY of stream {name}, {declared.place})"
+            raise _unknown(what, declared.sequence_by, [column for column, _ in schema.columns])
         constraints = [
             bind_source_expression(c.expression, schema, f"CONSTRAINT {c.name}").sql for c in declared.constraints
         ]

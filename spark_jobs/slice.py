@@ -22,6 +22,7 @@ from sweeparea.operators.logical import Plan
 from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application, fingerprint
+from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, SweepAreas, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, slice_text
@@ -146,7 +147,7 @@ class Slice:
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
         top, state = evaluation.new(plan.root), areas.read(MATERIALIZE)
         shape = top if top is not None else evaluation.shape.bag(plan.root)
-        record = fields(shape, ids)
+        record = self._record(shape, ids)
         tables = self._result_tables(record)
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
         bags = []
@@ -173,6 +174,18 @@ class Slice:
         task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, labels, attempt)
         staged = bridge.run(rows, task, ids, partitions, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables
+
+    def _record(self, shape: DataFrame, ids: list[str]) -> list[pa.Field]:
+        """The result's columns; a type that a table cannot hold is refused by the column's name."""
+        types = {f.name: f.dataType.simpleString() for f in shape.schema}
+        for column in self.plan.root.columns:
+            kind = types[column.id]
+            if "void" in kind or "interval" in kind or "variant" in kind:
+                raise ArgumentTypeError(
+                    f"query {self.plan.name}: its column {column.label} is of type {kind.upper()}, which a result table"
+                    f" cannot hold. CAST it to a type that can be stored, for example CAST({column.label} AS STRING)."
+                )
+        return fields(shape, ids)
 
     def _result_tables(self, record: list[pa.Field]) -> dict[str, tuple[str, pa.Schema]]:
         """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""

@@ -34,7 +34,7 @@ def last_heartbeats(case: dict[str, Any]) -> dict[str, int]:
     """The last heartbeat of every input of a case."""
     given = case["heartbeats"]
     names = [*case["streams"], *case.get("relations", ())]
-    steps: dict[str, list[Any]] = given if isinstance(given, dict) else dict.fromkeys(names, list(given))
+    steps: dict[str, list[Any]] = given if isinstance(given, dict) else {name: list(given) for name in names}
     read = micros if case.get("time") else int
     return {name: read([h for h in steps[name] if h is not None][-1]) for name in names}
 
