@@ -29,7 +29,9 @@ from sweeparea.spark_jobs.errors import NotReadyError, readable
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
+from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import Publication, recover
+from sweeparea.tables.source import SourceTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +87,7 @@ def admit(
         last, newest = (row.info["source_version"] if row else -1), source.version()
         report.source_version = last
         application.source_expressions(name)
+        _check_identity(name, source, row)
         _check_columns(application, name, source)
         for version in range(last + 1, newest + 1):
             try:
@@ -146,7 +149,18 @@ def _sum(report: Admitted) -> int:
     return sum(report.quarantined.values())
 
 
-def _check_columns(application: Application, name: str, source: Any) -> None:
+def _check_identity(name: str, source: SourceTable, row: LedgerRow | None) -> None:
+    """The source must be the very table that was admitted before: a new one under its path has versions of its own."""
+    known = row.info.get("source_id") if row else None
+    if known is not None and known != source.identity():
+        raise SweepAreaError(
+            f"{name}: its source {source.uri} is not the table that was admitted before: it was removed and made anew"
+            " (its Delta table id has changed), so its versions do not go on where the old ones ended. Nothing was"
+            " admitted. Restore the old table, or declare a new stream over this one."
+        )
+
+
+def _check_columns(application: Application, name: str, source: SourceTable) -> None:
     """The source must still have the columns and types that were admitted first, and those that the declaration
     names.
     """
@@ -177,7 +191,7 @@ def _admit_version(
     application: Application,
     name: str,
     registration: str,
-    source: Any,
+    source: SourceTable,
     version: int,
     spark: SparkSession,
     report: Admitted,
@@ -227,6 +241,7 @@ def _admit_version(
         info={
             "definition": fingerprint(declared.text),
             "source_version": version,
+            "source_id": source.identity(),
             "instant": instant,
             "chronon": domain.chronon if domain.kind == "TIMESTAMP" else 0,
             "rows": kept.num_rows,
@@ -425,6 +440,11 @@ def _pin(application: Application, name: str, registration: str, pinned: bool) -
         publication,
         f"relation {name}",
     )
-    info = {"definition": fingerprint(application.source(name).text), "source_version": version, "rows": count}
+    info = {
+        "definition": fingerprint(application.source(name).text),
+        "source_version": version,
+        "source_id": source.identity(),
+        "rows": count,
+    }
     publication.commit(committed=MAX_TICK, pins={}, info=info)
     return Admitted(name, 1, count, heartbeat=MAX_TICK, source_version=version)

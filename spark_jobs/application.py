@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,7 +114,7 @@ class Application:
             return InputSchema(name, "relation", columns, TimeDomain(), static=True)
         return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)))
 
-    def stream_time(self, name: str, types: dict[str, str | None]) -> TimeDomain:
+    def stream_time(self, name: str, types: Mapping[str, str | None]) -> TimeDomain:
         """The time domain of a stream; refuses a TIMESTAMP BY column that is missing or no time."""
         declared = self.catalog.streams[name]
         column = declared.timestamp_by

@@ -66,7 +66,9 @@ def process(
     _refuse_unoffered(plan)
     head = application.ledger.head()
     row = head.get(query)
-    application.registration(query, application.definition(query), row)
+    # neither the query nor what it reads may have been made by another text than the files now hold
+    for name in (query, *plan.inputs):
+        application.registration(name, application.definition(name), head.get(name))
     heartbeats = application.heartbeats(plan, head)
     ready = query_heartbeat(query, heartbeats)
     done = row.committed if row is not None and row.committed is not None else plan.start - 1

@@ -27,6 +27,9 @@ def status(application: Application) -> str:
 
 def _input_line(application: Application, name: str, row: LedgerRow | None, shown: Any) -> str:
     static = application.is_static(name)
+    changed = _changed(application, name, row)
+    if changed:
+        return changed
     if row is None:
         return f"not admitted yet; run `sweeparea admit {application.name} {name}`"
     newest = _newest(application, name)
@@ -41,6 +44,15 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
         f"{heartbeat}, source version {row.info['source_version']}{behind}, {total} rows admitted, {kept_out} in"
         " quarantine"
     )
+
+
+def _changed(application: Application, name: str, row: LedgerRow | None) -> str:
+    """Why a name is not run: its definition is another than the one its tables were made by. Empty if it is not."""
+    try:
+        application.registration(name, application.definition(name), row)
+    except SweepAreaError as error:
+        return f"stands still: {error}"
+    return ""
 
 
 def _newest(application: Application, name: str) -> int | None:
@@ -65,6 +77,9 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
     except SweepAreaError as error:
         return f"cannot run: {error}"
     row, time = head.get(name), plan.time
+    changed = _changed(application, name, row)
+    if changed:
+        return changed
     done = None if row is None else row.committed
     parts = ["not processed yet" if done is None else f"committed up to {shown(time, done)}"]
     if ready is None:

@@ -61,6 +61,10 @@ class SourceTable:
         self._handle = self._open(None)
         return self._handle.version()
 
+    def identity(self) -> str:
+        """The table's id, which a table that is made anew under the same path does not share."""
+        return str(self._latest().metadata().id)
+
     def schema(self) -> pa.Schema:
         """The columns of the version seen last."""
         return pa.schema(self._latest().schema())

@@ -17,6 +17,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.drop import drop
 from sweeparea.spark_jobs.process import process
 from sweeparea.spark_jobs.sql import Reader
+from sweeparea.spark_jobs.status import status
 from sweeparea.tables import faults
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs import shop
@@ -265,3 +266,33 @@ def test_a_clock_goes_on_without_new_rows(spark, tmp_path):
     second = admit(app, "sales", spark)
     assert (first.rows, second.rows) == (4, 0)
     assert (second.heartbeat or 0) > (first.heartbeat or 0) > shop.tick(0)
+
+
+def test_a_source_made_anew_is_not_taken_for_the_old_one(spark, tmp_path):
+    app = shop.application(tmp_path)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    shutil.rmtree(tmp_path / "data/source/sales")
+    for day in shop.DAYS:
+        shop.sell(tmp_path, day)
+    with pytest.raises(SweepAreaError, match="removed and made anew"):
+        admit(app, "sales", spark)
+
+
+READER = "CREATE CONTINUOUS QUERY busiest AS SELECT MAX(n) AS n FROM turnover;"
+
+
+def test_a_reader_stands_still_when_what_it_reads_has_changed(spark, tmp_path):
+    app = shop.application(tmp_path, shop.STREAM + shop.QUERY + READER)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    process(app, "turnover", spark)
+    assert process(app, "busiest", spark).committed == shop.tick(19)
+    changed = shop.application(
+        tmp_path, shop.STREAM + shop.QUERY.replace("COUNT(*) AS n", "COUNT(*) + 1 AS n") + READER
+    )
+    with pytest.raises(SweepAreaError, match="definition of turnover has changed"):
+        process(changed, "busiest", spark)
+    assert "stands still: The definition of turnover" in status(changed)
+    with pytest.raises(SweepAreaError, match="is read by busiest"):
+        list(drop(changed, "turnover"))
