@@ -45,7 +45,7 @@ def edge_of(node: Node, static: Container[str] = ()) -> Edge:
     if isinstance(node, RelationScan):
         return Edge("monotonic", True) if node.name in static else Edge("STR", False)
     if isinstance(node, Window):
-        return Edge("monotonic" if node.spec.reach == INF else "WKS", True)
+        return Edge("monotonic" if node.spec.monotonic else "WKS", True)
     if isinstance(node, Select | Project):  # rule 1: unary operators keep the pattern
         return edges[0]
     if isinstance(node, UnionAll):  # rule 2: the more complex of the inputs; mixed window lengths end out of order

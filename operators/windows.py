@@ -35,8 +35,10 @@ class Window(ABC):
 
     @property
     def monotonic(self) -> bool:
-        """Whether nothing ever leaves the window (update pattern *monotonic*, Golab & Oezsu 2005 section 3)."""
-        return self.reach == INF
+        """Whether nothing ever leaves the window by its definition (update pattern *monotonic*, Golab & Oezsu 2005
+        section 3). A bounded window whose reach saturates is not.
+        """
+        return False
 
 
 def _plus(a: str, b: str | int) -> str:
@@ -68,6 +70,10 @@ class Unbounded(Window):
 
     def sql(self, s: str) -> tuple[str, str]:
         return s, f"{INF}L"
+
+    @property
+    def monotonic(self) -> bool:
+        return True
 
     @property
     def reach(self) -> int:
@@ -209,6 +215,10 @@ class Landmark(Window):
     def sql(self, s: str) -> tuple[str, str]:
         tests = [f"{s} >= {self.start}L"] * (self.start is not None) + [f"{s} <= {self.end}L"] * (self.end is not None)
         return s, f"IF({' AND '.join(tests) or 'TRUE'}, {INF}L, {s})"
+
+    @property
+    def monotonic(self) -> bool:
+        return True
 
     @property
     def reach(self) -> int:

@@ -24,7 +24,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs import frames, json_values
-from sweeparea.spark_jobs.application import Application, fingerprint
+from sweeparea.spark_jobs.application import Application, fingerprint, refuse_reserved
 from sweeparea.spark_jobs.errors import NotReadyError, readable
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables.delta_log import DeltaLog
@@ -422,6 +422,7 @@ def _pin(application: Application, name: str, registration: str, pinned: bool) -
     if pinned and row is not None:
         return Admitted(name, heartbeat=row.committed, source_version=row.info["source_version"])
     source = application.source_table(name)
+    refuse_reserved(name, [column for column, _ in source.spark_schema()])
     version = source.version()
     rows = source.snapshot(version)
     names = [c for c in rows.column_names if c != "__n"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from sweeparea.cql.catalog import Catalog
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
-from sweeparea.spark_jobs.errors import NotReadyError
+from sweeparea.spark_jobs.errors import NotReadyError, ReservedNameError
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger, LedgerRow
@@ -110,6 +110,7 @@ class Application:
             columns = tuple((f.name, spark_type(f.type)) for f in fields)
         else:
             columns = tuple(self.source_table(name).spark_schema())
+            refuse_reserved(name, [column for column, _ in columns])
         if name in self.catalog.relations:
             return InputSchema(name, "relation", columns, TimeDomain(), static=True)
         return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)))
@@ -212,6 +213,16 @@ class Application:
                 f"{name} has not run yet. Run `sweeparea status {self.name}` to see what waits for what."
             )
         return row
+
+
+def refuse_reserved(name: str, columns: Iterable[str]) -> None:
+    """Refuses a source with columns in the engine's own name space: its tables add ``__tick``, ``__seq``, ``__n``."""
+    taken = [c for c in columns if c.startswith("__")]
+    if taken:
+        raise ReservedNameError(
+            f"{name}: its source has the column(s) {', '.join(taken)}. Names that begin with two underscores are"
+            " SweepArea's own. Rename them in the source table."
+        )
 
 
 def default_data(folder: Path) -> Path:

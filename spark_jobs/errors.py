@@ -14,6 +14,12 @@ class ArgumentTypeError(SweepAreaError):
     type = "TypeError"
 
 
+class ReservedNameError(SweepAreaError):
+    """A column has a name that the engine keeps for itself."""
+
+    type = "BindError"
+
+
 class NotReadyError(SweepAreaError):
     """Something that must exist first does not: a stream never admitted, a query never processed."""
 

@@ -25,7 +25,7 @@ from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.operators.order import record_sort_indices
 from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.admit import next_seq
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.application import Application, refuse_reserved
 from sweeparea.spark_jobs.errors import RefusedError, readable
 from sweeparea.spark_jobs.process import process
 from sweeparea.tables.delta_log import DeltaLog
@@ -97,6 +97,7 @@ class _Source:
     def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:
         self.name, self.kind, self.time = name, kind, time
         self.types = {column: _type(name, column, ddl) for column, ddl in spec["columns"].items()}
+        refuse_reserved(name, self.types)
         if spec.get("late", "reject") != "reject":
             raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
         if not spec.get("retroactive", True):

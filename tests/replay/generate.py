@@ -31,7 +31,6 @@ VALUES: dict[str, list[Any]] = {
     "struct<x:int,y:double>": [[1, 0.0], [1, -0.0], None, [None, "NaN"], [2, None]],
 }
 NUMBERS = ("int", "double", "bigint", "decimal(8,2)")
-CTE_STREAMS = 0.0
 SCALARS = (*NUMBERS, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary")
 
 
@@ -413,7 +412,7 @@ class Generator:
         text, columns = self.select(depth)
         if self.chance(0.1):
             name = self.alias()
-            inner = f"ISTREAM({text})" if self.chance(CTE_STREAMS) else text
+            inner = f"ISTREAM({text})" if self.chance(0.3) else text
             alias = self.alias()
             shown = f" {self.window()}" if inner != text else ""
             self_join = self.chance(0.3)
