@@ -1,6 +1,6 @@
 """The command ``sweeparea``. Each command is a function over an application; errors are one paragraph and an exit code.
 
-Exit codes: 0 done (also when there was nothing to do), 1 an error in the work or the text, 2 wrong use or something
+Exit codes: 0 done (also when there was nothing to do), 1 the work failed, 2 wrong use, a mistake in a text, or something
 that must run first, 3 the machine lacks something, 130 interrupted.
 """
 
@@ -31,7 +31,7 @@ folder, or by its name under queries/. A first round by hand:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(_options_last(sys.argv[1:] if arguments is None else arguments))
     try:
         return options.run(options) or 0
     except SweepAreaError as error:
@@ -53,6 +53,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shown = readable(error, options.command)
         print(f"sweeparea: {shown} (--debug shows where)", file=sys.stderr)
         return shown.exit_code
+
+
+def _options_last(arguments: Sequence[str]) -> list[str]:
+    """argparse takes an optional name only where it directly follows the application: options are moved behind names."""
+    names, options = [], []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            names += rest
+        elif argument.startswith("-") and argument != "-" and not argument[1:2].isdigit():
+            options.append(argument)
+            if argument in ("--data", "--until", "--out", "--format", "-c"):
+                options += [value for value in (next(rest, None),) if value is not None]
+        else:
+            names.append(argument)
+    return [*names, *options]
 
 
 def _parser() -> argparse.ArgumentParser:

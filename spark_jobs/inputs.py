@@ -168,7 +168,10 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
     for name in plan.inputs:
         if name in application.catalog.queries or application.is_static(name):
             continue
-        for file in scan.prune(DeltaLog(application.layout.admitted(name)).files(), "__tick", h0 + 1, h1):
+        admitted = DeltaLog(application.layout.admitted(name))
+        if not admitted.exists():
+            continue
+        for file in scan.prune(admitted.files(), "__tick", h0 + 1, h1):
             least, greatest = scan.bounds(file, "__tick")
             if least is None or greatest is None:
                 continue

@@ -1,0 +1,93 @@
+"""The command line: help, exit codes, errors as one paragraph. No Spark is started here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sweeparea.infra import settings
+from sweeparea.spark_jobs.cli import main
+from tests.spark_jobs import shop
+
+COMMANDS = ("admit", "process", "heartbeat", "status", "explain", "replay", "sql", "drop")
+
+
+@pytest.fixture
+def sales(tmp_path):
+    app = shop.application(tmp_path)
+    shop.sell(tmp_path, shop.DAYS[0])
+    return [str(tmp_path / "shop"), "--data", str(app.data)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert len(capsys.readouterr().out) > 200
+
+
+def test_as_a_module_and_with_wrong_use():
+    done = subprocess.run(
+        [sys.executable, "-m", "sweeparea", "prcess", "x"], capture_output=True, text=True, cwd=settings.source_root()
+    )
+    assert done.returncode == 2
+    assert "invalid choice: 'prcess'" in done.stderr
+
+
+def test_status_and_explain_before_anything_ran(capsys, sales):
+    assert main(["status", *sales]) == 0
+    told = capsys.readouterr().out
+    assert "sales: not admitted yet; run `sweeparea admit shop sales`" in told
+    assert "turnover: not processed yet; waits for the first heartbeat of sales" in told
+    assert main(["explain", *sales, "turnover"]) == 0
+    assert "[Range 1 minute Inclusive]" in capsys.readouterr().out
+    assert main(["explain", *sales, "SELECT shop FROM sales [NOW] WHERE amount > 3"]) == 0
+    assert "amount > 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["explain", "SELECT shp FROM sales"], 2, "column shp is unknown"),
+        (["explain", "turnovr"], 1, "Did you mean turnover?"),
+        (["admit", "sale"], 1, "Did you mean sales?"),
+        (["process", "nothing"], 1, "no continuous query named nothing"),
+        (["heartbeat", "sales", "2020-01-01"], 1, "HEARTBEAT MANUAL"),
+        (["sql", "-c", "SELECT * FROM turnover"], 1, "Tables of shop: none yet"),
+        (["process", "turnover", "--until", "noon"], 1, "noon is no instant"),
+        (["drop", "nothing"], 1, "nothing named nothing"),
+    ],
+)
+def test_errors_are_one_readable_paragraph(capsys, sales, arguments, code, said):
+    command, *rest = arguments
+    assert main([command, *sales, *rest]) == code
+    told = capsys.readouterr()
+    assert said in told.err
+    assert told.err.startswith("sweeparea: ")
+    assert "Traceback" not in told.err + told.out
+
+
+def test_a_missing_application_and_unreadable_cases(capsys, tmp_path):
+    assert main(["status", str(tmp_path / "nowhere")]) == 1
+    assert "There is no application" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path / "nothing.jsonl")]) == 1
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(capsys, tmp_path):
+    text = shop.STREAM.replace("TIMESTAMP BY", "TIMESTAMPP BY") + shop.QUERY.replace("FROM sales", "FRM sales")
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "shop.cql").write_text(text)
+    assert main(["status", str(folder)]) == 2
+    told = capsys.readouterr().err
+    assert "shop.cql:2:" in told
+    assert "shop.cql:7:" in told or "shop.cql:8:" in told
+
+
+def test_the_stack_trace_only_when_asked(sales):
+    with pytest.raises(Exception, match="Did you mean sales"):
+        main(["admit", *sales, "sale", "--debug"])
