@@ -1,7 +1,7 @@
 """The command ``sweeparea``. Each command is a function over an application; errors are one paragraph and an exit code.
 
-Exit codes: 0 done (also when there was nothing to do), 1 the work failed, 2 wrong use, a mistake in a text, or something
-that must run first, 3 the machine lacks something, 130 interrupted.
+Exit codes: 0 done (also when there was nothing to do), 1 the work failed, 2 wrong use, a mistake in a text, or
+something that must run first, 3 the machine lacks something, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options_last(arguments: Sequence[str]) -> list[str]:
-    """argparse takes an optional name only where it directly follows the application: options are moved behind names."""
+    """argparse takes an optional name only where it directly follows the application: options are moved behind names.
+    """
     names, options = [], []
     rest = iter(arguments)
     for argument in rest:
