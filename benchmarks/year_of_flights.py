@@ -1,8 +1,9 @@
-"""The year of flights: each of the three queries in one slice, and in day slices."""
+"""The year of flights: each query (or those named as arguments) in one slice, and in day slices."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -32,7 +33,7 @@ def main() -> None:
         print(f"admit of the whole year: {time.perf_counter() - begun:.1f} s")
         shutil.copytree(data, Path(folder) / "days")
         days = Application.open(queries, Path(folder) / "days")
-        for query in application.catalog.queries:
+        for query in sys.argv[1:] or application.catalog.queries:
             plan = application.plan(query)
             heartbeat = application.ledger.head()["flights"].committed or 0
             cuts = list(range(plan.start + DAY - 1, heartbeat, DAY))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.infra.errors import DataError, SetupError, SweepAreaError
 
 
 class ArgumentTypeError(SweepAreaError):
@@ -49,7 +49,8 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
         text = re.sub(r"\bc\d+\b", lambda m: names.get(m.group(), m.group()), text)
     swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
     if swept:
-        return DataError(f"{where}: {swept.group(2).strip()}")
+        kind = SetupError if swept.group(1) == "SetupError" else DataError
+        return kind(f"{where}: {swept.group(2).strip()}")
     condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
     if condition:
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())

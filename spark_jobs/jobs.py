@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 
-def _quiet(text: str) -> None:
-    """The default listener: nobody."""
+def _log(text: str) -> None:
+    """The default listener of progress: the log, which under Airflow is the task's own."""
+    logging.getLogger(__name__).info(text)
 
 
 @contextmanager
@@ -31,7 +33,7 @@ def tagged(spark: SparkSession) -> Iterator[None]:
         spark.removeTag(tag)
 
 
-def admit(application: str | Application, name: str, tell: Tell = _quiet) -> dict[str, Any]:
+def admit(application: str | Application, name: str, tell: Tell = _log) -> dict[str, Any]:
     """Admits what is new in the source of a stream (or pins a static relation)."""
     from sweeparea.spark_jobs.admit import admit as run
     from sweeparea.spark_jobs.session import spark_session
@@ -42,7 +44,7 @@ def admit(application: str | Application, name: str, tell: Tell = _quiet) -> dic
 
 
 def process(
-    application: str | Application, query: str, until: int | None = None, tell: Tell = _quiet
+    application: str | Application, query: str, until: int | None = None, tell: Tell = _log
 ) -> dict[str, Any]:
     """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
     from sweeparea.spark_jobs.process import process as run
@@ -54,7 +56,7 @@ def process(
 
 
 def backfill(
-    application: str | Application, query: str, start: dt.datetime, end: dt.datetime, tell: Tell = _quiet
+    application: str | Application, query: str, start: dt.datetime, end: dt.datetime, tell: Tell = _log
 ) -> dict[str, Any]:
     """Brings a query to the end of ``[start, end)``, as far as heartbeats allow.
 

@@ -80,6 +80,7 @@ def _remote() -> str | None:
 def _configure(spark: SparkSession) -> SparkSession:
     # pyspark logs every failed query as a line of JSON with its stack trace, beside raising it
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     for key, value in CONF.items():
         spark.conf.set(key, value)
     return spark
