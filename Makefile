@@ -11,13 +11,13 @@ PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_R
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-env:
+env:  ## the environment .venv: all that the command sweeparea needs without Airflow
 	@$(PYTHON) -m sweeparea.infra.bootstrap
 
-example:
+example:  ## as env, with the CSV files of the flights example
 	@$(PYTHON) -m sweeparea.infra.bootstrap --example
 
-jars: env
+jars: env  ## as env, with the Delta jars of the Spark server
 	@$(PY) -m sweeparea.infra.jars
 
 demo: example jars up  ## set up and start everything, load the flights of 2013, show results

@@ -41,9 +41,14 @@ class Catalog:
         root = Path(folder)
         if not root.is_dir():
             raise SetupError(f"{root} is no folder: an application is a folder of *.cql files, such as queries/flights")
+        files = sorted(root.glob("*.cql"))
+        if not files:
+            raise SetupError(
+                f"{root} holds no *.cql file, so there is nothing to run. Declare a stream and a query in one."
+            )
         statements: list[Statement] = []
         errors: list[SweepAreaError] = []
-        for path in sorted(root.glob("*.cql")):
+        for path in files:
             try:
                 statements += parse_file(path)
             except SweepAreaError as error:

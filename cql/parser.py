@@ -337,8 +337,10 @@ class StatementParser(CqlParser):
     def _source_change(self) -> str:
         if self.take("FAIL"):
             return "fail"
-        if self.word() in ("IGNORE", "CORRECT"):
-            raise not_offered(f"ON SOURCE CHANGE {self.word()}", self.here(), "Leave it out: the default is FAIL")
+        if self.take("IGNORE"):
+            return "ignore"
+        if self.word() == "CORRECT":
+            raise not_offered("ON SOURCE CHANGE CORRECT", self.here(), "Offered are FAIL (the default) and IGNORE")
         raise self.fail("FAIL, IGNORE or CORRECT", "FAIL", "IGNORE", "CORRECT")
 
     def _heartbeat(self) -> st.HeartbeatSpec:

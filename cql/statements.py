@@ -179,7 +179,11 @@ def parse_file(path: str | Path) -> list[Statement]:
     from sweeparea.cql.errors import ParseError
 
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError as error:
         raise ParseError(f"{path} is not UTF-8 text (byte {error.start})", None, "Save the file as UTF-8") from None
+    except OSError as error:
+        raise ParseError(
+            f"{path} cannot be read: {error.strerror}", None, "Remove it, or make it a readable file"
+        ) from None
     return parse_text(text, str(path))

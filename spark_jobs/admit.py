@@ -60,6 +60,7 @@ class Admitted:
     rows: int = 0
     quarantined: dict[str, int] = field(default_factory=dict)
     warned: dict[str, int] = field(default_factory=dict)
+    ignored: int = 0
     heartbeat: int | None = None
     source_version: int | None = None
     instant: int = 0
@@ -200,14 +201,7 @@ def _admit_version(
     rows: pa.Table = source.snapshot(version) if version == 0 else source.changes(version)
     if "__n" not in rows.column_names:
         rows = rows.append_column("__n", pa.array([1] * rows.num_rows, pa.int64()))
-    removed = pc.sum(pc.less(rows.column("__n"), 0)).as_py() or 0
-    if removed:
-        raise SweepAreaError(
-            f"Stream {name}: version {version} of its source {source.uri} removes or changes {removed} rows, and the"
-            " stream is declared ON SOURCE CHANGE FAIL (the default): an element that was admitted cannot be taken"
-            " back. Nothing of this version was admitted. Restore the source to the version before and append"
-            " corrections as new rows."
-        )
+    rows = _only_added(name, declared, rows, version, report)
     columns = list(source.schema())
     types = {f.name: frames.spark_type(f.type) for f in columns}
     domain = application.stream_time(name, dict(types))
@@ -249,6 +243,22 @@ def _admit_version(
             "clamped": decision.clamped,
         },
     )
+
+
+def _only_added(name: str, declared: CreateStream, rows: pa.Table, version: int, report: Admitted) -> pa.Table:
+    """What a version adds. Rows that it takes back were elements: FAIL refuses the version, IGNORE keeps them."""
+    added = rows.filter(pc.greater(rows.column("__n"), 0))
+    removed = rows.num_rows - added.num_rows
+    if removed and declared.on_source_change == "fail":
+        raise SweepAreaError(
+            f"Stream {name}: version {version} of its source removes or changes {removed} rows, and the stream is"
+            " declared ON SOURCE CHANGE FAIL (the default): an element that was admitted is not taken back. Nothing of"
+            " this version was admitted, and none after it will be. Ways out: declare ON SOURCE CHANGE IGNORE (removed"
+            f" rows stay elements, added ones are admitted; it is a new definition, so first `sweeparea drop` {name}"
+            " and what reads it), or declare a new stream over a table that is only appended to."
+        )
+    report.ignored += removed
+    return added
 
 
 def next_seq(publication: Publication) -> int:

@@ -56,8 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options_last(arguments: Sequence[str]) -> list[str]:
-    """argparse takes an optional name only where it directly follows the application: options are moved behind names.
-    """
+    """argparse takes an optional name only where it directly follows the application: options are moved behind names."""
     names, options = [], []
     rest = iter(arguments)
     for argument in rest:
@@ -132,6 +131,8 @@ def _admit(options: argparse.Namespace) -> int:
         text = f"{name}: {report['rows']} rows of {report['versions']} new source versions"
         if report["quarantined"]:
             text += "; quarantined: " + ", ".join(f"{n} ({reason})" for reason, n in report["quarantined"].items())
+        if report["ignored"]:
+            text += f"; {report['ignored']} rows that the source removed stay elements (ON SOURCE CHANGE IGNORE)"
         if report["warned"]:
             text += "; violated but kept: " + ", ".join(f"{n} ({c})" for c, n in report["warned"].items())
         _tell(text)
@@ -153,6 +154,9 @@ def _process(options: argparse.Namespace) -> int:
             _tell(f"{name}: committed up to {done}, {report['rows_out']} rows out, {report['seconds']} s")
         else:
             waits = f"; waits for the heartbeat of {report['waits_for']}" if report["waits_for"] else ""
+            missing = [n for n in application.catalog.dependencies(name) if n not in application.ledger.head()]
+            if missing:
+                waits = f"; {', '.join(missing)} has not run yet (`sweeparea admit`, or `process` for a query)"
             _tell(f"{name}: nothing to do, committed up to {done}{waits}")
     return 0
 

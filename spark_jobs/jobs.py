@@ -43,9 +43,7 @@ def admit(application: str | Application, name: str, tell: Tell = _log) -> dict[
         return run(opened, name, spark, tell=tell).as_dict()
 
 
-def process(
-    application: str | Application, query: str, until: int | None = None, tell: Tell = _log
-) -> dict[str, Any]:
+def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:
     """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
     from sweeparea.spark_jobs.process import process as run
     from sweeparea.spark_jobs.session import spark_session

@@ -62,7 +62,13 @@ def spark_session() -> Iterator[SparkSession]:
     remote = _remote()
     if remote:
         with _lease() as lease:
-            yield _connect(remote, lease)
+            spark = _connect(remote, lease)
+            try:
+                yield spark
+            finally:
+                # the channel, not the session: left to the interpreter's own end, gRPC may wait for threads that are
+                # gone
+                spark.client.close()  # pyright: ignore[reportAttributeAccessIssue]
     else:
         yield _local()
 

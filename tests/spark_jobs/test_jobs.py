@@ -172,6 +172,13 @@ def test_the_source_may_not_take_back_elements(spark, tmp_path):
     DeltaTable(str(tmp_path / "data/source/sales")).delete("shop = 'b'")
     with pytest.raises(SweepAreaError, match=r"version 1 .* removes or changes 1 rows.*ON SOURCE CHANGE FAIL"):
         admit(app, "sales", spark)
+    ignoring = shop.application(tmp_path, shop.STREAM.replace(";", " ON SOURCE CHANGE IGNORE;") + shop.QUERY)
+    with pytest.raises(SweepAreaError, match="definition of sales has changed"):
+        admit(ignoring, "sales", spark)
+    list(drop(ignoring, "sales"))
+    shop.sell(tmp_path, shop.DAYS[1])
+    report = admit(ignoring, "sales", spark)
+    assert (report.versions, report.rows, report.ignored) == (3, 7, 1)
 
 
 def test_an_empty_source_waits(spark, tmp_path):
