@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sweeparea.cql.context import MATERIALIZATIONS
-from sweeparea.cql.errors import BindError, ParseError, Place, listing, nearest, raise_all
+from sweeparea.cql.errors import BindError, ParseError, Place, listing, nearest, not_offered, raise_all
 from sweeparea.cql.statements import (
     CreateQuery,
     CreateRelation,
@@ -32,7 +32,6 @@ class Catalog:
     relations: dict[str, CreateRelation] = field(default_factory=dict)
     queries: dict[str, CreateQuery] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    other: list[Statement] = field(default_factory=list)
 
     @classmethod
     def load(cls, folder: str | Path) -> Catalog:
@@ -78,7 +77,9 @@ class Catalog:
                 else:
                     catalog.queries[statement.name] = statement
             else:
-                catalog.other.append(statement)
+                words = " ".join(statement.text.split()[:2]).upper()
+                hint = "Files declare; the command line acts: sweeparea drop, status, explain"
+                errors.append(not_offered(f"the statement {words} .. in a file", statement.place, hint))
         raise_all(errors)
         catalog._order()
         return catalog

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options_last(arguments: Sequence[str]) -> list[str]:
-    """argparse takes an optional name only where it directly follows the application: options are moved behind names."""
+    """Options behind names: argparse takes an optional name only right behind the application."""
     names, options = [], []
     rest = iter(arguments)
     for argument in rest:
@@ -120,13 +120,27 @@ def _tell(text: str) -> None:
     print(text, flush=True)
 
 
+def _each(options: argparse.Namespace, names: Sequence[str], work: Callable[[str], None]) -> int:
+    """``work`` for every name; one that fails is told of and does not stop the others. Returns the exit code."""
+    code = 0
+    for name in names:
+        try:
+            work(name)
+        except SweepAreaError as error:
+            if options.debug or len(names) == 1:
+                raise
+            print(f"sweeparea: {error}", file=sys.stderr, flush=True)
+            code = error.exit_code
+    return code
+
+
 def _admit(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.jobs import admit
 
     application = Application.open(options.application, options.data)
-    names = [options.name] if options.name else [*application.catalog.relations, *application.catalog.streams]
-    for name in names:
+
+    def work(name: str) -> None:
         report = admit(application, name, tell=_tell)
         text = f"{name}: {report['rows']} rows of {report['versions']} new source versions"
         if report["quarantined"]:
@@ -136,7 +150,9 @@ def _admit(options: argparse.Namespace) -> int:
         if report["warned"]:
             text += "; violated but kept: " + ", ".join(f"{n} ({c})" for c, n in report["warned"].items())
         _tell(text)
-    return 0
+
+    names = [options.name] if options.name else [*application.catalog.relations, *application.catalog.streams]
+    return _each(options, names, work)
 
 
 def _process(options: argparse.Namespace) -> int:
@@ -145,20 +161,22 @@ def _process(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.jobs import process
 
     application = Application.open(options.application, options.data)
-    for name in [options.query] if options.query else list(application.catalog.queries):
+
+    def work(name: str) -> None:
         time = application.plan(name).time
         until = None if options.until is None else _tick(options.until, time)
         report = process(application, name, until=until, tell=_tell)
         done = "nothing" if report["committed"] is None else instant_text(time, report["committed"])
         if report["slices"]:
             _tell(f"{name}: committed up to {done}, {report['rows_out']} rows out, {report['seconds']} s")
-        else:
-            waits = f"; waits for the heartbeat of {report['waits_for']}" if report["waits_for"] else ""
-            missing = [n for n in application.catalog.dependencies(name) if n not in application.ledger.head()]
-            if missing:
-                waits = f"; {', '.join(missing)} has not run yet (`sweeparea admit`, or `process` for a query)"
-            _tell(f"{name}: nothing to do, committed up to {done}{waits}")
-    return 0
+            return
+        waits = f"; waits for the heartbeat of {report['waits_for']}" if report["waits_for"] else ""
+        missing = [n for n in application.catalog.dependencies(name) if n not in application.ledger.head()]
+        if missing:
+            waits = f"; {', '.join(missing)} has not run yet (`sweeparea admit`, or `process` for a query)"
+        _tell(f"{name}: nothing to do, committed up to {done}{waits}")
+
+    return _each(options, [options.query] if options.query else list(application.catalog.queries), work)
 
 
 def _heartbeat(options: argparse.Namespace) -> int:

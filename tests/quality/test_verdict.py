@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.operators.logical import Constraint, Expr
-from sweeparea.quality import report, suites, verdict
+from sweeparea.quality import suites, verdict
 
 BEGIN = datetime(2013, 1, 1, tzinfo=UTC)
 CONSTRAINTS = [
@@ -186,17 +185,3 @@ def test_threads_do_not_mix_up_their_rows():
     for t in threads:
         t.join()
     assert wrong == []
-
-
-def test_a_report_is_one_offline_file():
-    entries: list[report.Entry] = [
-        {"table": "delays", "slice": "(0, 2]", "verdict": asdict(judge(stream_slice([1, 20])))},
-        {"table": "delays", "slice": "(2, 4]", "verdict": asdict(judge(stream_slice([200, 1])))},
-    ]
-    page = report.render("Verdicts of <flights>", entries)
-    assert "&lt;flights&gt;" in page
-    assert "delay &lt; 100" in page
-    assert "refused" in page
-    assert "http" not in page
-    assert "<script" not in page
-    assert "No slice" in report.render("empty", [])
