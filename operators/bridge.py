@@ -84,7 +84,7 @@ class AggregateTask:
             return
         delta, carry = sweep(rows, self.spec, self.h0, self.h1)
         write_carry(carry, self.carry, self.attempt)
-        yield from _conform(delta, self.output).to_batches()
+        yield from _filled_batches(_conform(delta, self.output))
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class MaterializeTask:
                 truths = table.select(list(self.spec.checks))
                 audit = write_target(truths, Target(target.root, truths.schema, AUDIT), self.attempt, _partition())
                 lines += [] if audit is None else [{**audit, "stats": line["path"]}]
-        yield from pa.Table.from_pylist(lines, FILES_SCHEMA).to_batches()
+        yield from _filled_batches(pa.Table.from_pylist(lines, FILES_SCHEMA))
 
     def _stamped(self, table: pa.Table, names: Sequence[str], ticks: Sequence[str | None]) -> pa.Table:
         """Columns in the order of a result table: the record, then its instants as that table writes them."""
@@ -171,9 +171,8 @@ class StreamTask:
         tick = stream.column("__tick")
         ones = pa.array([1] * stream.num_rows, pa.int64())
         columns = [*(stream.column(c) for c in self.spec.columns), tick, pc.add(tick, 1), ones]
-        yield from (
-            pa.Table.from_arrays([_single(c) for c in columns], names=self.schema.names).cast(self.schema).to_batches()
-        )
+        elements = pa.Table.from_arrays([_single(c) for c in columns], names=self.schema.names)
+        yield from _filled_batches(elements.cast(self.schema))
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ class HoldTask:
             return
         live = rows.filter(pc.greater(rows.column(TE), self.h1 + 1)).drop_columns(["__new"])
         write_carry(live, self.carry, self.attempt)
-        yield from rows.to_batches()
+        yield from _filled_batches(rows)
 
 
 def run(frame: DataFrame, task: Callable[..., Any], keys: Sequence[str], partitions: int, ddl: str) -> DataFrame:
@@ -231,6 +230,11 @@ def _gather(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | 
     if not kept:
         return None
     return pa.Table.from_batches(kept).cast(schema).combine_chunks()
+
+
+def _filled_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows as batches for Spark, none of them empty: no reader may take an empty one for the end."""
+    return (batch for batch in table.to_batches() if batch.num_rows)
 
 
 def _single(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -74,8 +74,9 @@ class Publication:
             _roll_forward(self.ledger, self.previous)
             if self.previous.registration != self.registration and not self.replaces:
                 raise LostRace(
-                    f"{self.name} was registered anew (registration {self.previous.registration}); this run belongs to"
-                    f" {self.registration} and must not commit. Start it again, which takes the new definition."
+                    f"{self.name} was registered anew meanwhile, by a first run that was faster or by a new definition"
+                    f" (registration {self.previous.registration}, this run's is {self.registration}). Nothing of this"
+                    " run was committed. Start it again: it goes on from what stands there."
                 )
         self._staged = {}
         self._attempt = uuid.uuid4().hex

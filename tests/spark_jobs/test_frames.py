@@ -1,0 +1,36 @@
+"""Reading by range gives the same rows whatever batches and chunks they come in."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from sweeparea.spark_jobs import frames
+from sweeparea.tables import scan
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import write_file
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2, 5])
+def test_leading_empty_chunks_hide_no_row(spark, empty):
+    schema = pa.schema([("x", pa.int64())])
+    chunks = [pa.table([[]], schema=schema)] * empty + [pa.table([[1, 2]], schema=schema)]
+    assert frames.from_arrow(spark, pa.concat_tables(chunks)).count() == 2
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_narrow_range_far_into_a_long_file(spark, tmp_path, monkeypatch, small):
+    """A scan hands out batches of 131,072 rows; a slice may need rows of the third one only."""
+    monkeypatch.setattr(scan, "SMALL_BYTES", 1 << 30 if small else 0)
+    count = 400_000
+    table = pa.table({"tick": pa.array(range(count), pa.int64()), "seq": pa.array([1] * count, pa.int64())})
+    log = DeltaLog(str(tmp_path / "t"))
+    log.create(table.schema, name="t", description="", configuration=None)
+    file = write_file(table, log.uri, "a", "long")
+    log.commit([file], [], app=None, base_version=log.version())
+    for low in (0, 131_071, 262_143, 300_000, 399_995):
+        frame = frames.read(spark, scan.plan(log), ["tick"], [("tick", low, low + 9), ("seq", None, 1)])
+        assert frame is not None
+        assert sorted(r.tick for r in frame.collect()) == list(range(low, min(low + 10, count)))
