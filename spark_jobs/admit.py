@@ -79,6 +79,12 @@ def admit(
     declared = application.source(name)
     row = application.ledger.head().get(name)
     registration = application.registration(name, declared.text, row)
+    if row is not None and not DeltaLog(application.layout.admitted(name)).exists():
+        raise SweepAreaError(
+            f"The admitted rows of {name} are missing, though {name} has been admitted before. Restore the data folder"
+            f" {application.data} from a backup of one moment, or run `sweeparea drop {application.name} {name}` (after"
+            " the queries that read it) and admit it anew."
+        )
     if name in application.catalog.relations:
         report = _pin(application, name, registration, row is not None)
     else:

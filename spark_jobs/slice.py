@@ -66,6 +66,8 @@ class Slice:
         committed = previous.committed if previous is not None and previous.committed is not None else plan.start - 1
         if committed != self.h0:
             raise SweepAreaError(f"another run of {plan.name} committed up to {committed} meanwhile; run it again.")
+        if previous is not None:
+            self._require_tables(previous)
         head = application.ledger.head()
         recover(str(application.data), application.ledger, plan.inputs)
         inputs = {name: self._input(name, head[name]) for name in plan.inputs}
@@ -106,6 +108,28 @@ class Slice:
         now = time.monotonic()
         self.seconds[phase] = round(now - self._clock, 4)
         self._clock = now
+
+    def _require_tables(self, previous: LedgerRow) -> None:
+        """What earlier slices wrote must still be there: a SweepArea that lost rows would give wrong answers in
+        silence.
+        """
+        application, name = self.application, self.plan.name
+        way_out = (
+            f"Restore the data folder {application.data} from a backup of one moment, or run `sweeparea drop"
+            f" {application.name} {name}` and process it anew."
+        )
+        for table in previous.actions:
+            if not DeltaLog(application.layout.absolute(table)).exists():
+                raise SweepAreaError(
+                    f"The table {table} of {name} is missing, though {name} has committed to it. {way_out}"
+                )
+        for op, rows in (previous.info.get("state_rows") or {}).items():
+            log = self._area_log(op)
+            found = sum(f.rows for f in log.files()) if log.exists() else 0
+            if found != rows:
+                raise SweepAreaError(
+                    f"The SweepArea {op} of {name} holds {found} rows, but its last slice left {rows}. {way_out}"
+                )
 
     # -- inputs and SweepAreas -----------------------------------------------------------------------------------------
 

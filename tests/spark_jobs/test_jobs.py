@@ -303,3 +303,14 @@ def test_a_reader_stands_still_when_what_it_reads_has_changed(spark, tmp_path):
     assert "stands still: The definition of turnover" in status(changed)
     with pytest.raises(SweepAreaError, match="is read by busiest"):
         list(drop(changed, "turnover"))
+
+
+@pytest.mark.parametrize("lost", ["state/turnover", "results/turnover", "admitted/sales"])
+def test_folders_that_were_lost_are_noticed(spark, tmp_path, undisturbed, lost):
+    shutil.copytree(undisturbed.data, tmp_path / "data")
+    app = shop.application(tmp_path)
+    shutil.rmtree(tmp_path / "data" / lost)
+    shop.sell(tmp_path, [(500, "a", 1.0, 1)])
+    with pytest.raises(SweepAreaError, match=r"(missing|SweepArea).*Restore the data folder"):  # noqa: PT012
+        admit(app, "sales", spark)
+        process(app, "turnover", spark)
