@@ -1,4 +1,4 @@
-"""A query's heartbeat: the minimum over its inputs (Arasu, Babu, Widom 2006, section 7.3)."""
+"""A query's heartbeat: the minimum over its inputs (Arasu, Babu, Widom 2003, section 7.3)."""
 
 from __future__ import annotations
 

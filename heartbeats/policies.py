@@ -1,6 +1,6 @@
 """Heartbeat policies: from what one source version brought to the stream's next heartbeat.
 
-A heartbeat h means that no future element has a timestamp at or below h (Arasu, Babu, Widom 2006, section 7.3). A
+A heartbeat h means that no future element has a timestamp at or below h (Arasu, Babu, Widom 2003, section 7.3). A
 policy is evaluated once after each source version, in order. Whatever it answers, a heartbeat never moves backwards: a
 value below the previous heartbeat is clamped to it and counted.
 

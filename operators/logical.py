@@ -7,6 +7,7 @@ scalar semantics are Spark's own and are never re-implemented here. No Spark imp
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -36,12 +37,13 @@ class Expr:
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(ABC):
     """Base of all plan nodes."""
 
     @property
+    @abstractmethod
     def columns(self) -> tuple[Column, ...]:
-        raise NotImplementedError(type(self).__name__)
+        """The output record."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
