@@ -18,7 +18,7 @@ from sweeparea.cql.query import BoundQuery, QueryBinder
 from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.statements import ConstraintSpec, CreateQuery, SourceExpression
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Column, Constraint, Expr, Node, Plan, Project, TimeDomain
+from sweeparea.operators.logical import Column, Constraint, Expr, Node, Plan, Project
 
 __all__ = ["InputSchema", "bind", "bind_select", "bind_source_expression"]
 
@@ -234,19 +234,3 @@ def _materialize(query: CreateQuery, stream: str | None) -> tuple[str, ...]:
     if stream is not None:
         return (stream, *(k for k in written if k != stream))
     return written or ("relation",)
-
-
-def source_time(type_: str | None, chronon: int | None, what: str, place: Place | None) -> TimeDomain:
-    """The time domain of a stream by the type of its TIMESTAMP BY column."""
-    normal = (type_ or "").lower()
-    if normal in ("timestamp", "timestamp_ntz", "timestamp_ltz", "date"):
-        return TimeDomain("TIMESTAMP", chronon or 1)
-    if normal in ("bigint", "long"):
-        if chronon is not None:
-            raise TypeError_(f"{what} has BIGINT time, which has no CHRONON", place, "Leave CHRONON out: a tick is 1")
-        return TimeDomain("BIGINT", 1)
-    raise TypeError_(
-        f"{what} has type {(type_ or 'unknown').upper()}, which is no time",
-        place,
-        "TIMESTAMP BY takes TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT",
-    )

@@ -31,7 +31,7 @@ SESSION_CONF = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
-_LOGGING = """\
+LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
@@ -56,7 +56,7 @@ def service(
     port = settings.spark_port() if port is None else port
     folder = (run_folder or settings.run_folder()) / "spark"
     (folder / "conf").mkdir(parents=True, exist_ok=True)
-    (folder / "conf" / "log4j2.properties").write_text(_LOGGING)
+    (folder / "conf" / "log4j2.properties").write_text(LOGGING)
     (folder / "local").mkdir(exist_ok=True)
     conf = {
         **SESSION_CONF,

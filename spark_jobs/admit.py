@@ -415,17 +415,8 @@ def _own_instant(commit_time: int, report: Admitted, domain: TimeDomain) -> int:
 
 def _policy(declared: CreateStream, domain: TimeDomain) -> policies.Policy:
     spec = declared.heartbeat
-    match spec.kind if spec else None:
-        case "for":
-            return policies.BoundedDisorder()
-        case "each_batch":
-            return policies.EachBatch()
-        case "column":
-            return policies.FromColumn()
-        case "clock":
-            return policies.FromClock(spec.lag if spec else 0, domain.chronon)
-        case "manual":
-            return policies.Manual()
+    if spec is not None:
+        return policies.make_policy(spec.kind, lag=spec.lag, chronon=domain.chronon)
     raise SweepAreaError(
         f"Stream {declared.name} ({declared.place}) declares no HEARTBEAT, so no query over it would ever be woken. Add"
         f" one, for example HEARTBEAT FOR {declared.timestamp_by} AS {declared.timestamp_by} - INTERVAL 10 MINUTES."

@@ -35,16 +35,6 @@ CONF = {
 }
 """What the engine relies on, set on every session whatever its server's defaults are."""
 
-LOGGING = """\
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
-"""
-
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -95,6 +85,7 @@ def _configure(spark: SparkSession) -> SparkSession:
 def _local() -> SparkSession:
     from sweeparea.infra import settings
     from sweeparea.infra.java import find_java
+    from sweeparea.infra.spark_connect import LOGGING
 
     java = find_java()
     if java.note:
