@@ -10,7 +10,12 @@ from dataclasses import replace
 
 from sweeparea.operators.logical import (
     Aggregate,
+    Analytic,
     Column,
+    Difference,
+    Enrich,
+    Generate,
+    Intersect,
     Join,
     Node,
     Project,
@@ -18,6 +23,7 @@ from sweeparea.operators.logical import (
     RelationToStream,
     Select,
     StreamScan,
+    TopK,
     UnionAll,
     Window,
 )
@@ -33,23 +39,27 @@ def prune(node: Node, needed: frozenset[str] | None = None) -> Node:
     if isinstance(node, RelationScan):
         return replace(node, source=tuple((c, n) for c, n in node.source if c.id in needed))
     if isinstance(node, Window):
-        return replace(node, input=prune(node.input, needed))
+        return replace(node, input=prune(node.input, needed | node.reads | frozenset(node.ties)))
     if isinstance(node, Select):
         return replace(node, input=prune(node.input, needed | node.condition.columns))
     if isinstance(node, Project):
         outputs = tuple((c, e) for c, e in node.outputs if c.id in needed)
         return replace(node, outputs=outputs, input=prune(node.input, _ids(e.columns for _, e in outputs)))
     if isinstance(node, Join):
-        below = needed | (node.condition.columns if node.condition is not None else frozenset())
+        below = needed | node.reads
         return replace(node, left=prune(node.left, below), right=prune(node.right, below))
     if isinstance(node, UnionAll):
         # columns are matched by position, so all parts keep all of them
         return replace(node, parts=tuple(prune(p) for p in node.parts))
     if isinstance(node, Aggregate):
-        read = _ids(e.columns for _, e in node.keys) | _ids(
-            c.argument.columns for _, c in node.calls if c.argument is not None
-        )
-        return replace(node, input=prune(node.input, read))
+        return replace(node, input=prune(node.input, node.reads))
+    if isinstance(node, Generate | Analytic | TopK):
+        return replace(node, input=prune(node.input, needed | node.reads))
+    if isinstance(node, Enrich):
+        below = needed | node.reads
+        return replace(node, stream=prune(node.stream, below), relation=prune(node.relation, below))
+    if isinstance(node, Difference | Intersect):
+        return replace(node, left=prune(node.left), right=prune(node.right))
     if isinstance(node, RelationToStream):
         return replace(node, input=prune(node.input), instant=_kept(node.instant, needed))
     return node

@@ -7,9 +7,11 @@ scalar semantics are Spark's own and are never re-implemented here. No Spark imp
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from sweeparea.operators.windows import Window as WindowSpec
 
@@ -37,6 +39,15 @@ class Expr:
 
 
 @dataclass(frozen=True)
+class SortKey:
+    """One key of an ORDER BY. Defaults are Spark's: ascending with NULL first, descending with NULL last."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
 class Node(ABC):
     """Base of all plan nodes."""
 
@@ -56,6 +67,57 @@ class Node(ABC):
         for child in self.inputs:
             yield from child.walk()
         yield self
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """The same node over other inputs, given in the order of ``inputs``."""
+        if all(a is b for a, b in zip(inputs, self.inputs, strict=True)):
+            return self
+        rest = iter(inputs)
+        changes: dict[str, Any] = {}
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Node):
+                changes[each.name] = next(rest)
+            elif isinstance(value, tuple) and value and isinstance(value[0], Node):
+                changes[each.name] = tuple(next(rest) for _ in value)
+        return dataclasses.replace(self, **changes)
+
+    def expressions(self) -> Iterator[Expr]:
+        """The scalar expressions that this node itself evaluates, wherever its fields hold them."""
+        for each in dataclasses.fields(self):
+            yield from _expressions(getattr(self, each.name))
+
+    def map_expressions(self, change: Callable[[Expr], Expr]) -> Self:
+        """The same node with each of its own expressions changed."""
+        changed = {f.name: _mapped(getattr(self, f.name), change) for f in dataclasses.fields(self)}
+        return dataclasses.replace(self, **changed)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The ids of the columns that this node's own expressions refer to."""
+        return frozenset().union(*(e.columns for e in self.expressions()))
+
+
+def _expressions(value: object) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _expressions(part)
+    elif isinstance(value, SortKey | AggregateCall | WindowFunction):
+        for each in dataclasses.fields(value):
+            yield from _expressions(getattr(value, each.name))
+
+
+def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
+    if isinstance(value, Expr):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_mapped(part, change) for part in value)
+    if isinstance(value, SortKey | AggregateCall | WindowFunction):
+        changed = {f.name: _mapped(getattr(value, f.name), change) for f in dataclasses.fields(value)}
+        return dataclasses.replace(value, **changed)
+    return value
 
 
 @dataclass(frozen=True)
@@ -90,15 +152,35 @@ class RelationScan(Node):
 
 
 @dataclass(frozen=True)
-class Window(Node):
-    """Stream to relation (Arasu section 6.1, semantics of each kind in ``operators/windows.py``)."""
-
-    input: Node
-    spec: WindowSpec
+class OneRow(Node):
+    """The relation that holds one record without columns at every instant: what SELECT without FROM reads."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
+        return ()
+
+
+@dataclass(frozen=True)
+class Window(Node):
+    """Stream to relation (Arasu section 6.1, semantics of each kind in ``operators/windows.py``).
+
+    ``partition`` are the expressions of PARTITION BY, ``condition`` that of Tumbling When, ``arguments`` those of a
+    user-defined window. ``ties`` are the ids of input columns that order elements of one instant (the declared
+    sequence first, then the record, left to right); only windows that count rows have them. ``bounds`` are the
+    columns of WINDOW_START and WINDOW_END where the query refers to them, else None.
+    """
+
+    input: Node
+    spec: WindowSpec
+    partition: tuple[Expr, ...] = ()
+    condition: Expr | None = None
+    arguments: tuple[Expr, ...] = ()
+    ties: tuple[str, ...] = ()
+    bounds: tuple[Column, Column] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns + (self.bounds or ())
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -139,19 +221,67 @@ class Project(Node):
 
 @dataclass(frozen=True)
 class Join(Node):
-    """Inner join on any condition (None: the Cartesian product). Output: left columns, then right columns."""
+    """Join on any condition (None: every pair matches). ``kind`` is inner, left, full, semi or anti.
+
+    Output: left columns, then right columns; of semi and anti the left columns alone. RIGHT JOIN is a left join with
+    its sides exchanged.
+    """
 
     left: Node
     right: Node
     condition: Expr | None = None
+    kind: str = "inner"
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.left.columns + self.right.columns
+        return self.left.columns if self.kind in ("semi", "anti") else self.left.columns + self.right.columns
 
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Enrich(Node):
+    """Join of a stream with a non-retroactive relation (Golab & Oezsu 2005, section 4.1), below the stream's window.
+
+    An element at s is joined with the relation's contents from changes before s; later changes undo nothing. ``kind``
+    is inner or left. A stream: its elements have the instants of ``stream``'s.
+    """
+
+    stream: Node
+    relation: Node
+    condition: Expr | None = None
+    kind: str = "inner"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.stream.columns + self.relation.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.stream, self.relation)
+
+
+@dataclass(frozen=True)
+class Generate(Node):
+    """Each row beside the rows that a generator (explode, inline, ..) makes of it: LATERAL VIEW.
+
+    ``outer`` keeps a row for which the generator makes none, with NULLs. Output: the input's columns, then ``outputs``.
+    """
+
+    input: Node
+    generator: Expr
+    outputs: tuple[Column, ...]
+    outer: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns + self.outputs
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
 
 
 @dataclass(frozen=True)
@@ -171,11 +301,67 @@ class UnionAll(Node):
 
 
 @dataclass(frozen=True)
+class Difference(Node):
+    """EXCEPT ALL: max(0, n1 - n2) copies of a record (Kraemer eq. 5); ``all`` False: EXCEPT, one copy of what the left
+    has and the right has not. Columns as in ``UnionAll``: the inputs' columns fill ``outputs`` by position.
+    """
+
+    left: Node
+    right: Node
+    outputs: tuple[Column, ...]
+    all: bool = True
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.outputs
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Intersect(Node):
+    """INTERSECT ALL: min(n1, n2) copies of a record; ``all`` False: one copy of what both have. Columns as in
+    ``UnionAll``.
+    """
+
+    left: Node
+    right: Node
+    outputs: tuple[Column, ...]
+    all: bool = True
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.outputs
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
 class AggregateCall:
-    """One aggregate: ``function`` is COUNT, SUM, AVG, MIN or MAX; ``argument`` None stands for COUNT(*)."""
+    """One aggregate. ``function`` is Spark's name in upper case (COUNT, SUM, PERCENTILE, ..), SINGLE_VALUE (what
+    a scalar subquery gives: NULL of no row, an error of more than one), or the name of a user's aggregate.
+
+    ``argument`` None stands for COUNT(*); ``extra`` are further arguments (CORR(x, y)). ``order`` is a total order of
+    the rows, complete with its ties, where the function depends on one (FIRST, COLLECT_LIST, WITHIN GROUP).
+    """
 
     function: str
     argument: Expr | None = None
+    extra: tuple[Expr, ...] = ()
+    distinct: bool = False
+    filter: Expr | None = None
+    order: tuple[SortKey, ...] = ()
+    ignore_nulls: bool = False
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The ids of all columns that this call refers to."""
+        parts = [self.argument, *self.extra, self.filter, *(key.expr for key in self.order)]
+        return frozenset().union(*(part.columns for part in parts if part is not None))
 
 
 @dataclass(frozen=True)
@@ -194,6 +380,68 @@ class Aggregate(Node):
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(c for c, _ in self.keys) + tuple(c for c, _ in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class WindowFunction:
+    """One call of an SQL window function. ``frame`` is Spark SQL's text (``ROWS BETWEEN ..``), empty for the default.
+
+    ``order`` is complete with its ties where the function or frame depends on them (ROW_NUMBER, LAG, ROWS frames), and
+    as written where ties have a meaning of their own (RANK, RANGE frames).
+    """
+
+    function: str
+    arguments: tuple[Expr, ...] = ()
+    partition: tuple[Expr, ...] = ()
+    order: tuple[SortKey, ...] = ()
+    frame: str = ""
+    filter: Expr | None = None
+    distinct: bool = False
+    ignore_nulls: bool = False
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The ids of all columns that this call refers to."""
+        parts = [*self.arguments, *self.partition, *(key.expr for key in self.order), self.filter]
+        return frozenset().union(*(part.columns for part in parts if part is not None))
+
+
+@dataclass(frozen=True)
+class Analytic(Node):
+    """SQL window functions (OVER). Output: the input's columns, then one for each call."""
+
+    input: Node
+    calls: tuple[tuple[Column, WindowFunction], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns + tuple(c for c, _ in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class TopK(Node):
+    """ORDER BY .. LIMIT: of each group of equal ``keys`` (none: of all) the rows from ``offset`` on, at most ``limit``.
+
+    ``order`` ends with the record's own columns, so that ties are broken by the total order.
+    """
+
+    input: Node
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    keys: tuple[Expr, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -241,6 +489,18 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class UserFunction:
+    """What CREATE FUNCTION, AGGREGATE or WINDOW registered: ``kind`` is function, aggregate or window, ``target`` is
+    ``module:object``, ``type`` the declared result type (Spark DDL; of a window: its declared update pattern).
+    """
+
+    name: str
+    kind: str
+    target: str
+    type: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """A bound continuous query, ready to run.
 
@@ -248,7 +508,8 @@ class Plan:
     where the query is stream-valued (the RelationToStream node itself is then not in ``root``), else None. Output
     columns are ``root.columns`` in order; their labels are the result table's column names. ``materialize`` lists
     which tables are kept: a subset of relation, istream, dstream, rstream. ``inputs`` are the names scanned.
-    ``notes`` are the defaults applied.
+    ``notes`` are the defaults applied, ``rewrites`` the rules that changed the plan, ``functions`` the user's own
+    functions in it. ``every`` and ``anchor`` (ticks) belong to rstream.
     """
 
     name: str
@@ -263,3 +524,5 @@ class Plan:
     constraints: tuple[Constraint, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    rewrites: tuple[str, ...] = ()
+    functions: tuple[UserFunction, ...] = ()

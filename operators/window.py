@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from sweeparea.operators.logical import Window
+from sweeparea.operators.windows import TimeWindow
 
 
 def apply(node: Window, stream: DataFrame) -> DataFrame:
     """Bag of elements in, bag of windowed rows out; elements that are never valid are dropped."""
     ids = [c.id for c in node.columns]
+    assert isinstance(node.spec, TimeWindow)  # the others sweep
     start, end = node.spec.sql(TS)
     return stream.selectExpr(*ids, f"{start} AS {TS}", f"{end} AS {TE}", N).where(f"{TS} < {TE}")

@@ -1,4 +1,5 @@
-"""Time windows: stream to relation. Each maps an element's instant s to its interval of validity, alone.
+"""Windows: stream to relation. A time window maps an element's instant s to its interval of validity, alone; of the
+others (rows, sessions, conditions, user-defined) later elements decide when an element leaves.
 
 All bounds are ticks, all intervals half-open. The definitions follow Arasu et al. 2003 (section 6.1), Kraemer & Seeger
 2005 (section 4.1) and Patroumpas & Sellis 2006 (section 3, scope functions). ``interval`` is the definition, one
@@ -6,7 +7,7 @@ element at a time; ``sql`` is the same function as Spark SQL over a BIGINT colum
 how long an element can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter
 for ever).
 
-A new window is a new class here: ``interval``, ``sql``, ``reach``, ``__str__``.
+A new time window is a new class here: ``interval``, ``sql``, ``reach``, ``__str__``.
 """
 
 from __future__ import annotations
@@ -18,15 +19,7 @@ from sweeparea.operators.ticks import INF, MAX_TICK, end_of
 
 
 class Window(ABC):
-    """A window whose expiry is known when an element arrives."""
-
-    @abstractmethod
-    def interval(self, s: int) -> tuple[int, int] | None:
-        """``(ts, te)`` in which an element of instant s is valid; None if it never is."""
-
-    @abstractmethod
-    def sql(self, s: str) -> tuple[str, str]:
-        """Spark SQL for ts and te over the BIGINT expression ``s``; never-valid elements get ts >= te."""
+    """Any window."""
 
     @property
     @abstractmethod
@@ -39,6 +32,18 @@ class Window(ABC):
         section 3). A bounded window whose reach saturates is not.
         """
         return False
+
+
+class TimeWindow(Window):
+    """A window whose expiry is known when an element arrives."""
+
+    @abstractmethod
+    def interval(self, s: int) -> tuple[int, int] | None:
+        """``(ts, te)`` in which an element of instant s is valid; None if it never is."""
+
+    @abstractmethod
+    def sql(self, s: str) -> tuple[str, str]:
+        """Spark SQL for ts and te over the BIGINT expression ``s``; never-valid elements get ts >= te."""
 
 
 def _plus(a: str, b: str | int) -> str:
@@ -62,7 +67,7 @@ def _to_hop_sql(x: str, slide: int, anchor: int) -> str | int:
 
 
 @dataclass(frozen=True)
-class Unbounded(Window):
+class Unbounded(TimeWindow):
     """``[Range Unbounded]``: valid in [s, infinity) (Arasu section 6.1.1)."""
 
     def interval(self, s: int) -> tuple[int, int] | None:
@@ -84,7 +89,7 @@ class Unbounded(Window):
 
 
 @dataclass(frozen=True)
-class Range(Window):
+class Range(TimeWindow):
     """Valid in [s, s+length): ``[Now]`` is length 1, ``[Range T]`` closed is T+1 (Arasu), half-open is T (Kraemer)."""
 
     length: int
@@ -104,7 +109,7 @@ class Range(Window):
 
 
 @dataclass(frozen=True)
-class Slide(Window):
+class Slide(TimeWindow):
     """``[Range T Slide b Lag d Anchor a]``: with s' = s+d, from the first hop >= s' to the first hop > s'+length-1.
 
     Hops are a+kb (Patroumpas' scope_s). An element that no hop sees is never valid: then both hops coincide.
@@ -138,7 +143,7 @@ class Slide(Window):
 
 
 @dataclass(frozen=True)
-class Hopping(Window):
+class Hopping(TimeWindow):
     """``[Hopping w Slide b Anchor a]``: every bucket [a+kb, a+kb+w) that contains s, visible for b ticks from its last
     instant. Neighbouring buckets' visibilities touch, so the union is one interval. ``[Tumbling w]`` is b = w.
     """
@@ -178,7 +183,7 @@ class Hopping(Window):
 
 
 @dataclass(frozen=True)
-class Fixed(Window):
+class Fixed(TimeWindow):
     """``[Fixed w Anchor a]``: valid in [s, next a+kw after s) (Kraemer's fixed window)."""
 
     length: int
@@ -201,7 +206,7 @@ class Fixed(Window):
 
 
 @dataclass(frozen=True)
-class Landmark(Window):
+class Landmark(TimeWindow):
     """``[From a]``, ``[Until b]``, ``[From a Until b]``: [s, infinity) for a <= s <= b (Patroumpas: landmark, band)."""
 
     start: int | None = None
@@ -228,3 +233,73 @@ class Landmark(Window):
         start = f"From {self.start}" if self.start is not None else ""
         end = f"Until {self.end}" if self.end is not None else ""
         return f"[{' '.join(x for x in (start, end) if x)}]"
+
+
+@dataclass(frozen=True)
+class Rows(Window):
+    """``[Rows N]``: an element is valid until the N-th later element; with PARTITION BY, of its partition (Arasu
+    sections 6.1.2, 6.1.3). ``slide`` k: the last N as of the greatest multiple of k arrivals since START. ``length``: at most so
+    many ticks (``Range T``).
+    """
+
+    count: int
+    slide: int = 1
+    length: int | None = None
+
+    @property
+    def reach(self) -> int:
+        return INF if self.length is None else self.length
+
+    def __str__(self) -> str:
+        slide = f" Slide {self.slide}" if self.slide != 1 else ""
+        length = f" Range {self.length} Exclusive" if self.length is not None else ""
+        return f"[Rows {self.count}{slide}{length}]"
+
+
+@dataclass(frozen=True)
+class Session(Window):
+    """``[Session G]``: elements closer than G to their predecessor share a session, valid in [last+G-1, last+G)."""
+
+    gap: int
+
+    @property
+    def reach(self) -> int:
+        return INF
+
+    def __str__(self) -> str:
+        return f"[Session {self.gap}]"
+
+
+@dataclass(frozen=True)
+class When(Window):
+    """``[Tumbling When (condition)]``: the bucket (previous meeter, this meeter], visible from this meeter's instant to
+    the next meeter's (Patroumpas & Sellis: value-based windows).
+    """
+
+    @property
+    def reach(self) -> int:
+        return INF
+
+    def __str__(self) -> str:
+        return "[Tumbling When]"
+
+
+@dataclass(frozen=True)
+class UserWindow(Window):
+    """A registered Python function from instants and columns to intervals; ``pattern`` is what its author declared:
+    monotonic, WKS, WK or STR.
+    """
+
+    name: str
+    pattern: str
+
+    @property
+    def reach(self) -> int:
+        return INF
+
+    @property
+    def monotonic(self) -> bool:
+        return self.pattern == "monotonic"
+
+    def __str__(self) -> str:
+        return f"[{self.name}]"

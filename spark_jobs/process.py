@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators import support
 from sweeparea.operators.logical import Plan
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.errors import readable
+from sweeparea.spark_jobs.errors import RefusedError, readable
 from sweeparea.spark_jobs.inputs import new_rows
 from sweeparea.spark_jobs.instants import instant_text, slice_text
 from sweeparea.spark_jobs.slice import Slice
@@ -106,8 +107,12 @@ def process(
 
 
 def _refuse_unoffered(plan: Plan) -> None:
-    if "rstream" in plan.materialize or plan.stream == "rstream":
-        raise SweepAreaError(f"query {plan.name}: RSTREAM is not offered by this version.")
+    missing = support.not_covered(plan)
+    if missing:
+        raise RefusedError(
+            f"query {plan.name}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} understood, but no"
+            " operator runs it yet. `sweeparea explain` shows the plan."
+        )
     for constraint in plan.constraints:
         if constraint.on_violation == "quarantine":
             raise SweepAreaError(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows import Fixed, Hopping, Landmark, Range, Slide, Unbounded, Window
+from sweeparea.operators.windows import Fixed, Hopping, Landmark, Range, Slide, TimeWindow, Unbounded
 
 SMALL = 60
 
@@ -19,7 +19,7 @@ def hops(slide: int, anchor: int) -> list[int]:
     return [t for t in range(-8 * SMALL, 8 * SMALL) if (t - anchor) % slide == 0]
 
 
-def instants(window: Window, s: int) -> set[int]:
+def instants(window: TimeWindow, s: int) -> set[int]:
     """The instants at which an element of instant s is valid, read off the definitions; a horizon stands for
     infinity.
     """
@@ -74,7 +74,7 @@ def database():
         yield connection
 
 
-def evaluate(database, window: Window, values: list[int]) -> list[tuple[int, int]]:
+def evaluate(database, window: TimeWindow, values: list[int]) -> list[tuple[int, int]]:
     """The Spark SQL text run by DuckDB, whose BIGINT arithmetic fails on overflow as Spark's does in ANSI mode."""
     ts, te = (re.sub(r"(\d+)L\b", r"CAST(\1 AS BIGINT)", e) for e in window.sql("s"))
     rows = ", ".join(f"({i}, CAST({v} AS BIGINT))" for i, v in enumerate(values))
