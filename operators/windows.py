@@ -238,8 +238,10 @@ class Landmark(TimeWindow):
 @dataclass(frozen=True)
 class Rows(Window):
     """``[Rows N]``: an element is valid until the N-th later element; with PARTITION BY, of its partition (Arasu
-    sections 6.1.2, 6.1.3). ``slide`` k: the last N as of the greatest multiple of k arrivals since START. ``length``: at most so
-    many ticks (``Range T``).
+    sections 6.1.2, 6.1.3).
+
+    ``slide`` k: the last N as of the greatest multiple of k arrivals since START. ``length``: at most so many ticks
+    (``Range T``).
     """
 
     count: int
