@@ -4,8 +4,8 @@ Up to ``PANDAS_ROWS`` rows the pandas engine judges an Arrow table in the driver
 judges the DataFrame where it lies. Two passes: the first decides with counts only, the second fetches sample rows for
 failures only.
 
-Every call makes its own ephemeral context, so slices share nothing and threads cannot mix up each other's rows; SQL
-expectations are refused, because they go through a view of a fixed name that other slices of the session overwrite and
+Every thread has an ephemeral context of its own, so threads cannot mix up each other's rows (making one costs as much
+as the checks of a small slice); SQL expectations are refused, because they go through a view of a fixed name that other slices of the session overwrite and
 so can pass a bad slice. Nothing is cached in Spark, nothing is written, nothing goes over the network.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -191,21 +192,34 @@ def _run(frame: Any, name: str, checks: Sequence[Check], result_format: dict[str
 
 
 def _validate(frame: Any, suite: Any, result_format: dict[str, Any]) -> dict[str, Any]:
-    """Runs a suite in a context of its own; results by check id, since their order is not the suite's."""
+    """Runs a suite over a frame; results by check id, since their order is not the suite's."""
+    batch = _whole(frame).get_batch(batch_parameters={"dataframe": frame})
+    results = batch.validate(suite, result_format=result_format).results
+    return {r.expectation_config.meta["check_id"]: r for r in results}
+
+
+_OF_THREAD = threading.local()
+
+
+def _whole(frame: Any) -> Any:
+    """The thread's batch definition for frames of this kind: pandas, or Spark of one session."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    if hasattr(frame, "sparkSession"):
-        source: Any = context.data_sources.add_spark("spark", persist=False)
-        source.get_execution_engine().spark = frame.sparkSession
-    else:
-        source = context.data_sources.add_pandas("pandas")
-    whole = source.add_dataframe_asset("slice").add_batch_definition_whole_dataframe("whole")
-    batch = whole.get_batch(batch_parameters={"dataframe": frame})
-    results = batch.validate(suite, result_format=result_format).results
-    return {r.expectation_config.meta["check_id"]: r for r in results}
+    session = getattr(frame, "sparkSession", None)
+    known = _OF_THREAD.__dict__.setdefault("definitions", {})
+    held = known.get(session is not None)
+    if held is None or held[0] is not session:
+        context = gx.get_context(mode="ephemeral")
+        context.variables.progress_bars = ProgressBarsConfig(globally=False)
+        if session is not None:
+            source: Any = context.data_sources.add_spark("spark", persist=False)
+            source.get_execution_engine().spark = session
+        else:
+            source = context.data_sources.add_pandas("pandas")
+        held = session, source.add_dataframe_asset("slice").add_batch_definition_whole_dataframe("whole")
+        known[session is not None] = held
+    return held[1]
 
 
 def _beyond_float(check: Check) -> bool:

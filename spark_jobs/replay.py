@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import collections
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,10 +44,20 @@ RESULT = "query"
 
 
 def replay(lines: Iterable[str], spark: SparkSession) -> Iterator[dict[str, Any]]:
-    """One result per case line, in order. A failing case gives its error and does not stop the others."""
-    for line in lines:
-        if line.strip():
-            yield _outcome(line, spark)
+    """One result per case line, in order. A failing case gives its error and does not stop the others.
+
+    Cases run side by side on the one session, one a core: a small case leaves Spark idle half of its time.
+    """
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        ahead: collections.deque[Future[dict[str, Any]]] = collections.deque()
+        for line in lines:
+            if not line.strip():
+                continue
+            ahead.append(pool.submit(_outcome, line, spark))
+            if len(ahead) > 2 * (os.cpu_count() or 1):  # so that a long file is read as it is needed
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def _outcome(line: str, spark: SparkSession) -> dict[str, Any]:
@@ -100,8 +112,7 @@ class _Source:
         refuse_reserved(name, self.types)
         if spec.get("late", "reject") != "reject":
             raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
-        if not spec.get("retroactive", True):
-            raise RefusedError(f"relation {name}: NON RETROACTIVE RELATION is not offered by this version.")
+        self.retroactive = bool(spec.get("retroactive", True))
         self.schema = pa.schema(
             [*self.types.items(), ("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64())]
         )
@@ -190,6 +201,8 @@ class Case:
         self.name = next(n for n in (RESULT, *(f"{RESULT}_{i}" for i in range(len(taken) + 1))) if n not in taken)
         self.queries = [*queries, (self.name, case["query"])]
         self.start = self._tick(case.get("start_at", 0))
+        self.rstream = self._rstream(case.get("rstream"))
+        self.sampled: str | None = None
 
     def _tick(self, given: Any) -> int:
         if isinstance(given, str) and self.time.kind == "TIMESTAMP":
@@ -198,10 +211,26 @@ class Case:
             raise DataError(f"{given!r} is no tick.")
         return given
 
+    def _rstream(self, given: Any) -> tuple[int, int] | None:
+        """Every and anchor, in ticks, of the Rstream that the result shows beside the query's own type."""
+        if given is None:
+            return None
+        every, anchor = self._tick(given.get("every", 1)), self._tick(given.get("anchor", 0))
+        if every < 1:
+            raise DataError(f"rstream: every is {every}, but must be a positive number of ticks.")
+        return every, anchor
+
     def run(self) -> dict[str, Any]:
         application = self._application()
         heartbeats = self._heartbeats()
         plan = application.plan(self.name)  # errors of the text before anything runs
+        if self.rstream is not None:
+            if plan.stream == "rstream" and self.rstream != (plan.every or 1, plan.anchor):
+                # the query's own RSTREAM has other instants: the same query once more
+                self.sampled = f"{self.name}_sampled"
+                self.queries.append((self.sampled, self.case["query"]))
+            application = self._application({self.sampled or self.name: self.rstream})
+            plan = application.plan(self.name)
         for source in self.sources.values():
             source.deliver(0)
         for k, step in enumerate(heartbeats, start=1):
@@ -227,8 +256,8 @@ class Case:
             ]
         return [dict.fromkeys(self.sources, self._tick(h)) for h in given]
 
-    def _application(self) -> Application:
-        return ReplayApplication(self.folder, self.sources, self.queries, self.start, self.case, self.time)
+    def _application(self, rstreams: dict[str, tuple[int, int]] | None = None) -> Application:
+        return ReplayApplication(self.folder, self.sources, self.queries, self.start, self.case, self.time, rstreams)
 
     def _admit(self, application: Application, source: _Source, heartbeat: int) -> None:
         rows = source.advance(heartbeat)
@@ -272,11 +301,19 @@ class Case:
         own = plan.stream or "relation"
         labels = [c.label for c in plan.root.columns]
         found: dict[str, Any] = {"columns": labels}
-        for what in ("istream", "dstream", "relation"):
-            table = DeltaLog(application.layout.result(self.name if what == own else f"{self.name}__{what}"))
-            found[what] = _sorted_rows(table.read(), len(labels), self.time) if table.exists() else []
+
+        def rows(name: str) -> list[list[Any]]:
+            table = DeltaLog(application.layout.result(name))
+            return _sorted_rows(table.read(), len(labels), self.time) if table.exists() else []
+
+        for what in plan.materialize:
+            found[what] = rows(self.name if what == own else f"{self.name}__{what}")
         if plan.stream:
             found["stream"] = found[plan.stream]
+        if self.sampled is not None:
+            found["rstream"] = rows(self.sampled)
+        if self.rstream is None:
+            found.pop("rstream", None)
         quarantined = [row for source in self.sources.values() for row in source.quarantine]
         if quarantined:
             found["quarantine"] = quarantined
@@ -326,8 +363,9 @@ class ReplayApplication(Application):
         start: int,
         case: dict[str, Any],
         time: TimeDomain,
+        rstreams: dict[str, tuple[int, int]] | None = None,
     ) -> None:
-        self._sources, self._time, self._start = sources, time, start
+        self._sources, self._time, self._start, self._rstreams = sources, time, start, rstreams or {}
         settings = {"strategy": case.get("strategy"), **(case.get("settings") or {})}
         self._settings = {
             k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
@@ -355,10 +393,16 @@ class ReplayApplication(Application):
             before = list(texts)[: list(texts).index(name)]
             inputs = {n: self.input_schema(n) for n in [*self._sources, *before]}
             plan = bind_select(texts[name], inputs, self._settings, name=name, start=self._start)
-            self._plans[name] = replace(plan, materialize=("relation", "istream", "dstream"))
+            kinds = ("relation", "istream", "dstream")
+            if name in self._rstreams:
+                every, anchor = self._rstreams[name]
+                plan = replace(plan, every=every, anchor=anchor)
+            if name in self._rstreams or plan.stream == "rstream":
+                kinds = (*kinds, "rstream")
+            self._plans[name] = replace(plan, materialize=kinds)
         return self._plans[name]
 
     def _source_schema(self, name: str) -> InputSchema:
         source = self._sources[name]
         columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
-        return InputSchema(name, source.kind, columns, self._time)
+        return InputSchema(name, source.kind, columns, self._time, retroactive=source.retroactive)
