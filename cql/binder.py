@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
+from sweeparea.cql import column_types, user_functions
+from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.context import Context, InputSchema
-from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, nearest, raise_all
+from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
 from sweeparea.cql.expressions import Binder, column_expr
 from sweeparea.cql.labels import unique_labels
 from sweeparea.cql.monotonicity import is_monotonic
 from sweeparea.cql.parser import parse_query_text
-from sweeparea.cql.prune import prune
 from sweeparea.cql.query import BoundQuery, QueryBinder
+from sweeparea.cql.rewrites import Input, optimize
+from sweeparea.cql.rstream_every import every_in_ticks, every_of
 from sweeparea.cql.scopes import Item, Scope
+from sweeparea.cql.settings import SETTINGS, check_settings
 from sweeparea.cql.statements import ConstraintSpec, CreateQuery, SourceExpression
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Column, Constraint, Expr, Node, Plan, Project
+from sweeparea.operators.logical import Column, Constraint, Expr, Node, Plan, Project, UserFunction
 
 __all__ = ["InputSchema", "bind", "bind_select", "bind_source_expression"]
 
 RESERVED = ("ts", "valid_from", "valid_to")
 """Columns that result tables add; a query's own column of such a name would clash."""
-_CHOICES = {
-    "range_bounds": ("inclusive", "exclusive"),
-    "strategy": ("upa", "negative", "direct"),
-    "strict": ("true", "false"),
-}
 
 
-def bind(query: CreateQuery, inputs: Mapping[str, InputSchema], defaults: Mapping[str, str] | None = None) -> Plan:
+def bind(
+    query: CreateQuery,
+    inputs: Mapping[str, InputSchema],
+    defaults: Mapping[str, str] | None = None,
+    functions: Iterable[UserFunction] = (),
+    analyze: Analyze | None = None,
+) -> Plan:
     """The plan of a CREATE CONTINUOUS QUERY. ``inputs`` by name (case does not matter), ``defaults`` the application's
-    settings.
+    settings, ``functions`` what it has registered. ``analyze`` is asked once for types that only Spark knows; without it
+    they stay unknown.
 
     Raises ParseError, BindError, TypeError_ or RefusedError, or CqlErrors with several of them.
     """
     try:
-        return _bind(query, inputs, defaults or {})
+        return _bind(query, inputs, defaults or {}, functions, analyze)
     except RecursionError:
         raise RefusedError(
             f"query {query.name} nests too deeply to be planned",
@@ -55,11 +61,18 @@ def bind_select(
     name: str = "query",
     start: int = 0,
     filename: str = "<query>",
+    functions: Iterable[UserFunction] = (),
+    analyze: Analyze | None = None,
+    materialize: Iterable[str] = (),
 ) -> Plan:
-    """The plan of a bare query, for replay and EXPLAIN SELECT. ``start`` is START AT in ticks."""
+    """The plan of a bare query, for replay and EXPLAIN SELECT. ``start`` is START AT in ticks, ``materialize`` what
+    is kept beside a stream, or of a relation.
+    """
     tree, source = parse_query_text(text, filename)
     place = source.place(source.tokens[0].start)
-    plan = bind(CreateQuery(place, text, name=name, select=tree, source=source), inputs, defaults)
+    kept = tuple((kind, None) for kind in materialize)
+    query = CreateQuery(place, text, name=name, select=tree, source=source, materialize=kept)
+    plan = bind(query, inputs, defaults, functions, analyze)
     return replace(plan, start=start)
 
 
@@ -85,9 +98,16 @@ def _no_column(label: str, type_: str | None) -> Column:
     raise BindError(f"an aggregate ({label}) cannot stand in an expression over single rows")
 
 
-def _bind(query: CreateQuery, inputs: Mapping[str, InputSchema], defaults: Mapping[str, str]) -> Plan:
+def _bind(
+    query: CreateQuery,
+    inputs: Mapping[str, InputSchema],
+    defaults: Mapping[str, str],
+    functions: Iterable[UserFunction],
+    analyze: Analyze | None,
+) -> Plan:
     settings = _settings(query, defaults)
-    context = Context(inputs, query.source, settings)
+    context = Context(inputs, query.source, settings, functions, analyze)
+    user_functions.mark(query.select, context.functions)
     try:
         bound = QueryBinder(context).query(query.select, {})
     except SweepAreaError as error:
@@ -98,6 +118,8 @@ def _bind(query: CreateQuery, inputs: Mapping[str, InputSchema], defaults: Mappi
     _check_inputs(context, query.place)
     _check_labels(bound, stream, query)
     node, columns = _with_unique_labels(bound, context)
+    node = column_types.filled(node, context.analyze)
+    columns = node.columns
     errors: list[SweepAreaError] = []
     constraints: list[Constraint] = []
     for spec in query.constraints:
@@ -111,38 +133,35 @@ def _bind(query: CreateQuery, inputs: Mapping[str, InputSchema], defaults: Mappi
             start = query.start_at.in_ticks(context.time, "START AT")
         except SweepAreaError as error:
             errors.append(error)
+    every: tuple[int | None, int] = (None, 0)
+    try:
+        every = _every(bound, query, context)
+    except SweepAreaError as error:
+        errors.append(error)
     raise_all(errors)
-    return Plan(
+    plan = Plan(
         name=query.name,
-        root=prune(node),
+        root=node,
         stream=stream,
         time=context.time,
         start=start,
+        every=every[0],
+        anchor=every[1],
         materialize=_materialize(query, stream),
         inputs=tuple(context.used),
         constraints=tuple(constraints),
         settings=tuple(settings.items()),
         notes=tuple(context.notes),
+        functions=tuple((context.functions_used | user_functions.used(query.select)).values()),
     )
+    return optimize(plan, {s.name: Input(static=s.static) for s in context.used.values()})
 
 
 def _settings(query: CreateQuery, defaults: Mapping[str, str]) -> dict[str, str]:
     settings = {**{k.lower(): str(v) for k, v in defaults.items()}, **dict(query.settings)}
-    errors: list[SweepAreaError] = []
-    for name, choices in _CHOICES.items():
-        value = settings.get(name)
-        if value is not None and value.lower() not in choices:
-            errors.append(
-                ParseError(
-                    f"setting {name} is {' or '.join(choices)}, not {value!r}",
-                    query.settings_places.get(name),
-                    nearest(value, choices) or f"Write {name} = '{choices[0]}'",
-                )
-            )
-        elif value is not None:
-            settings[name] = value.lower()
-    raise_all(errors)
-    return settings
+    known = {name: value for name, value in settings.items() if name in SETTINGS}
+    raise_all(list(check_settings(known, query.settings_places)))
+    return {k: v.lower() if k in known and SETTINGS[k].choices else v for k, v in settings.items()}
 
 
 def _outer_stream(bound: BoundQuery, context: Context) -> tuple[BoundQuery, str | None]:
@@ -157,6 +176,12 @@ def _outer_stream(bound: BoundQuery, context: Context) -> tuple[BoundQuery, str 
 
 def _check_inputs(context: Context, place: Place) -> None:
     used = list(context.used.values())
+    if not used:
+        raise RefusedError(
+            "nothing here ever changes: the query reads no stream and no relation, so it would have no heartbeat",
+            place,
+            "Name one in FROM, or run it as plain SQL",
+        )
     if used and all(s.static for s in used):
         raise RefusedError(
             f"nothing here ever changes: {listing(s.name for s in used)} {'is' if len(used) == 1 else 'are'} static, "
@@ -226,6 +251,28 @@ def _constraint(spec: ConstraintSpec, columns: tuple[Column, ...]) -> Constraint
             ) from None
         raise
     return Constraint(spec.name, condition, spec.on_violation)
+
+
+def _every(bound: BoundQuery, query: CreateQuery, context: Context) -> tuple[int | None, int]:
+    """EVERY and ANCHOR of the Rstream that is kept: the query's own, or that of MATERIALIZE; they must agree."""
+    own = None
+    if bound.to_stream is not None:
+        own = every_of(bound.to_stream, context.source, context.time)
+    written = [every for kind, every in query.materialize if kind == "rstream"]
+    if not written:
+        return own or (None, 0)
+    place = query.places.get("materialize", query.place)
+    is_rstream = bound.to_stream is not None and bound.to_stream.kind == "RSTREAM"
+    if written[0] is None and is_rstream:
+        return own or (None, 0)
+    kept = every_in_ticks(written[0], query.materialize_anchor, context.time, place)
+    if is_rstream and kept != own:
+        raise ParseError(
+            f"query {query.name} is an RSTREAM already, and MATERIALIZE RSTREAM asks for other instants",
+            place,
+            "Give EVERY and ANCHOR at one of both places",
+        )
+    return kept
 
 
 def _materialize(query: CreateQuery, stream: str | None) -> tuple[str, ...]:

@@ -6,22 +6,30 @@ Loading is parsing only (no Spark, no Delta), since Airflow does it each time it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sqlglot import exp
 
 from sweeparea.cql.context import MATERIALIZATIONS
+from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, Place, listing, nearest, not_offered, raise_all
+from sweeparea.cql.offered import not_offered_statements
+from sweeparea.cql.parser import parse_leniently
+from sweeparea.cql.settings import check_settings
 from sweeparea.cql.statements import (
+    CreateFunction,
     CreateQuery,
     CreateRelation,
     CreateStream,
     SetSetting,
     Statement,
-    parse_file,
+    read_file,
 )
+from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
+
+Declared = CreateStream | CreateRelation | CreateQuery | CreateFunction
 
 
 @dataclass
@@ -32,11 +40,26 @@ class Catalog:
     relations: dict[str, CreateRelation] = field(default_factory=dict)
     queries: dict[str, CreateQuery] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, CreateFunction] = field(default_factory=dict)
+    environment: Environment = field(default_factory=Environment)
+    cycles: dict[str, BindError] = field(default_factory=dict)
+    """Queries that read themselves, directly or through others, where the files were read leniently."""
+    complete: bool = True
+    """Whether every statement of the files could be read."""
 
     @classmethod
-    def load(cls, folder: str | Path) -> Catalog:
+    def load(cls, folder: str | Path, environment: Environment | None = None) -> Catalog:
         """The catalog of a folder of ``*.cql`` files, read in the order of their names. All errors of all files at
         once."""
+        catalog, errors = cls.load_leniently(folder, environment)
+        raise_all(errors)
+        return catalog
+
+    @classmethod
+    def load_leniently(
+        cls, folder: str | Path, environment: Environment | None = None
+    ) -> tuple[Catalog, list[SweepAreaError]]:
+        """As ``load``, but returns what could be read together with all errors, for reports on everything at once."""
         root = Path(folder)
         if not root.is_dir():
             raise SetupError(f"{root} is no folder: an application is a folder of *.cql files, such as queries/flights")
@@ -49,22 +72,35 @@ class Catalog:
         errors: list[SweepAreaError] = []
         for path in files:
             try:
-                statements += parse_file(path)
+                found, faults = parse_leniently(read_file(path), str(path))
+                statements += found
+                errors += faults
             except SweepAreaError as error:
                 errors.append(error)
-        raise_all(errors)
-        return cls.of(statements)
+        catalog, more = cls._of(statements)
+        catalog.complete = not errors
+        errors += more
+        if environment is not None:
+            errors += catalog._use(environment)
+        return catalog, errors
 
     @classmethod
     def of(cls, statements: Iterable[Statement]) -> Catalog:
         """The catalog of statements. A name may be declared once, whatever its kind."""
+        catalog, errors = cls._of(statements)
+        raise_all(errors)
+        return catalog
+
+    @classmethod
+    def _of(cls, statements: Iterable[Statement]) -> tuple[Catalog, list[SweepAreaError]]:
         catalog = cls()
         taken: dict[str, Statement] = {}
         errors: list[SweepAreaError] = []
         for statement in statements:
+            errors += not_offered_statements(statement)
             if isinstance(statement, SetSetting):
                 catalog.settings[statement.name] = statement.value
-            elif isinstance(statement, CreateStream | CreateRelation | CreateQuery):
+            elif isinstance(statement, Declared):
                 error = _clash(statement.name, statement.place, taken)
                 if error is not None:
                     errors.append(error)
@@ -74,15 +110,47 @@ class Catalog:
                     catalog.streams[statement.name] = statement
                 elif isinstance(statement, CreateRelation):
                     catalog.relations[statement.name] = statement
+                elif isinstance(statement, CreateFunction):
+                    catalog.functions[statement.name] = statement
                 else:
                     catalog.queries[statement.name] = statement
             else:
                 words = " ".join(statement.text.split()[:2]).upper()
-                hint = "Files declare; the command line acts: sweeparea drop, status, explain"
+                hint = f"Files declare; `sweeparea run APP -c '{words} ..'` acts"
                 errors.append(not_offered(f"the statement {words} .. in a file", statement.place, hint))
-        raise_all(errors)
-        catalog._order()
-        return catalog
+        errors += catalog._order()
+        return catalog, errors
+
+    def _use(self, environment: Environment) -> list[SweepAreaError]:
+        """Exchanges sources and settings for those of an environment."""
+        self.environment = environment
+        self.settings |= {name.lower(): value for name, value in environment.settings.items()}
+        errors: list[SweepAreaError] = [
+            _in_file(fault, environment) for fault in check_settings(environment.settings, {})
+        ]
+        declared = {n.lower(): n for n in (*self.streams, *self.relations)}
+        for name, uri in environment.sources.items():
+            known = declared.get(name.lower())
+            if known is None:
+                names = list(declared.values())
+                errors.append(
+                    BindError(
+                        f"{environment.file}: [{environment.name}.sources]: {name} is no stream or relation",
+                        None,
+                        nearest(name, names) or f"There are {listing(names) or 'none'}",
+                    )
+                )
+            elif known in self.streams:
+                stream = self.streams[known]
+                self.streams[known] = replace(stream, source=replace(stream.source, uri=uri))
+            else:
+                relation = self.relations[known]
+                self.relations[known] = replace(relation, source=replace(relation.source, uri=uri))
+        return errors
+
+    def declared(self) -> dict[str, Declared]:
+        """Everything that is declared, by name: functions, sources, then queries, each after what it reads."""
+        return {**self.functions, **self.streams, **self.relations, **self.queries}
 
     def query(self, name: str) -> CreateQuery:
         """A query by name, without regard to case. BindError with the nearest name."""
@@ -102,29 +170,60 @@ class Catalog:
         A materialization of a query counts as the query (``q__istream`` as ``q``). Unknown names are left out: the
         binder tells of them.
         """
+        return tuple(dict.fromkeys(self.owner(name) for name in self.inputs(query)))
+
+    def inputs(self, query: CreateQuery | str) -> tuple[str, ...]:
+        """What a query reads, as it reads it: declared names, and materializations of queries (``q__istream``)."""
         statement = self.query(query) if isinstance(query, str) else query
         declared = {n.lower(): n for n in (*self.streams, *self.relations, *self.queries)}
+        queries = {n.lower(): n for n in self.queries}
         found: dict[str, None] = {}
         for name in table_names(statement.select):
-            known = declared.get(name.lower()) or declared.get(base_name(name).lower())
+            known = declared.get(name.lower())
+            owner = queries.get(base_name(name).lower())
             if known is not None:
                 found.setdefault(known)
+            elif owner is not None:
+                found.setdefault(f"{owner}__{name.lower().rpartition('__')[2]}")
         return tuple(found)
 
-    def _order(self) -> None:
+    def check_names(self, query: CreateQuery) -> None:
+        """BindErrors for names in FROM that resemble a declared one: the binder, given a query's inputs only, cannot
+        say which was meant.
+        """
+        declared = [*self.streams, *self.relations, *self.queries]
+        known = {name.lower() for name in declared}
+        errors: list[SweepAreaError] = []
+        for name, node in tables_of(query.select):
+            near = nearest(name, declared)
+            if near and name.lower() not in known and base_name(name).lower() not in known:
+                span = span_of(node)
+                place = query.place if span is None else query.source.place(span[0])
+                errors.append(BindError(f"{name} is no stream, relation or query", place, near))
+        raise_all(errors)
+
+    def owner(self, name: str) -> str:
+        """The query that a materialization belongs to (``q`` of ``q__istream``); any other name as it is."""
+        base = base_name(name)
+        return base if base in self.queries else name
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The queries that read a name directly, in order of dependency."""
+        return tuple(query for query in self.queries if name in self.dependencies(query))
+
+    def _order(self) -> list[SweepAreaError]:
+        """Puts the queries in order of dependency. Every cycle is told of once."""
         ordered: dict[str, CreateQuery] = {}
         visiting: list[str] = []
+        cycles: dict[frozenset[str], list[str]] = {}
 
         def visit(name: str) -> None:
             if name in ordered:
                 return
             if name in visiting:
-                cycle = [*visiting[visiting.index(name) :], name]
-                raise BindError(
-                    f"queries read each other in a circle: {' reads '.join(cycle)}",
-                    self.queries[name].place,
-                    "Let one of them read the streams instead",
-                )
+                cycle = visiting[visiting.index(name) :]
+                cycles.setdefault(frozenset(cycle), cycle)
+                return
             visiting.append(name)
             for dependency in self.dependencies(self.queries[name]):
                 if dependency in self.queries:
@@ -132,16 +231,42 @@ class Catalog:
             visiting.pop()
             ordered[name] = self.queries[name]
 
-        errors: list[SweepAreaError] = []
         for name in self.queries:
-            visiting.clear()
-            try:
-                visit(name)
-            except BindError as error:
-                errors.append(error)
-                ordered[name] = self.queries[name]
-        raise_all(errors)
+            visit(name)
         self.queries = ordered
+        errors: list[SweepAreaError] = []
+        for cycle in cycles.values():
+            error = self._cycle(cycle)
+            self.cycles |= dict.fromkeys(cycle, error)
+            errors.append(error)
+        return errors
+
+    def _cycle(self, cycle: list[str]) -> BindError:
+        # told from the query that is declared first, however it was found
+        first = min(range(len(cycle)), key=lambda i: _where(self.queries[cycle[i]].place))
+        cycle = [*cycle[first:], *cycle[:first]]
+        place = self.queries[cycle[0]].place
+        if len(cycle) == 1:
+            return BindError(
+                f"query {cycle[0]} reads itself",
+                place,
+                "A result cannot rest on itself: read the streams, or a query of another name",
+            )
+        places = ", ".join(f"{name} at {self.queries[name].place}" for name in cycle)
+        return BindError(
+            f"queries read each other in a circle: {' -> '.join([*cycle, cycle[0]])} (-> means reads; {places})",
+            place,
+            "Let one of them read the streams instead",
+        )
+
+
+def _where(place: Place) -> tuple[str, int, int]:
+    return place.file, place.line, place.column
+
+
+def _in_file(fault: BindError | ParseError, environment: Environment) -> SweepAreaError:
+    """A fault of a setting, told with the environment that it stands in."""
+    return type(fault)(f"{environment.file}: [{environment.name}.settings]: {fault.message}", None, fault.hint)
 
 
 def base_name(name: str) -> str:
@@ -152,10 +277,16 @@ def base_name(name: str) -> str:
 
 def table_names(query: exp.Expr) -> Iterator[str]:
     """The names in the FROM clauses of a query and its subqueries, those of its own WITH clauses left out."""
+    for name, _ in tables_of(query):
+        yield name
+
+
+def tables_of(query: exp.Expr) -> Iterator[tuple[str, exp.Table]]:
+    """As ``table_names``, each with the place where it stands."""
     yield from _names(query, frozenset())
 
 
-def _names(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
+def _names(node: exp.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, exp.Table]]:
     with_ = node.args.get("with_")
     if isinstance(with_, exp.With):
         for cte in with_.expressions:
@@ -164,7 +295,7 @@ def _names(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
         name = ".".join(part.name for part in node.parts)
         if name.lower() not in hidden:
-            yield name
+            yield name, node
     for key, value in node.args.items():
         if key == "with_":
             continue

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from sweeparea.cql import types
+from sweeparea.cql.column_types import Analyze
+from sweeparea.cql.decorrelate import Decorrelation
 from sweeparea.cql.durations import micros_text
-from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, listing, nearest, not_offered
+from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, listing, nearest
 from sweeparea.cql.monotonicity import is_monotonic
-from sweeparea.cql.scopes import INSTANT
+from sweeparea.cql.rstream_every import every_of
+from sweeparea.cql.scopes import INSTANT, Item
 from sweeparea.cql.source_text import SourceText
+from sweeparea.cql.window_bounds import bounds_of
 from sweeparea.cql.window_text import WindowText
-from sweeparea.cql.windows import window_spec
+from sweeparea.cql.windows import bind_window
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Column, Node, RelationScan, RelationToStream, StreamScan, TimeDomain, Window
-from sweeparea.operators.windows import Unbounded
+from sweeparea.operators.logical import (
+    Column,
+    RelationScan,
+    RelationToStream,
+    StreamScan,
+    TimeDomain,
+    UserFunction,
+    Window,
+)
+from sweeparea.operators.windows import Unbounded, UserWindow
 
 if TYPE_CHECKING:
     from sweeparea.cql.query import BoundQuery
@@ -34,7 +46,7 @@ class InputSchema:
 
     ``kind`` is stream or relation; ``columns`` are (name, Spark type or None) without bookkeeping columns; ``time`` is
     what a tick of it means. ``derived`` marks results of queries (their chronon is fixed), ``static`` relations that
-    never change.
+    never change, ``sequence_by`` the column that orders a stream's elements of one instant.
     """
 
     name: str
@@ -44,18 +56,30 @@ class InputSchema:
     retroactive: bool = True
     derived: bool = False
     static: bool = False
+    sequence_by: str | None = None
 
 
 class Context:
     """The shared state of one binding."""
 
-    def __init__(self, inputs: Mapping[str, InputSchema], source: SourceText, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        inputs: Mapping[str, InputSchema],
+        source: SourceText,
+        settings: Mapping[str, str],
+        functions: Iterable[UserFunction] = (),
+        analyze: Analyze | None = None,
+    ) -> None:
         self.inputs = {name.lower(): schema for name, schema in inputs.items()}
         self.source = source
         self.settings = dict(settings)
+        self.functions = {f.name.lower(): f for f in functions}
+        self.analyze = analyze
+        self.functions_used: dict[str, UserFunction] = {}
         self.notes: list[str] = []
         self.faults: list[SweepAreaError] = []
         self.used: dict[str, InputSchema] = {}
+        self.decorrelation = Decorrelation(self.new_column)
         self._time: TimeDomain | None = None
         self._time_of = ""
         self._next = 0
@@ -103,8 +127,10 @@ class Context:
         schema = self.inputs.get(name.lower())
         base, _, kind = name.lower().rpartition("__")
         if schema is None and kind in MATERIALIZATIONS and base in self.inputs:
-            raise not_offered(
-                f"reading the materialization {name}", place, f"Read {self.inputs[base].name}, the result itself"
+            raise BindError(
+                f"{self.inputs[base].name} keeps no {kind}, so there is no {name}",
+                place,
+                f"List {kind.upper()} in its MATERIALIZE, or read {self.inputs[base].name}, the result itself",
             )
         if schema is None:
             known = [s.name for s in self.inputs.values()] + others
@@ -145,28 +171,41 @@ class Context:
 
     def window_over(
         self, stream: StreamScan | RelationToStream, window: WindowText | None, name: str | None
-    ) -> tuple[Node, tuple[Column, ...], Column | None]:
+    ) -> tuple[Window, tuple[Column, ...], Column | None]:
         """A stream under its window, its columns and its instant."""
         columns = tuple(c for c in stream.columns if stream.instant is None or c.id != stream.instant.id)
         if window is None:
-            spec = Unbounded()
             self.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
-        else:
-            try:
-                spec = window_spec(window, self.time, self.settings.get("range_bounds", "inclusive"))
-            except SweepAreaError as error:
-                self.faults.append(error)  # the rest of the query may have faults to tell as well
-                spec = Unbounded()
-        return Window(stream, spec), columns, stream.instant
+            return Window(stream, Unbounded()), columns, stream.instant
+        item = Item(name, columns, stream.instant)
+        bounds = self.settings.get("range_bounds", "inclusive")
+        try:
+            node = bind_window(stream, item, window, self.time, bounds, self.sequence_of(stream), self.functions)
+        except SweepAreaError as error:
+            self.faults.append(error)  # the rest of the query may have faults to tell as well
+            return Window(stream, Unbounded()), columns, stream.instant
+        if isinstance(node.spec, UserWindow):
+            self.functions_used.setdefault(node.spec.name.lower(), self.functions[node.spec.name.lower()])
+        node = replace(node, bounds=bounds_of(node.spec, self.time, self.new_column))
+        return node, columns, stream.instant
+
+    def sequence_of(self, stream: StreamScan | RelationToStream) -> str | None:
+        """The id of a stream's SEQUENCE BY column; derived streams have no sequence."""
+        if not isinstance(stream, StreamScan):
+            return None
+        declared = self.inputs[stream.name.lower()].sequence_by
+        return next((c.id for c, n in stream.source if declared is not None and n.lower() == declared.lower()), None)
 
     def window_over_stream(
         self, bound: BoundQuery, window: WindowText | None, place: Place, alias: str | None = None
-    ) -> tuple[Node, tuple[Column, ...], Column | None]:
+    ) -> tuple[Window, tuple[Column, ...], Column | None]:
         """A subquery under a window. A monotonic relation becomes a stream by Istream, any other relation is a type
         error."""
         name = alias or "the subquery"
+        every, anchor = None, 0
         if bound.to_stream is not None:
             kind = bound.to_stream.kind.lower()
+            every, anchor = every_of(bound.to_stream, self.source, self.time)
         elif is_monotonic(bound.node):
             kind = "istream"
             self.note(f"{name} is a monotonic relation under a window: Istream is added")
@@ -183,7 +222,7 @@ class Context:
                 place,
                 "Give it an alias inside the subquery",
             )
-        stream = RelationToStream(bound.node, kind, instant=self._instant(self.time))
+        stream = RelationToStream(bound.node, kind, every, anchor, self._instant(self.time))
         return self.window_over(stream, window, alias)
 
 

@@ -216,6 +216,8 @@ class CqlParser(SparkParser):
         first = self._curr
         self._advance(2)
         query = self._parse_select(nested=True)
+        if query is not None:  # (SELECT ..) UNION (SELECT ..) begins with parentheses
+            query = self._parse_query_modifiers(self._parse_set_operations(query))
         every, anchor = self._parse_every()
         self._match_r_paren()
         subquery = self.expression(StreamQuery(this=query))

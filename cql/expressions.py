@@ -6,20 +6,43 @@ is the extra knowledge of a select list or HAVING above GROUP BY: keys and aggre
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import functions, types
+from sweeparea.cql import functions, signatures, types
+from sweeparea.cql.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
+from sweeparea.cql.calls import take_apart
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, nearest, not_offered
 from sweeparea.cql.scopes import Scope, parts_of
 from sweeparea.cql.source_text import Replacement, SourceText, Span
-from sweeparea.operators.logical import AggregateCall, Column, Expr
+from sweeparea.cql.window_bounds import bound_column
+from sweeparea.operators.logical import Column, Expr, SortKey
 
-_UNREPEATABLE = "its value depends on when and where a slice is run, so no two runs would agree"
+if TYPE_CHECKING:
+    from sweeparea.cql.analytic import WindowCalls
+    from sweeparea.cql.grouping import Grouping
+    from sweeparea.cql.subqueries import Outer, Subqueries
+
+_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_TIMES = frozenset(
+    """
+    ADD_MONTHS CONVERT_TIMEZONE DATE DATE_ADD DATE_DIFF DATE_FORMAT DATE_PART DATE_SUB DATE_TRUNC DATEADD DATEDIFF
+    DATEPART DAY DAYNAME DAYOFMONTH DAYOFWEEK DAYOFYEAR FROM_UTC_TIMESTAMP HOUR LAST_DAY MINUTE MONTH MONTHNAME
+    MONTHS_BETWEEN NEXT_DAY QUARTER SECOND TIMESTAMP TIMESTAMPADD TIMESTAMPDIFF TO_DATE TO_TIMESTAMP TO_TIMESTAMP_LTZ
+    TO_TIMESTAMP_NTZ TO_UNIX_TIMESTAMP TO_UTC_TIMESTAMP TRUNC TRY_TO_DATE TRY_TO_TIMESTAMP UNIX_DATE UNIX_MICROS
+    UNIX_MILLIS UNIX_SECONDS UNIX_TIMESTAMP WEEKDAY WEEKOFYEAR YEAR
+    """.split()
+)
+"""Functions of times: a string among their arguments may be read as one."""
+_MIXED = frozenset(["COALESCE", "NVL", "IFNULL", "NVL2", "NULLIF", "GREATEST", "LEAST", "IF", "ARRAY", "MAP"])
+"""Functions that bring their arguments to one type."""
 _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 
@@ -29,26 +52,6 @@ class Bound:
 
     expr: Expr
     type: str | None
-
-
-@dataclass
-class Grouping:
-    """GROUP BY while the select list and HAVING are bound: the keys, and the aggregates met so far."""
-
-    keys: list[tuple[Column, Expr, tuple[str, ...]]] = field(default_factory=list)
-    calls: dict[tuple[str, ...], tuple[Column, AggregateCall]] = field(default_factory=dict)
-
-    def key_of_column(self, column: Column) -> Column | None:
-        for key, _, canonical in self.keys:
-            if canonical == (quoted(column),):
-                return key
-        return None
-
-    def key_of(self, canonical: tuple[str, ...]) -> Column | None:
-        for key, _, other in self.keys:
-            if other == canonical:
-                return key
-        return None
 
 
 def quoted(column: Column) -> str:
@@ -68,7 +71,9 @@ class Binder:
     """Binds expressions at one place of a query.
 
     ``where`` names the place for errors (WHERE, SELECT, ..). ``aliases`` are select-list aliases that may be used once
-    no column has the name (Spark's lateral aliases, and HAVING).
+    no column has the name (Spark's lateral aliases, and HAVING), or before (``aliases_first``: ORDER BY). ``windows``
+    takes the window functions met; None: there may be none. ``outer`` is what can be named of the queries around,
+    ``subqueries`` takes the subqueries met; None: there may be none.
     """
 
     def __init__(
@@ -79,6 +84,8 @@ class Binder:
         where: str,
         grouping: Grouping | None = None,
         aliases: dict[str, Bound] | None = None,
+        windows: WindowCalls | None = None,
+        aliases_first: bool = False,
     ) -> None:
         self.source = source
         self.scope = scope
@@ -86,6 +93,18 @@ class Binder:
         self.where = where
         self.grouping = grouping
         self.aliases = aliases if aliases is not None else {}
+        self.windows = windows
+        self.aliases_first = aliases_first
+        self.outer: Outer | None = None
+        self.subqueries: Subqueries | None = None
+
+    def derived(self, where: str, **changes: object) -> Binder:
+        """The same binder for another place: ``grouping`` and ``windows`` may be changed."""
+        other = copy.copy(self)
+        other.where = where
+        for name, value in changes.items():
+            setattr(other, name, value)
+        return other
 
     # -- the two ways in ---------------------------------------------------------------------------------------------
 
@@ -108,6 +127,23 @@ class Binder:
             )
         return bound.expr
 
+    def bind_all(self, node: exp.Expr) -> list[Bound]:
+        """As ``bind``; a star gives all columns that it stands for."""
+        if is_star(node):
+            return [Bound(column_expr(c), c.type) for c in star_columns(self.scope, node, self.place(node))]
+        return [self.bind(node)]
+
+    def sort_key(self, node: exp.Expr, bound: Bound | None = None) -> SortKey:
+        """A key of an ORDER BY; ``bound`` is its expression where that is known already."""
+        bound = bound or self.bind(node.this)
+        if bound.type is not None and (bound.type.startswith("map<") or bound.type == "variant"):
+            raise TypeError_(
+                f"{self.where} cannot compare {bound.expr.text}, which is a {bound.type.split('<')[0].upper()}",
+                self.place(node.this),
+                "Order by a part of it",
+            )
+        return SortKey(bound.expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
     # -- helpers -----------------------------------------------------------------------------------------------------
 
     def span(self, node: exp.Expr) -> Span:
@@ -124,11 +160,18 @@ class Binder:
         """What equal expressions over the input share, or None where a name does not resolve there."""
         replacements: list[Replacement] = []
         try:
-            for column in node.find_all(exp.Column):
+            # equal texts of subqueries at one place mean the same
+            for column in node.walk(prune=lambda n: isinstance(n, exp.Query)):
+                if not isinstance(column, exp.Column):
+                    continue
                 parts = parts_of(column)
                 if len(parts) != len(column.parts):
                     return None
-                found, used = self.scope.resolve([p.name for p in parts], self.place(column))
+                names, place = [p.name for p in parts], self.place(column)
+                if self.outer is not None and not self.scope.has(names):
+                    found, used = self.outer.resolve(names, place)
+                else:
+                    found, used = self.scope.resolve(names, place)
                 replacements.append(Replacement(_span_of_parts(parts[:used]), quoted(found)))
             return self.source.canonical(self.span(node), replacements)
         except BindError:
@@ -157,19 +200,24 @@ class _Walk:
         handler = self._handler(node)
         if handler is not None:
             handler(node)
-            return
-        for child in node.iter_expressions():
-            self.visit(child)
+        else:
+            self._children(node)
+        if id(node) not in self.types:
+            self.types[id(node)] = types.of(node, self.types)
 
     def _handler(self, node: exp.Expr) -> Callable[[exp.Expr], None] | None:
         for kind, handler in (
             (exp.Column, self._column),
             (exp.Anonymous, self._function),
             (exp.Window, self._over),
-            (exp.Filter, self._filter),
-            (exp.WithinGroup, self._within_group),
+            (exp.Filter, self._call),
+            (exp.WithinGroup, self._call),
+            (exp.IgnoreNulls, self._call),
+            (exp.RespectNulls, self._call),
             (exp.Query, self._subquery),
             (exp.Exists, self._exists),
+            (exp.Not, self._not),
+            (exp.Any | exp.All, self._quantified),
             (exp.In, self._in),
             (exp.Lambda, self._lambda),
             (exp.Cast, self._cast),
@@ -181,7 +229,11 @@ class _Walk:
             (exp.SessionParameter, self._parameter),
             (exp.Distinct, self._distinct),
             (exp.Kwarg, self._kwarg),
+            (exp.Connector, self._operation),
+            (exp.Between, self._beside),
+            (exp.Case, self._beside),
             (exp.Func, self._own_function),
+            (exp.Binary, self._operation),
         ):
             if isinstance(node, kind):
                 return handler
@@ -230,17 +282,23 @@ class _Walk:
             raise ParseError("this name cannot be read", binder.place(node))
         names = [p.name for p in parts]
         place = binder.place(node)
+        if binder.aliases_first and self._alias(node, parts):
+            return
         try:
             column, used = binder.scope.resolve(names, place)
         except BindError as error:
             if self._alias(node, parts):
                 return
-            raise error
+            if binder.outer is None or binder.scope.has(names) or not binder.outer.knows(names):
+                raise error
+            column, used = binder.outer.resolve(names, place)
+            self._replace(node, _span_of_parts(parts[:used]), column)
+            self._field(node, column, parts[used:])
+            return
         grouping = binder.grouping
         if grouping is None:
             self._replace(node, _span_of_parts(parts[:used]), column)
-            if used < len(parts):
-                self.types[id(node)] = None
+            self._field(node, column, parts[used:])
             return
         key = grouping.key_of_column(column)
         if key is None and used < len(parts):
@@ -259,8 +317,14 @@ class _Walk:
                 f"Add it to GROUP BY, or write MIN({name}) or another aggregate of it",
             )
         self._replace(node, _span_of_parts(parts[:used]), key)
-        if used < len(parts):
-            self.types[id(node)] = None
+        self._field(node, key, parts[used:])
+
+    def _field(self, node: exp.Expr, column: Column, parts: list[exp.Identifier]) -> None:
+        """The type of a field of a struct column."""
+        type_ = column.type
+        for part in parts:
+            type_ = types.field_type(type_, part.name)
+        self.types[id(node)] = type_
 
     def _alias(self, node: exp.Expr, parts: list[exp.Identifier]) -> bool:
         bound = self.binder.aliases.get(parts[0].name.lower())
@@ -277,22 +341,130 @@ class _Walk:
         if not isinstance(node, exp.Anonymous):
             return
         name = node.name.upper()
-        self._check_name(name, node)
-        if name in functions.SUPPORTED_AGGREGATES:
-            self._aggregate(node, functions.SUPPORTED_AGGREGATES[name])
+        if name in functions.WINDOW_BOUNDS:
+            self._window_bound(node)
             return
+        if is_aggregate(node):
+            self._aggregate(node)
+            return
+        if name == "EXISTS" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
+            self._subquery(node)
+            return
+        if node.meta.get("user") is not None:
+            node.meta["bound"] = True
+        else:
+            self._check_name(name, node)
         arguments = node.expressions
         if name in functions.UNIT_FIRST and len(arguments) == 3:
             arguments = arguments[1:]
         for position, argument in enumerate(arguments, 1):
             if isinstance(argument, exp.Distinct):
                 raise ParseError(f"DISTINCT belongs to aggregates, and {name} is none", self.binder.place(node))
-            if _is_star(argument):
+            if is_star(argument):
                 self._expand(argument, named=name == "STRUCT")
             else:
                 self.visit(argument)
                 if name == "STRUCT":
                     self._keep_field_name(argument, position)
+        self._check_arguments(node, name)
+
+    def _check_arguments(self, node: exp.Anonymous, name: str) -> None:
+        """TypeError_ for a wrong number or type of arguments, where Spark is certain to refuse them."""
+        arguments = node.expressions
+        if any(is_star(a) or isinstance(a, exp.Kwarg | exp.Lambda) for a in arguments) or node.meta.get("user"):
+            return
+        wanted = signatures.counts(name)
+        if wanted and len(arguments) not in wanted and not (name in functions.UNIT_FIRST and len(arguments) == 3):
+            low, high = wanted[0], wanted[-1]
+            number = str(low) if low == high else f"{low} to {high}"
+            raise TypeError_(
+                f"{name} takes {number} argument{'s' if number != '1' else ''}, found {len(arguments)}",
+                self.binder.place(node),
+                f"Write {name}({', '.join('abcdefg'[:low])})",
+            )
+        times = name in _TIMES or (name in _MIXED and any(self._is_time(a) for a in arguments))
+        for argument in arguments:
+            self._refuse_special(argument, times)
+        refusal = signatures.refusal(name, [self._checked_type(a) for a in arguments])
+        if refusal is not None:
+            at, families = refusal
+            argument = arguments[at]
+            raise TypeError_(
+                f"{name} cannot take {self._text(argument)}, which is of type {self._type_text(argument)}",
+                self.binder.place(argument),
+                f"It takes {families} there",
+            )
+
+    def _checked_type(self, node: exp.Expr) -> str | None:
+        """The type of an operand for checks: Spark reads a string literal as whatever is wanted."""
+        if isinstance(node, exp.Literal) and node.is_string:
+            return None
+        type_ = types.of(node, self.types)
+        return None if type_ == "void" else type_
+
+    def _text(self, node: exp.Expr) -> str:
+        return self.binder.source.splice(self.binder.span(node))
+
+    def _type_text(self, node: exp.Expr) -> str:
+        return (types.of(node, self.types) or "unknown").upper()
+
+    def _operation(self, node: exp.Expr) -> None:
+        """An operator with two operands."""
+        self._children(node)
+        operator = types.OPERATORS.get(type(node))
+        if operator is None:
+            return
+        left, right = node.this, node.expression
+        both = [self._checked_type(left), self._checked_type(right)]
+        for literal, other in ((left, both[1]), (right, both[0])):
+            self._refuse_special(literal, other in _TIME_TYPES or (other or "").startswith("interval"))
+        if any(isinstance(side, exp.Tuple | exp.Query) for side in (left, right)):
+            return
+        if signatures.refusal(operator, both) is not None:
+            shown = operator if type(node) not in _COMPARISONS else "a comparison"
+            raise TypeError_(
+                f"{shown} cannot take {self._text(left)}, which is {self._type_text(left)}, and {self._text(right)}, "
+                f"which is {self._type_text(right)}",
+                self.binder.place(node),
+                "CAST one of them",
+            )
+
+    def _is_time(self, node: exp.Expr) -> bool:
+        return types.of(node, self.types) in _TIME_TYPES
+
+    def _beside(self, node: exp.Expr) -> None:
+        """CASE, BETWEEN: a string among times is read as one."""
+        self._children(node)
+        values = list(node.iter_expressions())
+        if isinstance(node, exp.Case):
+            values = [i.args["true"] for i in node.args.get("ifs") or []]
+            values += [node.args["default"]] if node.args.get("default") is not None else []
+        times = any(self._is_time(v) for v in values)
+        for value in values:
+            self._refuse_special(value, times)
+
+    def _refuse_special(self, node: exp.Expr, as_time: bool) -> None:
+        """RefusedError for ``'now'`` and its like where Spark would read it as a time."""
+        if as_time and isinstance(node, exp.Literal) and node.is_string and functions.is_special_instant(node.name):
+            raise RefusedError(
+                f"'{node.name}' as a time is not deterministic: it depends on when a slice is run",
+                self.binder.place(node),
+                "Use the stream's instant ts, or write the time itself",
+            )
+
+    def _window_bound(self, node: exp.Anonymous) -> None:
+        binder = self.binder
+        span, place = binder.span(node), binder.place(node)
+        column = bound_column(node, binder.scope, place)
+        if binder.grouping is not None:
+            key = binder.grouping.key_of_column(column)
+            if key is None:
+                text = binder.source.splice(span)
+                raise BindError(
+                    f"{text} is neither grouped nor inside an aggregate", place, f"Add {text} to GROUP BY"
+                )
+            column = key
+        self._replace(node, span, column)
 
     def _tuple(self, node: exp.Expr) -> None:
         """``(a, b)`` is a struct too."""
@@ -316,29 +488,20 @@ class _Walk:
                 place,
                 f"Write SELECT {name}(a, b) FROM .., or {name}(SELECT ..)",
             )
-        if name in functions.NON_DETERMINISTIC or (name == "UNIX_TIMESTAMP" and not node.expressions):
-            raise RefusedError(
-                f"{name.lower()} is not deterministic: {_UNREPEATABLE}",
-                place,
-                "Use the stream's instant ts, or a column that the source fills",
-            )
-        if name in functions.SKETCHES:
-            raise RefusedError(
-                f"{name.lower()} is approximate: its answer depends on the order of the rows, so no two runs agree",
-                place,
-            )
-        if name in functions.OTHER_AGGREGATES:
-            raise self._refuse(f"the aggregate {name}", node, "Offered are COUNT, SUM, AVG, MIN and MAX")
+        functions.refuse_non_deterministic(name, len(node.expressions), place)
+        functions.refuse_random_iv(name, [a.name if isinstance(a, exp.Literal) else None for a in node.expressions], place)
         if name in functions.WINDOW_ONLY:
-            raise self._refuse(f"the window function {name}", node)
+            raise TypeError_(f"{name} needs OVER", place, f"Write {name}(..) OVER (PARTITION BY a ORDER BY b)")
         if name in functions.GENERATORS:
-            raise self._refuse(f"the table function {name}", node)
+            raise TypeError_(
+                f"{name} makes rows, so it stands alone in the select list, not inside {self.binder.where}",
+                place,
+                f"Write LATERAL VIEW {name.lower()}(..) t AS x, and use its columns",
+            )
         if name in functions.SPARK_STREAMING:
             raise self._refuse(
                 f"Spark's {name.lower()}(..)", node, "Write a window behind the stream: S [Tumbling INTERVAL 1 HOUR]"
             )
-        if name in functions.WINDOW_BOUNDS:
-            raise self._refuse(name, node)
         if name == "ARRAYS_ZIP":
             raise RefusedError(
                 "arrays_zip is not offered: it names its fields after columns, which have other names inside",
@@ -353,87 +516,84 @@ class _Walk:
         .."""
         names = list(node.sql_names()) if isinstance(node, exp.Func) else []
         name = names[0].upper() if names else ""
-        if name in functions.NON_DETERMINISTIC or isinstance(
-            node,
-            exp.CurrentDate
-            | exp.CurrentTimestamp
-            | exp.CurrentUser
-            | exp.SessionUser
-            | exp.CurrentTime
-            | exp.Localtimestamp,
-        ):
-            raise RefusedError(
-                f"{name.lower()} is not deterministic: {_UNREPEATABLE}",
-                self.binder.place(node),
-                "Use the stream's instant ts, or a column that the source fills",
-            )
+        functions.refuse_non_deterministic(name, len(list(node.iter_expressions())), self.binder.place(node))
         self._children(node)
 
-    def _aggregate(self, node: exp.Anonymous, function: str) -> None:
-        binder, name = self.binder, node.name.upper()
-        grouping = binder.grouping
-        place = binder.place(node)
+    def _call(self, node: exp.Expr) -> None:
+        """What stands around a call: FILTER, WITHIN GROUP, IGNORE NULLS."""
+        call = take_apart(node)
+        if call is None or not is_aggregate(call.function):
+            what = node.key.upper() if call is None else call.function.name
+            raise TypeError_(
+                f"{what} is no aggregate, so it takes no FILTER, WITHIN GROUP or IGNORE NULLS",
+                self.binder.place(node),
+                "Leave it out",
+            )
+        self._aggregate(node)
+
+    def _aggregate(self, node: exp.Expr) -> None:
+        binder, grouping, place = self.binder, self.binder.grouping, self.binder.place(node)
+        call = take_apart(node)
+        assert call is not None
+        call.function.meta["bound"] = True
+        if call.function.meta.get("user") is None:
+            functions.refuse_aggregate(call.name, place)
+        if call.name in GROUPING:
+            self._grouping(node, call.arguments, call.name)
+            return
         if grouping is None:
+            around = binder.outer.aggregate(node) if binder.outer is not None else None
+            if around is not None:
+                self._put(node, around)
+                return
             raise BindError(
-                f"the aggregate {name} cannot stand in {binder.where}",
+                f"the aggregate {call.name} cannot stand in {binder.where}",
                 place,
                 "Use HAVING for conditions on aggregates"
                 if binder.where == "WHERE"
                 else "Aggregate in a subquery first",
             )
-        inner = Binder(binder.source, binder.scope, binder.new_column, f"the argument of {name}")
-        arguments = node.expressions
-        if any(isinstance(a, exp.Distinct) for a in arguments):
-            raise self._refuse(f"{name}(DISTINCT ..)", node, "Count the rows of a subquery that selects DISTINCT")
-        if function != "COUNT" and (len(arguments) != 1 or _is_star(arguments[0])):
-            raise TypeError_(f"{name} takes one argument, found {_count_text(arguments)}", place, f"Write {name}(a)")
-        if function == "COUNT" and not arguments:
-            raise TypeError_("COUNT needs an argument", place, "Write COUNT(*)")
-        for argument in arguments:
-            if isinstance(argument, exp.Order | exp.Limit | exp.IgnoreNulls | exp.RespectNulls | exp.HavingMax):
-                raise self._refuse(f"{name} with {argument.key.upper()} inside", node)
-        star = len(arguments) == 1 and isinstance(arguments[0], exp.Star)
-        if star and not arguments[0].args.get("except_"):
-            key: tuple[str, ...] = ("COUNT", "*")
-            call = AggregateCall("COUNT", None)
-            type_: str | None = "bigint"
-        else:
-            bound = self._argument(inner, arguments, name)
-            if types.aggregate_refuses(function, bound.type):
-                raise TypeError_(
-                    f"{name} cannot take {bound.expr.text}, which is of type {(bound.type or '').upper()}",
-                    place,
-                    "It takes numbers" if function in ("SUM", "AVG") else "It takes types that have an order",
-                )
-            key = (function, bound.expr.sql)
-            call = AggregateCall(function, bound.expr)
-            type_ = types.aggregate_type(function, bound.type)
-        if key not in grouping.calls:
-            grouping.calls[key] = (binder.new_column(binder.source.splice(binder.span(node)).lower(), type_), call)
-        self._replace(node, binder.span(node), grouping.calls[key][0])
+        inner = binder.derived(f"the argument of {call.name}", grouping=None, windows=None, aliases={})
+        found = bind_aggregate(call, inner)
+        if found.key not in grouping.calls:
+            label = binder.source.splice(binder.span(node)).lower()
+            grouping.calls[found.key] = (binder.new_column(label, found.type), found.call)
+        self._replace(node, binder.span(node), grouping.calls[found.key][0])
 
-    def _argument(self, inner: Binder, arguments: list[exp.Expr], name: str) -> Bound:
-        if len(arguments) == 1 and not _is_star(arguments[0]):
-            if any(_is_aggregate(n) for n in arguments[0].walk()):
-                nested = next(n for n in arguments[0].walk() if _is_aggregate(n))
-                raise BindError(
-                    f"the aggregate {nested.name.upper()} cannot stand inside the aggregate {name}",
-                    inner.place(nested),
-                    "Aggregate in a subquery first",
-                )
-            return inner.bind(arguments[0])
-        # COUNT(a, b) and COUNT(t.*) count the rows in which none of them is NULL
-        bound: list[Expr] = []
+    def _grouping(self, node: exp.Expr, arguments: list[exp.Expr], name: str) -> None:
+        """GROUPING(a), GROUPING_ID(a, b): whether the row's grouping set leaves a key out."""
+        binder, grouping, place = self.binder, self.binder.grouping, self.binder.place(node)
+        if grouping is None or grouping.sets is None or grouping.id is None:
+            raise TypeError_(
+                f"{name} needs GROUP BY with GROUPING SETS, ROLLUP or CUBE", place, "Otherwise every key is grouped"
+            )
+        if name == "GROUPING" and len(arguments) != 1:
+            raise TypeError_(f"GROUPING takes one argument, found {len(arguments)}", place, "Write GROUPING(a)")
+        at = []
         for argument in arguments:
-            if _is_star(argument):
-                bound += [column_expr(c) for c in star_columns(inner.scope, argument, inner.place(argument))]
-            else:
-                bound.append(inner.bind(argument).expr)
-        if not bound:
-            raise TypeError_(f"{name} needs an argument", self.binder.place(arguments[0]))
-        test = " OR ".join(f"({b.sql}) IS NULL" for b in bound)
-        columns = frozenset().union(*(b.columns for b in bound))
-        return Bound(Expr(f"IF({test}, NULL, 1)", ", ".join(b.text for b in bound), columns), "int")
+            canonical = binder.canonical(argument)
+            position = grouping.position(canonical) if canonical else None
+            if position is None:
+                raise BindError(
+                    f"{name} takes expressions of GROUP BY, and {binder.source.splice(binder.span(argument))} is none",
+                    binder.place(argument),
+                    f"They are {', '.join(c.label for c, _, _ in grouping.keys)}",
+                )
+            at.append(position)
+        count = len(grouping.keys)
+        sql, type_ = f"`{grouping.id.id}`", "bigint"
+        if name == "GROUPING":
+            sql, type_ = f"CAST(shiftright({sql}, {count - 1 - at[0]}) & 1L AS TINYINT)", "tinyint"
+        elif at and at != list(range(count)):
+            bits = [f"(shiftright({sql}, {count - 1 - p}) & 1L) * {1 << (len(at) - 1 - i)}L" for i, p in enumerate(at)]
+            sql = f"({' + '.join(bits)})"
+        self._put(node, Bound(Expr(sql, name, frozenset({grouping.id.id})), type_))
+
+    def _put(self, node: exp.Expr, bound: Bound) -> None:
+        """An expression in place of a whole part of the tree."""
+        self.replacements.append(Replacement(self.binder.span(node), bound.expr.sql))
+        self.used |= bound.expr.columns
+        self.types[id(node)] = bound.type
 
     def _expand(self, argument: exp.Expr, named: bool) -> None:
         """``struct(*)`` and ``hash(t.*)``: a star among arguments stands for its columns."""
@@ -448,31 +608,54 @@ class _Walk:
         self.used |= {c.id for c in columns}
 
     def _over(self, node: exp.Expr) -> None:
-        raise self._refuse("a window function (OVER)", node)
+        from sweeparea.cql.analytic import bind_over
 
-    def _filter(self, node: exp.Expr) -> None:
-        raise self._refuse("FILTER (WHERE ..) behind an aggregate", node, "Aggregate a CASE expression")
-
-    def _within_group(self, node: exp.Expr) -> None:
-        raise self._refuse("WITHIN GROUP", node)
+        assert isinstance(node, exp.Window)
+        self._put(node, bind_over(self.binder, node))
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 
     def _subquery(self, node: exp.Expr) -> None:
-        raise self._refuse("a scalar subquery", node, "Join the subquery instead")
+        """A scalar subquery, EXISTS (..) or IN (..): a value that is put beside the rows."""
+        binder = self.binder
+        if binder.subqueries is None:
+            raise RefusedError(
+                f"a subquery in {binder.where} is not offered: it would need other rows than the one at hand",
+                binder.place(node),
+                "Compute it in the query, or join it in FROM",
+            )
+        self._put(node, binder.subqueries.value(binder, node))
 
     def _exists(self, node: exp.Expr) -> None:
         if isinstance(node.this, exp.Query):
-            raise self._refuse("EXISTS (subquery)", node, "Join the subquery instead")
-        self._children(node)
+            self._subquery(node)
+        else:
+            self._children(node)
 
     def _in(self, node: exp.Expr) -> None:
         if node.args.get("query") is not None:
-            negated = isinstance(node.parent, exp.Not)
-            raise self._refuse(
-                "NOT IN (subquery)" if negated else "IN (subquery)", node, "Join a DISTINCT subquery instead"
+            self._subquery(node)
+        else:
+            self._children(node)
+
+    def _quantified(self, node: exp.Expr) -> None:
+        if isinstance(node.this, exp.Query):
+            raise RefusedError(
+                "a comparison with ANY or ALL of a subquery is not offered: Spark SQL has none",
+                self.binder.place(node),
+                "Write IN, EXISTS, or compare with its MIN or MAX",
             )
         self._children(node)
+
+    def _not(self, node: exp.Expr) -> None:
+        inner = node.this
+        if not isinstance(inner, exp.In) or inner.args.get("query") is None:
+            self._children(node)
+            return
+        # of a NOT IN (..) the characters of IN hold the NOT as well
+        self._subquery(inner)
+        found = self.replacements.pop()
+        self.replacements.append(Replacement(self.binder.span(node), f"(NOT {found.text})"))
 
     def _lambda(self, node: exp.Expr) -> None:
         for parameter in node.expressions:
@@ -485,17 +668,16 @@ class _Walk:
         self.visit(node.this)
 
     def _cast(self, node: exp.Expr) -> None:
-        literal = node.this
-        if (
-            isinstance(literal, exp.Literal)
-            and literal.is_string
-            and literal.name.strip().lower() in functions.SPECIAL_INSTANTS
-        ):
-            raise RefusedError(
-                f"'{literal.name}' as a time is not deterministic: it depends on when a slice is run",
-                self.binder.place(node),
-            )
         self.visit(node.this)
+        to = types.of(node, self.types)
+        self._refuse_special(node.this, to in _TIME_TYPES)
+        if to is not None and signatures.refusal(f"cast {to}", [self._checked_type(node.this)]) is not None:
+            raise TypeError_(
+                f"{self._text(node.this)}, which is of type {self._type_text(node.this)}, cannot be cast to "
+                f"{to.upper()}",
+                self.binder.place(node),
+                "Cast to a type that can hold it",
+            )
 
     def _kwarg(self, node: exp.Expr) -> None:
         self.visit(node.expression)
@@ -511,18 +693,6 @@ class _Walk:
 
     def _distinct(self, node: exp.Expr) -> None:
         raise ParseError("DISTINCT belongs behind SELECT or into an aggregate", self.binder.place(node))
-
-
-def _count_text(arguments: list[exp.Expr]) -> str:
-    return "*" if len(arguments) == 1 else str(len(arguments))
-
-
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-
-
-def _is_aggregate(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.upper() in functions.AGGREGATES
 
 
 def star_columns(scope: Scope, node: exp.Expr, place: Place) -> list[Column]:
@@ -565,13 +735,3 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
         else:
             found.append(tree)
     return found
-
-
-def has_aggregate(node: exp.Expr) -> bool:
-    """Whether an expression makes its SELECT an aggregation: an aggregate that is not a window function nor in a
-    subquery."""
-    if isinstance(node, exp.Query):
-        return False
-    if isinstance(node, exp.Window):
-        return any(has_aggregate(a) for a in (node.this.iter_expressions() if isinstance(node.this, exp.Expr) else ()))
-    return _is_aggregate(node) or any(has_aggregate(child) for child in node.iter_expressions())

@@ -1,7 +1,6 @@
 """FROM: names, subqueries, windows and joins, as one node and one scope.
 
-Commas separate groups of joins; a group's ON sees only the group, as in Spark. Further kinds of joins become methods
-beside ``_join``.
+Commas separate groups of joins; a group's ON sees only the group, as in Spark. Joins are in ``joins.py``.
 """
 
 from __future__ import annotations
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sweeparea.cql import enrichment, generators, set_operations
+from sweeparea.cql import joins as joins_
+from sweeparea.cql.correlation import ids
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, TypeError_, not_offered
-from sweeparea.cql.expressions import Binder, column_expr, conjuncts
-from sweeparea.cql.rewrites import push_selection
-from sweeparea.cql.scopes import Item, Scope, only
+from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.window_text import WindowText
-from sweeparea.operators.logical import Column, Expr, Join, Node
+from sweeparea.operators.logical import Column, Join, Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.query import BoundQuery, Cte, QueryBinder
@@ -52,14 +52,29 @@ class FromClause:
 
     def bind(self, first: exp.Expr, joins: list[exp.Expr]) -> Bound:
         groups: list[Bound] = []
-        current = self._entry(first)
+        current = self.entry(first)
         for join in joins:
-            if self._is_comma(join):
-                groups.append(current)
-                current = self._entry(join.this)
+            if generators.is_table_function(join.this):
+                # LATERAL explode(..) sees all that stands before it
+                groups, current = [], generators.joined(self.queries, self._product([*groups, current]), join)
+            elif self._is_comma(join) and isinstance(join.this, exp.Lateral):
+                groups, current = [], self._join(self._product([*groups, current]), join)
+            elif self._is_comma(join):
+                groups, current = self._comma(groups, current, join)
             else:
                 current = self._join(current, join)
-        groups.append(current)
+        return self._product([*groups, current])
+
+    def _comma(self, groups: list[Bound], current: Bound, join: exp.Expr) -> tuple[list[Bound], Bound]:
+        entry = self.entry(join.this, joined=True)
+        if not enrichment.is_non_retroactive(self.context, entry[0]):
+            return [*groups, current], entry
+        window = enrichment.stream_of(self, current, join, "inner")
+        scope = current[1].beside(entry[1])
+        scope.enriched |= ids(entry[0])
+        return groups, (enrichment.enriched(window, entry[0], None), scope)
+
+    def _product(self, groups: list[Bound]) -> Bound:
         node, scope = groups[0]
         for other, beside in groups[1:]:
             node, scope = Join(node, other), scope.beside(beside)
@@ -71,24 +86,39 @@ class FromClause:
 
     # -- entries -----------------------------------------------------------------------------------------------------
 
-    def _entry(self, node: exp.Expr) -> Bound:
-        if isinstance(node, exp.Table):
+    def entry(self, node: exp.Expr, joined: bool = False) -> Bound:
+        """One entry of FROM, with the joins in its parentheses. ``joined``: it stands on the right side of a join."""
+        if generators.is_table_function(node):
+            bound = generators.in_from(self.queries, node, None)
+        elif isinstance(node, exp.Table):
             bound = self._table(node)
         elif isinstance(node, exp.Subquery):
             bound = self._subquery(node)
         elif isinstance(node, exp.Lateral):
-            raise not_offered("LATERAL", self.queries.place(node))
+            raise TypeError_(
+                "LATERAL needs an entry before it, whose columns it sees",
+                self.queries.place(node),
+                "Write FROM S, LATERAL (SELECT ..) t",
+            )
         elif isinstance(node, exp.Unnest):
             raise not_offered("UNNEST", self.queries.place(node))
         elif isinstance(node, exp.Values):
-            raise not_offered(
-                "VALUES in FROM", self.queries.place(node), "Put constants into a Delta table and declare it a RELATION"
-            )
+            bound = self._values(node)
         else:
             raise not_offered(f"{node.key.upper()} in FROM", self.queries.place(node))
-        for join in node.args.get("joins") or []:
+        joins = node.args.get("joins") or []
+        if enrichment.is_non_retroactive(self.context, bound[0]) and (joins or not joined):
+            raise enrichment.misplaced(node.name, self.queries.place(node))
+        for join in joins:
             bound = self._join(bound, join)
         return bound
+
+    def _values(self, node: exp.Values) -> Bound:
+        alias, columns = self.alias(node)
+        if self.window(node) is not None:
+            raise TypeError_("a window needs a stream, not VALUES", self.queries.place(node), "Leave the window out")
+        bound = set_operations.values(self.queries, node)
+        return bound.node, Scope.of(Item(alias, self.renamed(bound.columns, columns, node)))
 
     def _refuse(self, node: exp.Expr) -> None:
         for name, value in node.args.items():
@@ -97,13 +127,13 @@ class FromClause:
                 at = first if isinstance(first, exp.Expr) and span_of(first) is not None else node
                 raise not_offered(_REFUSED_TABLE.get(name, name.upper()), self.queries.place(at))
 
-    def _alias(self, node: exp.Expr) -> tuple[str | None, list[str]]:
+    def alias(self, node: exp.Expr) -> tuple[str | None, list[str]]:
         alias = node.args.get("alias")
         if not isinstance(alias, exp.TableAlias):
             return None, []
         return (alias.name or None), [c.name for c in alias.args.get("columns") or []]
 
-    def _window(self, node: exp.Expr) -> WindowText | None:
+    def window(self, node: exp.Expr) -> WindowText | None:
         """The window before or behind the alias."""
         alias = node.args.get("alias")
         before = node.meta.get("window")
@@ -118,15 +148,13 @@ class FromClause:
 
     def _table(self, node: exp.Table) -> Bound:
         self._refuse(node)
-        if isinstance(node.this, exp.Func):
-            raise not_offered(f"the table function {node.this.name or node.this.key}", self.queries.place(node))
         parts = [p.name for p in node.parts]
-        alias, columns = self._alias(node)
-        window = self._window(node)
+        alias, columns = self.alias(node)
+        window = self.window(node)
         place = self.queries.place(node)
         if len(parts) == 1 and parts[0].lower() in self.env:
             cte = self.env[parts[0].lower()]
-            bound = self.context.nested(lambda: self.queries.query(cte.query, cte.env), place)
+            bound = self.context.nested(lambda: cte.bind(self.queries), place)
             return self._query_entry(bound, alias or parts[0], list(cte.columns), columns, window, node)
         schema = self.context.input(".".join(parts), place, list(self.env))
         alias = alias or parts[-1]
@@ -139,18 +167,18 @@ class FromClause:
                     f"ISTREAM(SELECT * FROM {schema.name}) {window.text}",
                 )
             relation = self.context.relation_scan(schema, place)
-            return relation, Scope.of(Item(alias, self._renamed(relation.columns, columns, node)))
+            return relation, Scope.of(Item(alias, self.renamed(relation.columns, columns, node)))
         scan = self.context.stream_scan(schema, place)
-        named = self._renamed(tuple(c for c, _ in scan.source), columns, node)
+        named = self.renamed(tuple(c for c, _ in scan.source), columns, node)
         node_, _, instant = self.context.window_over(scan, window, alias)
-        return node_, Scope.of(Item(alias, named, instant))
+        return node_, Scope.of(Item(alias, named, instant, node_, self.context.sequence_of(scan)))
 
     def _subquery(self, node: exp.Subquery) -> Bound:
         self._refuse(node)
-        alias, columns = self._alias(node)
-        window = self._window(node)
-        if isinstance(node.this, exp.Table):  # (a JOIN b ON ..)
-            node_, scope = self._entry(node.this)
+        alias, columns = self.alias(node)
+        window = self.window(node)
+        if isinstance(node.this, exp.Table) or _is_entry(node.this):  # (a JOIN b ON ..)
+            node_, scope = self.entry(node.this)
             if window is not None:
                 raise TypeError_(
                     "a window needs a stream, not a join",
@@ -159,8 +187,8 @@ class FromClause:
                 )
             if alias is None and not columns:
                 return node_, scope
-            return node_, Scope.of(Item(alias, self._renamed(tuple(scope.star), columns, node)))
-        bound = self.queries._parenthesized(node, self.queries._with(node, self.env))
+            return node_, Scope.of(Item(alias, self.renamed(tuple(scope.star), columns, node)))
+        bound = self.queries._parenthesized(node, self.queries._with(node, self.env), in_from=True)
         return self._query_entry(bound, alias, [], columns, window, node)
 
     def _query_entry(
@@ -174,13 +202,13 @@ class FromClause:
     ) -> Bound:
         place = self.queries.place(node)
         if bound.to_stream is None and window is None:
-            named = self._renamed(self._renamed(bound.columns, inner_names, node), outer_names, node)
+            named = self.renamed(self.renamed(bound.columns, inner_names, node), outer_names, node)
             return bound.node, Scope.of(Item(alias, named))
         result, columns, instant = self.context.window_over_stream(bound, window, place, alias)
-        named = self._renamed(self._renamed(columns, inner_names, node), outer_names, node)
-        return result, Scope.of(Item(alias, named, instant))
+        named = self.renamed(self.renamed(columns, inner_names, node), outer_names, node)
+        return result, Scope.of(Item(alias, named, instant, result))
 
-    def _renamed(self, columns: tuple[Column, ...], names: list[str], node: exp.Expr) -> tuple[Column, ...]:
+    def renamed(self, columns: tuple[Column, ...], names: list[str], node: exp.Expr) -> tuple[Column, ...]:
         """``AS x(a, b)``: the same columns under other labels."""
         if not names:
             return columns
@@ -193,58 +221,12 @@ class FromClause:
     # -- joins -------------------------------------------------------------------------------------------------------
 
     def _join(self, left: Bound, join: exp.Expr) -> Bound:
-        self._refuse_join(join)
-        right = self._entry(join.this)
-        node, scope = Join(left[0], right[0]), left[1].beside(right[1])
-        on, using = join.args.get("on"), join.args.get("using")
-        natural = str(join.args.get("method") or "").upper() == "NATURAL"
-        if on is not None:
-            joined: Node = node
-            for tree in conjuncts(on):
-                condition = Binder(self.source, scope, self.context.new_column, "ON").condition(tree)
-                joined = push_selection(joined, condition)
-            return joined, scope
-        if using or natural:
-            names = [u.name for u in using] if using else self._shared(left[1], right[1])
-            return self._using(node, left[1], right[1], names, join)
-        return node, scope
+        if generators.is_table_function(join.this):
+            return generators.joined(self.queries, left, join)
+        return joins_.bind(self, left, join)
 
-    def _shared(self, left: Scope, right: Scope) -> list[str]:
-        theirs = {c.label.lower() for c in right.star}
-        return [c.label for c in left.star if c.label.lower() in theirs]
 
-    def _using(self, node: Join, left: Scope, right: Scope, names: list[str], join: exp.Expr) -> Bound:
-        place = self.queries.place(join)
-        pairs: list[tuple[Column, Column]] = []
-        for name in names:
-            sides: list[Column] = []
-            for side, scope in (("left", left), ("right", right)):
-                found = [(i, c) for i, c in scope.unqualified(name) if c is not i.instant]
-                if not found:
-                    known = ", ".join(dict.fromkeys(c.label for c in scope.star))
-                    raise BindError(
-                        f"USING names {name}, which the {side} side of the join lacks", place, f"It has {known}"
-                    )
-                sides.append(only(found, name, place))
-            pairs.append((sides[0], sides[1]))
-        scope = left.beside(right)
-        scope.hidden |= {r.id for _, r in pairs}
-        shared = {c.id for pair in pairs for c in pair}
-        scope.star = [left_ for left_, _ in pairs] + [c for c in scope.star if c.id not in shared]
-        if not pairs:
-            return node, scope
-        sql = " AND ".join(f"{column_expr(a).sql} = {column_expr(b).sql}" for a, b in pairs)
-        text = f"USING ({', '.join(names)})"
-        return replace(node, condition=Expr(sql, text, frozenset(shared))), scope
-
-    def _refuse_join(self, join: exp.Expr) -> None:
-        side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-        method = str(join.args.get("method") or "").upper()
-        if side or kind not in ("", "INNER", "CROSS"):
-            name = " ".join(w for w in (method, side, kind) if w)
-            raise not_offered(f"{name} JOIN", self.queries.place(join), "Offered are inner and cross joins")
-        if method not in ("", "NATURAL"):
-            raise not_offered(f"{method} JOIN", self.queries.place(join))
-        for name, value in join.args.items():
-            if value and name not in ("this", "on", "using", "kind", "side", "method", "joins"):
-                raise not_offered(f"JOIN with {name.upper()}", self.queries.place(join))
+def _is_entry(node: exp.Expr) -> bool:
+    """Whether a subquery in parentheses is an entry of FROM: one with a name, a window or joins of its own."""
+    named = node.args.get("alias") is not None or node.meta.get("window") is not None
+    return isinstance(node, exp.Subquery) and (named or bool(node.args.get("joins")))

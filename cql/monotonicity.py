@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from sweeparea.operators.logical import (
     Aggregate,
+    Enrich,
+    Generate,
+    Intersect,
     Join,
     Node,
     Project,
@@ -16,19 +19,27 @@ from sweeparea.operators.logical import (
 
 
 def is_monotonic(node: Node) -> bool:
-    """Whether a relation only ever grows, by its form alone.
+    """Whether a relation only ever grows, by its form alone (semantics, section 6).
 
-    True for windows that nothing leaves (Unbounded, landmark), and for select, project, UNION ALL, DISTINCT and inner
-    joins of such. A stored relation may shrink, and the value of an aggregate changes.
+    True for windows that nothing leaves (Unbounded, landmark), also over a stream enriched by a non-retroactive
+    relation, and for select, project (generators are one to many projections), UNION [ALL], DISTINCT, INTERSECT [ALL],
+    inner, cross and semi joins (so IN and EXISTS) of such. A stored relation may shrink, and the value of an aggregate
+    changes.
     """
-    if isinstance(node, Window):
-        return node.spec.monotonic and reads_stream(node.input)
-    if isinstance(node, Aggregate):
-        return not node.calls and not node.global_ and is_monotonic(node.input)
-    if isinstance(node, Select | Project | Join | UnionAll):
-        return all(is_monotonic(child) for child in node.inputs)
+    match node:
+        case Window():
+            return node.spec.monotonic and reads_stream(node.input)
+        case Aggregate():
+            return not node.calls and not node.global_ and is_monotonic(node.input)
+        case Join() if node.kind not in ("inner", "semi"):
+            return False
+        case Select() | Project() | Generate() | Join() | UnionAll() | Intersect():
+            return all(is_monotonic(child) for child in node.inputs)
     return False
 
 
 def reads_stream(node: Node) -> bool:
-    return isinstance(node, StreamScan | RelationToStream)
+    """Whether a node is a stream: a scan or a relation-to-stream operator, as they are or with selections on them."""
+    if isinstance(node, Select | Project | UnionAll | Generate):
+        return all(reads_stream(child) for child in node.inputs)
+    return isinstance(node, StreamScan | RelationToStream | Enrich)

@@ -11,26 +11,25 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sweeparea.cql import types
+from sweeparea.cql import generators, ordering, set_operations
+from sweeparea.cql.aggregates import has_aggregate
+from sweeparea.cql.analytic import WindowCalls, named_windows
 from sweeparea.cql.context import Context
 from sweeparea.cql.dialect import ToStream, span_of
-from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, not_offered, raise_all
-from sweeparea.cql.expressions import Binder, Bound, Grouping, column_expr, conjuncts, has_aggregate, star_columns
+from sweeparea.cql.errors import BindError, ParseError, Place, TypeError_, not_offered, raise_all
+from sweeparea.cql.expressions import Binder, Bound, column_expr, star_columns
 from sweeparea.cql.from_clause import FromClause
+from sweeparea.cql.grouping import GroupBy, Grouping
 from sweeparea.cql.labels import label_of
-from sweeparea.cql.rewrites import push_selection
-from sweeparea.cql.scopes import Scope
+from sweeparea.cql.scopes import Item, Scope
+from sweeparea.cql.subqueries import Outer, Subqueries
+from sweeparea.cql.ties import record_of
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Aggregate, Column, Expr, Node, Project, Select, UnionAll
+from sweeparea.operators.logical import Aggregate, Column, Expr, Node, OneRow, Project, Select, SortKey
 
-_SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
+_SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "windows"}
+_SELECT_PARTS |= {"qualify", "laterals"} | ordering.PARTS
 _REFUSED_PARTS = {
-    "order": "ORDER BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "windows": "the WINDOW clause",
-    "qualify": "QUALIFY",
-    "laterals": "LATERAL VIEW",
     "sort": "SORT BY",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
@@ -58,6 +57,15 @@ class Cte:
     query: exp.Expr
     columns: tuple[str, ...]
     env: dict[str, Cte]
+    outer: Outer | None = None
+
+    def bind(self, queries: QueryBinder) -> BoundQuery:
+        """Bound where it is used, with the names that are known where it is written."""
+        before, queries.outer = queries.outer, self.outer
+        try:
+            return queries.query(self.query, self.env)
+        finally:
+            queries.outer = before
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,7 @@ class QueryBinder:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.source = context.source
+        self.outer: Outer | None = None
 
     def place(self, node: exp.Expr) -> Place:
         span = span_of(node)
@@ -107,9 +116,9 @@ class QueryBinder:
         if isinstance(node, exp.Subquery):
             return self._parenthesized(node, env)
         if isinstance(node, exp.SetOperation):
-            return self._set_operation(node, env)
+            return self._ordered(node, set_operations.bind(self, node, env))
         if isinstance(node, exp.Values):
-            raise not_offered("VALUES", self.place(node), "Put constants into a Delta table and declare it a RELATION")
+            return set_operations.values(self, node)
         if isinstance(node, exp.Table):
             raise ParseError(
                 "a query is expected here, found a name", self.place(node), f"Write SELECT * FROM {node.name}"
@@ -130,13 +139,16 @@ class QueryBinder:
                 raise BindError(f"WITH names {cte.alias} twice", self.place(cte), "Give each query its own name")
             here.add(name)
             columns = tuple(c.name for c in (cte.args["alias"].args.get("columns") or []))
-            env[name] = Cte(cte.this, columns, dict(env))
+            env[name] = Cte(cte.this, columns, dict(env), self.outer)
         return env
 
-    def _parenthesized(self, node: exp.Subquery, env: dict[str, Cte]) -> BoundQuery:
-        self._refuse_parts(node, {"this", "alias", "with_"})
+    def _parenthesized(self, node: exp.Subquery, env: dict[str, Cte], in_from: bool = False) -> BoundQuery:
+        joins = {"joins"} if in_from else set()  # those of an entry of FROM are its own to bind
+        self._refuse_parts(node, {"this", "alias", "with_"} | joins | ordering.PARTS)
         bound = self.query(node.this, env)
         operator = node.meta.get("to_stream")
+        if node.args.get("order") is not None or node.args.get("limit") is not None:
+            return self._ordered(node, bound if operator is None else self._as_stream(bound, operator))
         return bound if operator is None else self._as_stream(bound, operator)
 
     def _as_stream(self, bound: BoundQuery, operator: ToStream) -> BoundQuery:
@@ -147,9 +159,24 @@ class QueryBinder:
                 place,
                 "Leave one of the two out, or window the inner stream: FROM (..) [Range ..]",
             )
-        if operator.kind == "RSTREAM":
-            raise not_offered("RSTREAM", place, "Offered are ISTREAM and DSTREAM")
         return BoundQuery(bound.node, bound.columns, operator)
+
+    def _ordered(self, node: exp.Expr, bound: BoundQuery) -> BoundQuery:
+        """A query with the ORDER BY and LIMIT written behind it."""
+        if not any(node.args.get(part) is not None for part in ordering.PARTS):
+            return bound
+        if bound.to_stream is not None:
+            order = next(node.args[part] for part in ("order", "limit", "offset") if node.args.get(part) is not None)
+            raise TypeError_(
+                "ORDER BY and LIMIT need a relation, but the query before is a stream",
+                self.place(order),
+                f"Write them inside: {bound.to_stream.kind}(SELECT .. ORDER BY .. LIMIT ..)",
+            )
+        binder = self._binder(Scope.of(Item(None, bound.columns)), "ORDER BY")
+        columns, relation = ordering.order_over_columns(
+            self.context, node, bound.node, bound.columns, binder, self.place
+        )
+        return BoundQuery(relation, columns)
 
     def relation(self, node: exp.Expr, env: dict[str, Cte]) -> BoundQuery:
         """A query where a relation is needed: a stream without a window is read as Unbounded."""
@@ -159,56 +186,14 @@ class QueryBinder:
         window, columns, _ = self.context.window_over_stream(bound, None, self.place(node))
         return BoundQuery(window, columns)
 
-    # -- set operations ----------------------------------------------------------------------------------------------
-
-    def _set_operation(self, node: exp.SetOperation, env: dict[str, Cte]) -> BoundQuery:
-        self._refuse_parts(node, {"this", "expression", "distinct", "with_"})
-        if not isinstance(node, exp.Union):
-            raise not_offered(
-                node.key.upper() + ("" if node.args.get("distinct") else " ALL"), self.place(node.expression)
-            )
-        # a long chain leans to the left: walk down in a loop, not by recursion
-        parts: list[exp.Expr] = []
-        while (
-            isinstance(node, exp.Union)
-            and not node.args.get("distinct")
-            and isinstance(node.this, exp.Union)
-            and not node.this.args.get("distinct")
-            and node.this.args.get("with_") is None
-        ):
-            self._refuse_parts(node, {"this", "expression", "distinct", "with_"})
-            parts.append(node.expression)
-            node = node.this
-        self._refuse_parts(node, {"this", "expression", "distinct", "with_"})
-        parts += [node.expression, node.this]
-        bound = [self.relation(part, env) for part in reversed(parts)]
-        first = bound[0]
-        for other, tree in zip(bound[1:], list(reversed(parts))[1:], strict=True):
-            if len(other.columns) != len(first.columns):
-                raise TypeError_(
-                    f"UNION needs as many columns on both sides, found {len(first.columns)} and {len(other.columns)}",
-                    self.place(tree),
-                    "Select the same number of columns in each part",
-                )
-        outputs = []
-        for i, column in enumerate(first.columns):
-            types_ = [b.columns[i].type for b in bound]
-            self._check_union_types(types_, column.label, node)
-            outputs.append(self.context.new_column(column.label, types.common(types_)))
-        union: Node = UnionAll(tuple(b.node for b in bound), tuple(outputs))
-        if node.args.get("distinct"):
-            return self._distinct(union, tuple(outputs))
-        return BoundQuery(union, tuple(outputs))
-
-    def _check_union_types(self, types_: list[str | None], label: str, node: exp.Expr) -> None:
-        known = {t for t in types_ if t is not None}
-        groups = {types.family(t) for t in known} - {"other"}
-        if len(groups) > 1:
-            raise TypeError_(
-                f"UNION cannot put {' and '.join(sorted(t.upper() for t in known))} into one column {label}",
-                self.place(node.expression),
-                "CAST them to one type",
-            )
+    def nested(self, node: exp.Expr, env: dict[str, Cte], around: Binder) -> tuple[BoundQuery, Outer]:
+        """A subquery that sees the names at the place of ``around`` behind its own, and what it has used of them."""
+        before, outer = self.outer, Outer(around)
+        self.outer = outer
+        try:
+            return self.relation(node, env), outer
+        finally:
+            self.outer = before
 
     def _distinct(self, node: Node, columns: tuple[Column, ...]) -> BoundQuery:
         keys = tuple((self.context.new_column(c.label, c.type), column_expr(c)) for c in columns)
@@ -219,31 +204,18 @@ class QueryBinder:
     def select(self, node: exp.Select, env: dict[str, Cte]) -> BoundQuery:
         self._refuse_parts(node, _SELECT_PARTS)
         projections, operator, distinct = self._projections(node)
-        if operator is not None and operator.kind == "RSTREAM":
-            raise not_offered("RSTREAM", self.source.place(operator.span[0]), "Offered are ISTREAM and DSTREAM")
         plan, scope = self._from(node, env)
         faults = _Faults()
+        for view in node.args.get("laterals") or []:
+            plan, scope = generators.lateral_view(self, plan, scope, view)
+        subqueries = Subqueries(self, env)
         where = node.args.get("where")
         if where is not None:
-            for tree in conjuncts(where.this):
-                condition = faults.attempt(lambda t=tree: self._binder(scope, "WHERE").condition(t))
-                if isinstance(condition, Expr):
-                    plan = push_selection(plan, condition)
+            plan = subqueries.filtered(plan, self._binder(scope, "WHERE", subqueries), where.this, faults.attempt)
         items: list[exp.Expr] = []
         for projection in projections:
             faults.attempt(lambda p=projection: items.extend(self._expanded(p, scope)))
-        group, having = node.args.get("group"), node.args.get("having")
-        aggregated = group is not None or having is not None or any(has_aggregate(i) for i in items)
-        if aggregated:
-            plan, outputs = self._aggregated(plan, scope, items, group, having, faults)
-        else:
-            outputs = self._outputs(items, lambda aliases: self._binder(scope, "SELECT", None, aliases), faults)
-        faults.check()
-        if not outputs:
-            raise BindError("the select list is empty", self.place(node), "Select at least one column")
-        result = BoundQuery(Project(plan, tuple(outputs)), tuple(c for c, _ in outputs))
-        if distinct:
-            result = self._distinct(result.node, result.columns)
+        result = _Select(self, node, scope, items, distinct, faults, subqueries).bind(plan)
         return result if operator is None else self._as_stream(result, operator)
 
     def _projections(self, node: exp.Select) -> tuple[list[exp.Expr], ToStream | None, bool]:
@@ -273,25 +245,37 @@ class QueryBinder:
 
     def _from(self, node: exp.Select, env: dict[str, Cte]) -> tuple[Node, Scope]:
         if node.args.get("from_") is None:
-            raise not_offered(
-                "SELECT without FROM", self.place(node), "A query needs a stream or relation to follow: write FROM .."
-            )
+            return OneRow(), Scope()
         return FromClause(self, env).bind(node.args["from_"].this, node.args.get("joins") or [])
 
     def _binder(
-        self, scope: Scope, where: str, grouping: Grouping | None = None, aliases: dict[str, Bound] | None = None
+        self,
+        scope: Scope,
+        where: str,
+        subqueries: Subqueries | None = None,
+        grouping: Grouping | None = None,
+        aliases: dict[str, Bound] | None = None,
+        windows: WindowCalls | None = None,
+        aliases_first: bool = False,
     ) -> Binder:
-        return Binder(self.source, scope, self.context.new_column, where, grouping, aliases)
+        binder = Binder(self.source, scope, self.context.new_column, where, grouping, aliases, windows, aliases_first)
+        binder.outer, binder.subqueries = self.outer, subqueries
+        return binder
 
     def _expanded(self, item: exp.Expr, scope: Scope) -> list[exp.Expr]:
         """A select item; a star as the columns it stands for (marked, since they need no name resolution)."""
         star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
         if isinstance(item, exp.Alias) and isinstance(item.this, exp.Star):
             raise ParseError("* cannot have an alias", self.place(item))
-        if isinstance(item, exp.Aliases):
-            raise not_offered("an alias of several names", self.place(item))
+        if isinstance(item, exp.Aliases) and not generators.is_generator(item.this):
+            raise TypeError_(
+                "only a generator has several columns to name", self.place(item), "Write stack(1, a, b) AS (x, y)"
+            )
         if not star:
             return [item]
+        fields = generators.struct_star(scope, item, self._binder(scope, "SELECT"))
+        if fields is not None:
+            return fields
         expanded: list[exp.Expr] = []
         for column in star_columns(scope, item, self.place(item)):
             reference = exp.Column(this=exp.to_identifier(column.label, quoted=True))
@@ -300,31 +284,164 @@ class QueryBinder:
             expanded.append(reference)
         return expanded
 
-    def _outputs(
-        self, items: list[exp.Expr], binder: Callable[[dict[str, Bound]], Binder], faults: _Faults
-    ) -> list[tuple[Column, Expr]]:
-        outputs: list[tuple[Column, Expr]] = []
-        aliases: dict[str, Bound] = {}
-        for item in items:
-            output = faults.attempt(lambda i=item: self._output(i, binder(aliases)))
-            if isinstance(output, tuple):
-                column, bound = output
-                outputs.append((column, bound.expr))
-                if isinstance(item, exp.Alias):
-                    aliases.setdefault(column.label.lower(), bound)
-        self.aliases = aliases
-        return outputs
+    # -- what is not offered -----------------------------------------------------------------------------------------
 
-    def _output(self, item: exp.Expr, binder: Binder) -> tuple[Column, Bound]:
+    def _refuse_parts(self, node: exp.Expr, offered: set[str]) -> None:
+        for name, value in node.args.items():
+            if name in offered or not value:
+                continue
+            what = _REFUSED_PARTS.get(name, name.rstrip("_").replace("_", " ").upper())
+            first = value[0] if isinstance(value, list) else value
+            raise not_offered(
+                what, self.place(first) if isinstance(first, exp.Expr) and span_of(first) else self.place(node)
+            )
+
+
+class _Select:
+    """One SELECT above its FROM and WHERE, in SQL's order: groups, HAVING, window functions, QUALIFY, the select list,
+    DISTINCT, ORDER BY and LIMIT. All are bound before anything is built, since each may ask for aggregates.
+    """
+
+    def __init__(
+        self,
+        queries: QueryBinder,
+        node: exp.Select,
+        scope: Scope,
+        items: list[exp.Expr],
+        distinct: bool,
+        faults: _Faults,
+        subqueries: Subqueries,
+    ) -> None:
+        self.queries, self.node, self.scope, self.items = queries, node, scope, items
+        self.subqueries = subqueries
+        self.distinct, self.faults = distinct, faults
+        self.context, self.source, self.place = queries.context, queries.source, queries.place
+        self.aliases: dict[str, Bound] = {}
+        self.outputs: list[tuple[Column, Expr, exp.Expr | None]] = []
+        self.generated: generators.Generated | None = None
+        self.distinct_columns: tuple[Column, ...] = ()
+        self.grouping = self._groups()
+        self.windows = WindowCalls()
+
+    def _groups(self) -> Grouping | None:
+        args = self.node.args
+        group, having = args.get("group"), args.get("having")
+        parts = [*self.items, args.get("qualify"), args.get("order")]
+        if group is None and having is None and not any(has_aggregate(p) for p in parts if p is not None):
+            return None
+        before = len(self.faults.errors)
+        binder = self.queries._binder(self.scope, "GROUP BY", self.subqueries)
+        grouping = GroupBy(self.source, self.scope, self.items, binder, self.faults.attempt).bind(group)
+        if len(self.faults.errors) > before:
+            self.faults.check()  # without its keys, whatever SELECT says of them would be called wrong
+        return grouping
+
+    def _binder(self, where: str, windows: bool = True, aliases_first: bool = False) -> Binder:
+        calls = self.windows if windows else None
+        return self.queries._binder(
+            self.scope, where, self.subqueries, self.grouping, self.aliases, calls, aliases_first
+        )
+
+    def bind(self, plan: Node) -> BoundQuery:
+        args, attempt = self.node.args, self.faults.attempt
+        named = attempt(lambda: named_windows(args.get("windows") or [], self._binder("WINDOW")))
+        self.windows.named = named if isinstance(named, dict) else {}
+        for item in self.items:
+            attempt(lambda i=item: self._output(i))
+        having = qualify = None
+        if args.get("having") is not None:
+            having = attempt(lambda: self._binder("HAVING", windows=False).condition(args["having"].this))
+        if args.get("qualify") is not None:
+            qualify = attempt(lambda: self._binder("QUALIFY").condition(args["qualify"].this))
+        cut = attempt(lambda: ordering.cut_of(self.node, self.place))
+        sorting = self._sorting()
+        keys = [] if args.get("order") is None else sorting.keys(args["order"])
+        self.faults.check()
+        if not self.outputs:
+            raise BindError("the select list is empty", self.place(self.node), "Select at least one column")
+        plan = self.subqueries.attach(plan)
+        if self.grouping is not None:
+            plan = self.subqueries.attach(self.grouping.build(plan, self.context.new_column), grouped=True)
+        if isinstance(having, Expr):
+            plan = Select(plan, having)
+        hidden = sorting.hidden if isinstance(cut, ordering.Cut) else []
+        used = [e for _, e, _ in self.outputs] + ([] if self.distinct else [e for _, e in hidden])
+        used += [e for e in (qualify,) if isinstance(e, Expr)]
+        if self.generated is not None:  # as in Spark, window functions see the rows that a generator makes
+            plan = self.generated.over(plan)
+        if self.windows.calls:
+            plan = self.windows.build(plan, self._record(used))
+        if isinstance(qualify, Expr):
+            plan = Select(plan, qualify)
+        return self._cut(plan, keys, hidden, cut if isinstance(cut, ordering.Cut) else None)
+
+    def _record(self, used: list[Expr]) -> list[Column]:
+        """What tells rows apart for window functions: the groups' keys, else the record of FROM."""
+        made = [] if self.generated is None else list(self.generated.columns)
+        if self.grouping is not None:
+            return [*self.grouping.columns, *made]
+        return [*record_of(self.scope, self.windows.reads.union(*(e.columns for e in used))), *made]
+
+    def _sorting(self) -> ordering.SelectOrder:
+        binder = self._binder("ORDER BY", aliases_first=True)
+        if not self.distinct:
+            return ordering.SelectOrder(self.outputs, binder, self.faults.attempt)
+        self.distinct_columns = tuple(self.context.new_column(c.label, c.type) for c, _, _ in self.outputs)
+        shown = [(new, e, tree) for new, (_, e, tree) in zip(self.distinct_columns, self.outputs, strict=True)]
+        above = self.queries._binder(Scope.of(Item(None, self.distinct_columns)), "ORDER BY")
+        return ordering.SelectOrder(shown, binder, self.faults.attempt, above)
+
+    def _cut(
+        self, plan: Node, keys: list[SortKey], hidden: list[tuple[Column, Expr]], cut: ordering.Cut | None
+    ) -> BoundQuery:
+        outputs = tuple((c, e) for c, e, _ in self.outputs)
+        columns = tuple(c for c, _ in outputs)
+        if cut is None and self.node.args.get("order") is not None:
+            ordering.note_order(self.context)
+        if self.distinct:
+            renewed = self.distinct_columns
+            keys_ = tuple((new, column_expr(c)) for new, c in zip(renewed, columns, strict=True))
+            result: Node = Aggregate(Project(plan, outputs), keys_, ())
+            if cut is None:
+                return BoundQuery(result, renewed)
+            columns, top = ordering.cut_over(self.context, result, renewed, keys, hidden, cut)
+            return BoundQuery(top, columns)
+        result = Project(plan, (*outputs, *hidden))
+        if cut is None:
+            return BoundQuery(result, columns)
+        top = ordering.top_k(result, columns, keys, cut)
+        if hidden:
+            columns, top = ordering.without_hidden(self.context, top, columns)
+        return BoundQuery(top, columns)
+
+    # -- the select list ---------------------------------------------------------------------------------------------
+
+    def _output(self, item: exp.Expr) -> None:
+        binder = self._binder("SELECT")
+        tree = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
         resolved = item.meta.get("resolved")
         if isinstance(resolved, Column):
-            bound = self._starred(item, resolved, binder)
-            return self.context.new_column(resolved.label, bound.type), bound
-        tree = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(tree, exp.Query):
-            raise not_offered("a scalar subquery", self.place(tree), "Join the subquery instead")
+            bound, label = self._starred(item, resolved, binder), resolved.label
+            if item.meta.get("field") is not None:  # of a struct's star
+                path, label, type_ = item.meta["field"]
+                sql = path.replace(f"`{resolved.id}`", bound.expr.sql, 1)
+                bound = Bound(Expr(sql, label, bound.expr.columns), type_)
+            self.outputs.append((self.context.new_column(label, bound.type), bound.expr, None))
+            return
+        if generators.is_generator(tree):
+            if self.generated is not None:
+                raise TypeError_(
+                    "a select list has one generator at most", self.place(item), "Put the other into LATERAL VIEW"
+                )
+            self.generated = generators.in_select(binder, item)
+            for column in self.generated.columns:
+                self.outputs.append((self.context.new_column(column.label, column.type), column_expr(column), None))
+            return
         bound = binder.bind(tree)
-        return self.context.new_column(label_of(item, self.source), bound.type), bound
+        column = self.context.new_column(label_of(item, self.source), bound.type)
+        self.outputs.append((column, bound.expr, tree))
+        if isinstance(item, exp.Alias):
+            self.aliases.setdefault(column.label.lower(), bound)
 
     def _starred(self, item: exp.Expr, column: Column, binder: Binder) -> Bound:
         if binder.grouping is None:
@@ -337,120 +454,3 @@ class QueryBinder:
                 "Name the columns of GROUP BY instead of *",
             )
         return Bound(column_expr(key, column.label), key.type)
-
-    # -- GROUP BY and HAVING -----------------------------------------------------------------------------------------
-
-    def _aggregated(
-        self,
-        plan: Node,
-        scope: Scope,
-        items: list[exp.Expr],
-        group: exp.Expr | None,
-        having: exp.Expr | None,
-        faults: _Faults,
-    ) -> tuple[Node, list[tuple[Column, Expr]]]:
-        grouping, before = Grouping(), len(faults.errors)
-        for tree in self._group_trees(group, items):
-            faults.attempt(lambda t=tree: self._add_key(t, scope, items, grouping))
-        if len(faults.errors) > before:
-            faults.check()  # without its keys, whatever SELECT says of them would be called wrong
-        outputs = self._outputs(items, lambda aliases: self._binder(scope, "SELECT", grouping, aliases), faults)
-        aliases = self.aliases
-        condition = None
-        if having is not None:
-            condition = faults.attempt(lambda: self._binder(scope, "HAVING", grouping, aliases).condition(having.this))
-        faults.check()
-        keys = tuple((column, expr) for column, expr, _ in grouping.keys)
-        node: Node = Aggregate(plan, keys, tuple(grouping.calls.values()), global_=group is None)
-        if isinstance(condition, Expr):
-            node = Select(node, condition)
-        return node, outputs
-
-    def _group_trees(self, group: exp.Expr | None, items: list[exp.Expr]) -> list[exp.Expr]:
-        if group is None:
-            return []
-        for part, name in (
-            ("grouping_sets", "GROUPING SETS"),
-            ("cube", "CUBE"),
-            ("rollup", "ROLLUP"),
-            ("totals", "WITH TOTALS"),
-        ):
-            if group.args.get(part):
-                raise not_offered(name, self.place(group), "Unite one query for each grouping with UNION ALL")
-        if group.args.get("all"):
-            return [i for i in items if not has_aggregate(i)]
-        return list(group.expressions)
-
-    def _add_key(self, tree: exp.Expr, scope: Scope, items: list[exp.Expr], grouping: Grouping) -> None:
-        if isinstance(tree, exp.Tuple):
-            if not tree.expressions:
-                raise not_offered("GROUP BY ()", self.place(tree), "Leave GROUP BY out: there is one group then")
-            for part in tree.expressions:
-                self._add_key(part, scope, items, grouping)
-            return
-        for kind, name in ((exp.Rollup, "ROLLUP"), (exp.Cube, "CUBE"), (exp.GroupingSets, "GROUPING SETS")):
-            if isinstance(tree, kind):
-                raise not_offered(name, self.place(tree), "Unite one query for each grouping with UNION ALL")
-        target = self._group_target(tree, scope, items)
-        if has_aggregate(target):
-            raise BindError(
-                "GROUP BY cannot contain an aggregate", self.place(tree), "Group by columns, and aggregate in SELECT"
-            )
-        resolved = target.meta.get("resolved")
-        if isinstance(resolved, Column):
-            bound, canonical = Bound(column_expr(resolved), resolved.type), (column_expr(resolved).sql,)
-            label = resolved.label
-        else:
-            target = target.this if isinstance(target, exp.Alias) else target
-            binder = self._binder(scope, "GROUP BY")
-            bound = binder.bind(target)
-            canonical = binder.canonical(target) or (bound.expr.sql,)
-            label = label_of(target, self.source)
-        if bound.type is not None and bound.type.startswith("map<"):
-            raise TypeError_(
-                f"GROUP BY cannot compare {bound.expr.text}, which is a MAP", self.place(tree), "Group by its entries"
-            )
-        if grouping.key_of(canonical) is None:
-            grouping.keys.append((self.context.new_column(label, bound.type), bound.expr, canonical))
-
-    def _group_target(self, tree: exp.Expr, scope: Scope, items: list[exp.Expr]) -> exp.Expr:
-        """What GROUP BY means by an ordinal, a column or an alias of the select list."""
-        if isinstance(tree, exp.Literal) and not tree.is_string and str(tree.this).isdigit():
-            n = int(str(tree.this))
-            if not 1 <= n <= len(items):
-                raise BindError(
-                    f"GROUP BY {n} is no position in the select list",
-                    self.place(tree),
-                    f"It has {len(items)} column{'s' if len(items) > 1 else ''}",
-                )
-            return items[n - 1]
-        if isinstance(tree, exp.Column) and not tree.table and not scope.unqualified(tree.name):
-            for item in items:
-                if isinstance(item, exp.Alias) and item.alias.lower() == tree.name.lower():
-                    return item
-        return tree
-
-    # -- what is not offered -----------------------------------------------------------------------------------------
-
-    def _refuse_parts(self, node: exp.Expr, offered: set[str]) -> None:
-        limit, order = node.args.get("limit"), node.args.get("order")
-        if limit is not None and order is None:
-            raise RefusedError(
-                "LIMIT without ORDER BY is refused: which rows it keeps would be left to chance",
-                self.place(limit),
-                "Say which rows are wanted with ORDER BY .. LIMIT",
-            )
-        if limit is not None and order is not None:
-            raise not_offered("ORDER BY .. LIMIT", self.place(order))
-        if order is not None:
-            raise not_offered(
-                "ORDER BY without LIMIT", self.place(order), "A relation has no order: sort where it is read"
-            )
-        for name, value in node.args.items():
-            if name in offered or not value:
-                continue
-            what = _REFUSED_PARTS.get(name, name.rstrip("_").replace("_", " ").upper())
-            first = value[0] if isinstance(value, list) else value
-            raise not_offered(
-                what, self.place(first) if isinstance(first, exp.Expr) and span_of(first) else self.place(node)
-            )

@@ -12,18 +12,22 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sweeparea.cql.errors import BindError, Place, listing, nearest
-from sweeparea.operators.logical import Column
+from sweeparea.operators.logical import Column, Window
 
 INSTANT = "ts"
 
 
 @dataclass(frozen=True)
 class Item:
-    """One entry of FROM: its alias (None for an unnamed subquery), its columns, and ``ts`` where it is a stream."""
+    """One entry of FROM: its alias (None for an unnamed subquery), its columns; of a stream its ``ts``, its window and
+    the id of its declared sequence.
+    """
 
     alias: str | None
     columns: tuple[Column, ...]
     instant: Column | None = None
+    window: Window | None = None
+    sequence: str | None = None
 
     def matching(self, name: str) -> list[Column]:
         wanted = name.lower()
@@ -40,11 +44,12 @@ class Item:
 @dataclass
 class Scope:
     """What can be named at a place. ``star`` is what ``*`` gives; ``hidden`` the ids that USING took from unqualified
-    use."""
+    use, ``enriched`` those of non-retroactive relations whose join condition is in WHERE."""
 
     items: list[Item] = field(default_factory=list)
     star: list[Column] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
+    enriched: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, item: Item) -> Scope:
@@ -52,7 +57,12 @@ class Scope:
 
     def beside(self, other: Scope) -> Scope:
         """Both scopes together, as after a join."""
-        return Scope([*self.items, *other.items], [*self.star, *other.star], self.hidden | other.hidden)
+        return Scope(
+            [*self.items, *other.items],
+            [*self.star, *other.star],
+            self.hidden | other.hidden,
+            self.enriched | other.enriched,
+        )
 
     def names(self) -> Iterator[str]:
         for item in self.items:
@@ -63,6 +73,14 @@ class Scope:
 
     def unqualified(self, name: str) -> list[tuple[Item, Column]]:
         return [(i, c) for i in self.items for c in i.matching(name) if c.id not in self.hidden]
+
+    def has(self, parts: Sequence[str]) -> bool:
+        """Whether a dotted name means something here, be it ambiguous."""
+        if len(parts) > 1:
+            for item in self.items:
+                if item.alias is not None and item.alias.lower() == parts[0].lower() and item.matching(parts[1]):
+                    return True
+        return bool(self.unqualified(parts[0]))
 
     def resolve(self, parts: Sequence[str], place: Place) -> tuple[Column, int]:
         """The column that a dotted name means and how many of its parts name it; the rest are fields of a struct."""

@@ -15,10 +15,18 @@ from sweeparea.cql.source_text import SourceText, Span
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """Where a stream or relation comes from. ``kind`` is delta; ``uri`` a path, URI or ``catalog.schema.table``."""
+    """Where a stream or relation comes from.
+
+    ``kind`` delta: ``uri`` is a path, URI or ``catalog.schema.table``. ``kind`` format: any streaming source of
+    Spark's, with ``format`` its name, ``uri`` its PATH (empty where it has none), ``options`` and ``schema`` (columns
+    and their Spark types; empty: what the source says).
+    """
 
     kind: str
     uri: str
+    format: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    schema: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,10 @@ class SourceExpression:
 @dataclass(frozen=True)
 class HeartbeatSpec:
     """How heartbeats arise. ``kind``: for (maximum of ``expression`` over admitted elements), each_batch, column,
-    clock, manual.
+    clock, per (minimum over the values of ``column`` of the maximum of ``expression``), manual, policy.
 
-    ``column`` is the column that FOR and FROM COLUMN name, ``lag`` the microseconds of FROM CLOCK LAG.
+    ``column`` is the column that FOR, FROM COLUMN and PER name, ``lag`` the microseconds of FROM CLOCK LAG, ``idle``
+    those of IDLE AFTER, ``policy`` the name of a registered Python policy.
     """
 
     kind: str
@@ -51,6 +60,17 @@ class HeartbeatSpec:
     expression: SourceExpression | None = None
     lag: int = 0
     place: Place | None = None
+    idle: int | None = None
+    policy: str | None = None
+
+
+@dataclass(frozen=True)
+class DeduplicateSpec:
+    """``DEDUPLICATE BY columns WITHIN ..``: ``within`` is a length of the stream's own time."""
+
+    columns: tuple[str, ...]
+    within: DurationText
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,36 @@ class ConstraintSpec:
 
 
 @dataclass(frozen=True)
+class ExpectationSpec:
+    """``CONSTRAINT name EXPECT gx.expectation(argument => value, ..)``: a Great Expectations check by its name.
+
+    Values are Python's (str, int, float, bool, None, tuple). ``on_violation`` as in ``ConstraintSpec``; by default
+    that is quarantine where the expectation judges rows, fail where it judges a whole table.
+    """
+
+    name: str
+    expectation: str
+    arguments: tuple[tuple[str, object], ...]
+    on_violation: str
+    place: Place
+
+    @property
+    def judges_rows(self) -> bool:
+        """Whether it tells which rows are at fault (a column map expectation) or only that the table is."""
+        return judges_rows(self.expectation)
+
+
+def judges_rows(expectation: str) -> bool:
+    """Whether an expectation of this name judges rows, by the naming rule of Great Expectations."""
+    return expectation.startswith(
+        ("expect_column_values_", "expect_column_value_", "expect_column_pair_values_", "expect_multicolumn_values_")
+    ) or expectation in (
+        "expect_compound_columns_to_be_unique",
+        "expect_select_column_values_to_be_unique_within_record",
+    )
+
+
+@dataclass(frozen=True)
 class Statement:
     """Base of all statements: where it stands and its text."""
 
@@ -73,41 +123,61 @@ class Statement:
 
 @dataclass(frozen=True)
 class CreateStream(Statement):
-    """``CREATE STREAM``. Durations are microseconds. ``late``: reject; ``on_source_change``: fail, ignore, correct."""
+    """``CREATE STREAM``. Durations are microseconds, those of ``DurationText`` lengths of the stream's own time.
+
+    ``late``: reject or repair, no older than ``late_within``; ``on_source_change``: fail, ignore, correct. ``places``
+    says where each clause stands, by field.
+    """
 
     name: str
     source: SourceSpec
     timestamp_by: str
     chronon_us: int | None = None
     sequence_by: str | None = None
+    deduplicate: DeduplicateSpec | None = None
     heartbeat: HeartbeatSpec | None = None
     max_ahead: int | None = None
     late: str = "reject"
+    late_within: DurationText | None = None
     on_source_change: str = "fail"
     retain: int | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
+    expectations: tuple[ExpectationSpec, ...] = ()
     replace: bool = False
+    places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
 
 
 @dataclass(frozen=True)
 class CreateRelation(Statement):
-    """``CREATE RELATION``. ``contents`` says where its history comes from: static in this version."""
+    """``CREATE RELATION``. ``contents`` says where its history comes from: static, history, changes or feed.
+
+    ``history`` are the columns of validity (from, to); ``changes`` the columns of operation and instant, with ``key``
+    where operations set and end the rows of a key, and ``sequence_by`` to order a key's changes of one instant.
+    """
 
     name: str
     source: SourceSpec
     contents: str = "static"
+    history: tuple[str, str] | None = None
+    changes: tuple[str, str] | None = None
+    key: tuple[str, ...] = ()
+    sequence_by: str | None = None
     heartbeat: HeartbeatSpec | None = None
     retroactive: bool = True
     late: str = "reject"
+    late_within: DurationText | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
+    expectations: tuple[ExpectationSpec, ...] = ()
     replace: bool = False
+    places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
 
 
 @dataclass(frozen=True)
 class CreateQuery(Statement):
     """``CREATE CONTINUOUS QUERY``. ``select`` is the syntax tree, ``source`` the text its spans refer to.
 
-    ``materialize`` holds (kind, every) pairs in the order written, kind among relation, istream, dstream, rstream.
+    ``materialize`` holds (kind, every) pairs in the order written, kind among relation, istream, dstream, rstream;
+    ``materialize_anchor`` is the ANCHOR of RSTREAM EVERY.
     """
 
     name: str
@@ -115,9 +185,22 @@ class CreateQuery(Statement):
     source: SourceText
     start_at: DurationText | None = None
     materialize: tuple[tuple[str, DurationText | None], ...] = ()
+    materialize_anchor: DurationText | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
+    expectations: tuple[ExpectationSpec, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     settings_places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
+    replace: bool = False
+    places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
+
+
+@dataclass(frozen=True)
+class CreateFunction(Statement):
+    """``CREATE FUNCTION | AGGREGATE | WINDOW name AS 'module:object'``; ``kind`` is function, aggregate or window."""
+
+    kind: str
+    name: str
+    target: str
     replace: bool = False
 
 
@@ -128,6 +211,14 @@ class Drop(Statement):
     kind: str
     name: str
     purge: bool = False
+
+
+@dataclass(frozen=True)
+class Pause(Statement):
+    """``PAUSE CONTINUOUS QUERY name``, or with ``resume`` ``RESUME CONTINUOUS QUERY name``."""
+
+    name: str
+    resume: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,14 +267,18 @@ def parse_text(text: str, filename: str = "<text>") -> list[Statement]:
 
 def parse_file(path: str | Path) -> list[Statement]:
     """As ``parse_text``, of a UTF-8 file."""
+    return parse_text(read_file(path), str(path))
+
+
+def read_file(path: str | Path) -> str:
+    """The text of a file of statements."""
     from sweeparea.cql.errors import ParseError
 
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
+        return Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError as error:
         raise ParseError(f"{path} is not UTF-8 text (byte {error.start})", None, "Save the file as UTF-8") from None
     except OSError as error:
         raise ParseError(
             f"{path} cannot be read: {error.strerror}", None, "Remove it, or make it a readable file"
         ) from None
-    return parse_text(text, str(path))

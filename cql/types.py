@@ -11,6 +11,10 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from sweeparea.cql import signatures
+from sweeparea.cql.dialect import span_of
+from sweeparea.cql.signatures import split_types
+
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 _DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
 _NAMES = {
@@ -33,22 +37,6 @@ _BOOLEAN = (
     exp.Between,
     exp.Like, exp.ILike, exp.RegexpLike, exp.Boolean, exp.Exists,
 )  # fmt: skip
-_FIXED = {
-    "LENGTH": "int", "CHAR_LENGTH": "int", "YEAR": "int", "QUARTER": "int", "MONTH": "int", "DAY": "int",
-    "DAYOFMONTH": "int",
-    "DAYOFWEEK": "int", "DAYOFYEAR": "int", "WEEKOFYEAR": "int", "HOUR": "int", "MINUTE": "int", "SECOND": "int",
-    "SQRT": "double",
-    "LN": "double", "EXP": "double", "POW": "double", "POWER": "double", "SIN": "double", "COS": "double", "TAN":
-    "double",
-    "ATAN2": "double", "RADIANS": "double", "DATE_TRUNC": "timestamp", "TO_DATE": "date", "DATE_FORMAT": "string",
-    "UNIX_MICROS": "bigint", "UNIX_MILLIS": "bigint", "UNIX_SECONDS": "bigint", "ISNULL": "boolean", "ISNOTNULL":
-    "boolean",
-    "ISNAN": "boolean", "MD5": "string", "SHA2": "string", "XXHASH64": "bigint", "HASH": "int",
-}  # fmt: skip
-_FIRST = frozenset(
-    ("UPPER", "LOWER", "UCASE", "LCASE", "TRIM", "LTRIM", "RTRIM", "INITCAP", "REGEXP_REPLACE", "TRANSLATE")
-)
-"""Functions that give a string where their first argument is one."""
 _CONVERSIONS = frozenset(
     [
         "TINYINT",
@@ -67,6 +55,16 @@ _CONVERSIONS = frozenset(
 )
 """Functions that are casts by another name."""
 _COMMON = frozenset(["COALESCE", "NVL", "IFNULL", "GREATEST", "LEAST"])
+_SAME = frozenset(["FILTER", "ARRAY_SORT", "MAP_FILTER"])
+"""Higher-order functions that give what their first argument is."""
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div", exp.DPipe: "||",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>", exp.EQ: "=", exp.NEQ: "=", exp.NullSafeEQ: "<=>", exp.NullSafeNEQ: "<=>",
+    exp.GT: "<", exp.GTE: "<", exp.LT: "<", exp.LTE: "<", exp.And: "AND", exp.Or: "OR", exp.Like: "LIKE",
+    exp.ILike: "ILIKE", exp.RegexpLike: "RLIKE",
+}  # fmt: skip
+"""Operators of two operands by the name that ``signatures.py`` knows them by."""
 
 
 def normal(type_: str | None) -> str | None:
@@ -103,51 +101,95 @@ def family(type_: str) -> str:
     return type_ if type_ == "boolean" else "other"
 
 
-def aggregate_type(function: str, argument: str | None) -> str | None:
-    """The result type of an aggregate over an argument of a type, as Spark has it."""
-    if function == "COUNT":
-        return "bigint"
-    if function in ("MIN", "MAX"):
-        return argument
-    decimal = decimal_of(argument)
-    if function == "SUM":
-        if argument in INTEGRAL:
-            return "bigint"
-        if decimal:
-            return f"decimal({min(38, decimal[0] + 10)},{decimal[1]})"
-        return "double" if argument in ("float", "double", "string") else None
-    if function == "AVG":
-        if decimal:
-            return _adjusted(decimal[0] + 4, decimal[1] + 4)
-        return "double" if argument is not None and (is_numeric(argument) or argument == "string") else None
+def fields(type_: str | None) -> list[tuple[str, str]] | None:
+    """Names and types of a struct's fields; None if the type is no struct."""
+    if type_ is None or not type_.startswith("struct<"):
+        return None
+    found = []
+    for part in split_types(type_[7:-1]):
+        name, colon, inner = part.partition(":")
+        if not colon:
+            name, _, inner = part.partition(" ")
+        found.append((name.strip().strip("`"), inner.strip().removesuffix(" NOT NULL").removesuffix(" not null")))
+    return found
+
+
+def field_type(type_: str | None, name: str) -> str | None:
+    """The type of ``value.name``: a struct's field, or those of an array of structs."""
+    if type_ is not None and type_.startswith("array<"):
+        inner = field_type(type_[6:-1], name)
+        return None if inner is None else f"array<{inner}>"
+    if type_ is not None and type_.startswith("map<"):
+        return split_types(type_[4:-1])[1]
+    return next((t for n, t in fields(type_) or [] if n.lower() == name.lower()), None)
+
+
+def decimal_sum(function: str, argument: str | None) -> str | None:
+    """The type of SUM and AVG over a decimal: Spark widens it by ten digits, or by four behind the point."""
+    digits = decimal_of(argument)
+    if digits is None:
+        return None
+    if function in ("SUM", "TRY_SUM"):
+        return f"decimal({min(38, digits[0] + 10)},{digits[1]})"
+    if function in ("AVG", "TRY_AVG"):
+        return f"decimal({min(38, digits[0] + 4)},{min(38, digits[1] + 4)})"
     return None
 
 
-def _adjusted(precision: int, scale: int) -> str | None:
-    # beyond 38 digits Spark caps the precision and, for AVG, gives up digits behind the point
-    return f"decimal({precision},{scale})" if precision <= 38 else None
-
-
-def aggregate_refuses(function: str, argument: str | None) -> bool:
-    """Whether Spark cannot aggregate a type: it is certain to fail there, so it is told here."""
-    if argument is None:
-        return False
-    nested = argument.split("<")[0] in ("array", "struct", "map")
-    if function in ("SUM", "AVG"):
-        return nested or argument in ("boolean", "date", "timestamp", "timestamp_ntz", "binary")
-    if function in ("MIN", "MAX"):
-        return argument.startswith("map<") or argument in ("variant", "interval")
-    return False
-
-
 def common(types: list[str | None]) -> str | None:
-    """The type of a value that may be any of several: certain only if they are equal, or integers of several widths."""
-    if not types or any(t is None for t in types):
-        return None
-    if len(set(types)) == 1:
-        return types[0]
-    if all(t in INTEGRAL for t in types):
-        return max((t for t in types if t is not None), key=INTEGRAL.index)
+    """The type of a value that may be any of several: certain only if they are equal, or have one that Spark widens them
+    to."""
+    found = [t for t in types if t != "void"]
+    if not found:
+        return "void" if types else None
+    widest = found[0]
+    for type_ in found[1:]:
+        widest = _wider(widest, type_)
+    return widest
+
+
+def _wider(a: str | None, b: str | None) -> str | None:
+    if a is None or b is None or a == b:
+        return a if a == b else None
+    digits = _digits(a), _digits(b)
+    if digits[0] is not None and digits[1] is not None and (decimal_of(a) or decimal_of(b)):
+        scale = max(digits[0][1], digits[1][1])
+        whole = max(digits[0][0] - digits[0][1], digits[1][0] - digits[1][1])
+        return _decimal(whole + scale, scale) if whole + scale <= 38 else None
+    return signatures.result("COALESCE", [a, b])
+
+
+_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+
+
+def _digits(type_: str | None) -> tuple[int, int] | None:
+    """Precision and scale of a decimal, or of the decimal that an integer becomes beside one."""
+    if type_ in _INTEGER_DIGITS:
+        return _INTEGER_DIGITS[type_], 0
+    return decimal_of(type_)
+
+
+def _decimal(precision: int, scale: int) -> str:
+    """A decimal of at most 38 digits: of what is too much Spark first gives up digits behind the point, down to six."""
+    if precision > 38:
+        precision, scale = 38, max(38 - (precision - scale), min(scale, 6))
+    return f"decimal({precision},{scale})"
+
+
+def _arithmetic(operator: str, a: tuple[int, int], b: tuple[int, int]) -> str | None:
+    """The type of arithmetic over decimals, as Spark has it from SQL Server."""
+    (p1, s1), (p2, s2) = a, b
+    if operator in "+-":
+        scale = max(s1, s2)
+        return _decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    if operator == "*":
+        return _decimal(p1 + p2 + 1, s1 + s2)
+    if operator == "/":
+        scale = max(6, s1 + p2 + 1)
+        return _decimal(p1 - s1 + s2 + scale, scale)
+    if operator == "%":
+        scale = max(s1, s2)
+        return _decimal(min(p1 - s1, p2 - s2) + scale, scale)
     return None
 
 
@@ -168,22 +210,19 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
         return _cast(node)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and str(node.this.this).isdigit():
         return "int" if int(str(node.this.this)) <= 2**31 else _literal(node.this)
-    if isinstance(node, exp.Neg):
-        inner = of(node.this, known)
-        return inner if is_numeric(inner) else None
-    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Mod):
-        both = [of(node.this, known), of(node.expression, known)]
-        if both == ["double", "double"] or ("double" in both and all(b in INTEGRAL or b == "double" for b in both)):
-            return "double"
-        return common(both) if all(b in INTEGRAL for b in both) else None
-    if isinstance(node, exp.Div):
-        both = [of(node.this, known), of(node.expression, known)]
-        return "double" if all(b in INTEGRAL or b == "double" for b in both) else None
-    if isinstance(node, exp.IntDiv):
-        both = [of(node.this, known), of(node.expression, known)]
-        return "bigint" if all(b in INTEGRAL for b in both) else None
-    if isinstance(node, exp.DPipe):
-        return "string" if [of(node.this, known), of(node.expression, known)] == ["string", "string"] else None
+    if isinstance(node, exp.Null):
+        return "void"
+    if isinstance(node, exp.Neg | exp.BitwiseNot):
+        return signatures.result("-" if isinstance(node, exp.Neg) else "~", [of(node.this, known)])
+    if type(node) in OPERATORS:
+        return _operation(node, known)
+    if isinstance(node, exp.Bracket):
+        return _element(of(node.this, known))
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return field_type(of(node.this, known), node.expression.name)
+    if isinstance(node, exp.Interval):
+        unit = node.args.get("unit")
+        return f"interval {unit.name.lower().rstrip('s')}" if isinstance(unit, exp.Var) else None
     if isinstance(node, exp.Case):
         branches = [of(i.args.get("true"), known) for i in node.args.get("ifs") or []]
         if node.args.get("default") is not None:
@@ -192,6 +231,32 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
     if isinstance(node, exp.Anonymous):
         return _function(node, known)
     return None
+
+
+def _operation(node: exp.Expr, known: Mapping[int, str | None]) -> str | None:
+    operator = OPERATORS[type(node)]
+    both = [of(node.this, known), of(node.expression, known)]
+    if decimal_of(both[0]) or decimal_of(both[1]):
+        sides = [_literal_digits(t) or _digits(b) for t, b in zip((node.this, node.expression), both, strict=True)]
+        if sides[0] is not None and sides[1] is not None:
+            return _arithmetic(operator, sides[0], sides[1])
+    return signatures.result(operator, both)
+
+
+def _literal_digits(node: exp.Expr) -> tuple[int, int] | None:
+    """A whole number beside a decimal has just the digits that are written."""
+    if isinstance(node, exp.TryCast) and span_of(node) == span_of(node.this):  # 5L
+        node = node.this
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+        return len(str(int(str(node.this)))), 0
+    return None
+
+
+def _element(type_: str | None) -> str | None:
+    """The type of ``value[i]``."""
+    if type_ is not None and type_.startswith("array<"):
+        return type_[6:-1]
+    return split_types(type_[4:-1])[1] if type_ is not None and type_.startswith("map<") else None
 
 
 def _literal(node: exp.Literal) -> str | None:
@@ -223,18 +288,45 @@ def _cast(node: exp.Cast) -> str | None:
 
 def _function(node: exp.Anonymous, known: Mapping[int, str | None]) -> str | None:
     name = node.name.upper()
+    user = node.meta.get("user")
+    if user is not None:
+        return user.type
     arguments = node.expressions
-    if name in _FIXED:
-        return _FIXED[name]
     if name in _CONVERSIONS and len(arguments) == 1:
         return normal(name)
-    if name in _FIRST:
-        return "string" if arguments and of(arguments[0], known) == "string" else None
+    given = [of(a, known) for a in arguments]
     if name in _COMMON:
-        return common([of(a, known) for a in arguments])
+        return common(given)
     if name == "IF" and len(arguments) == 3:
-        return common([of(a, known) for a in arguments[1:]])
-    if name == "ABS" and arguments:
-        inner = of(arguments[0], known)
-        return inner if is_numeric(inner) else None
-    return None
+        return common(given[1:])
+    if name in _SAME and given:
+        return given[0]
+    if name in ("ARRAY", "MAP", "STRUCT", "NAMED_STRUCT"):
+        return _nested(name, arguments, given)
+    return signatures.result(name, given)
+
+
+def _nested(name: str, arguments: list[exp.Expr], given: list[str | None]) -> str | None:
+    """The type of ``array(..)``, ``map(..)``, ``struct(..)`` where all parts' types are known."""
+    if not given or any(t is None or t == "void" for t in given):
+        return None
+    if name == "ARRAY":
+        inner = common(given)
+        return None if inner is None else f"array<{inner}>"
+    if name == "MAP":
+        key, value = common(given[::2]), common(given[1::2])
+        return f"map<{key},{value}>" if key is not None and value is not None and len(given) % 2 == 0 else None
+    if name == "NAMED_STRUCT":
+        names = [a.name if isinstance(a, exp.Literal) and a.is_string else "" for a in arguments[::2]]
+        given = given[1::2]
+    else:
+        names = [_field_name(a, i) for i, a in enumerate(arguments, 1)]
+    if len(names) != len(given) or not all(n.isidentifier() for n in names):
+        return None
+    return f"struct<{','.join(f'{n}:{t}' for n, t in zip(names, given, strict=True))}>"
+
+
+def _field_name(node: exp.Expr, position: int) -> str:
+    if isinstance(node, exp.Alias):
+        return node.alias
+    return node.name if isinstance(node, exp.Column) else f"col{position}"

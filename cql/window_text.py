@@ -1,7 +1,7 @@
 """Windows as they are written, before a time domain is known: ``[Range INTERVAL 6 HOURS Slide INTERVAL 1 HOUR]``.
 
-Every window of the language is read here; ``windows.py`` makes a ``WindowSpec`` of those that an operator covers. A
-new window is one more entry of ``_HEADS`` here and one more method there.
+Every window of the language is read here; ``windows.py`` makes a plan's ``Window`` of it. A new window is one more
+head here and one more method there.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
 from sweeparea.cql.durations import MICROS, parse_duration, parse_instant
 from sweeparea.cql.errors import ParseError, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
 
+CALENDAR_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+"""What Tumbling By takes."""
 _UNITS = tuple(unit.lower() + "s" for unit in MICROS)
 ExpressionParser = Callable[[int], tuple[Any, int]]
 
@@ -22,10 +25,11 @@ ExpressionParser = Callable[[int], tuple[Any, int]]
 @dataclass(frozen=True)
 class WindowText:
     """A window as written. ``kind``: now, range, unbounded, tumbling, hopping, fixed, landmark, rows, session,
-    calendar, when.
+    calendar, when, user.
 
     ``parts`` holds what was given, by name: range, slide, lag, anchor, size, start, end (lengths or instants), rows,
-    row_slide (numbers), unit, zone (texts), bounds ('inclusive' or 'exclusive'), partition, condition (syntax trees).
+    row_slide (numbers), unit, zone, name (texts), bounds ('inclusive' or 'exclusive'), condition (a syntax tree),
+    partition, arguments (lists of them).
     """
 
     kind: str
@@ -46,6 +50,16 @@ def parse_window(
     return reader.window(), reader.index
 
 
+def calendar_unit(text: str) -> str | None:
+    """``month`` of ``Month`` or ``MONTHS``; None for what is no unit of the calendar."""
+    unit = text.lower().removesuffix("s")
+    return unit if unit in CALENDAR_UNITS else None
+
+
+def _is_unit(word: str) -> bool:
+    return word.lower() in (*_UNITS, *(u.removesuffix("s") for u in _UNITS)) or calendar_unit(word) is not None
+
+
 class _Reader:
     def __init__(self, source: SourceText, tokens: Sequence[Token], index: int, expression: ExpressionParser) -> None:
         self.source, self.tokens, self.index, self.expression = source, tokens, index, expression
@@ -59,7 +73,9 @@ class _Reader:
         if self.index >= len(self.tokens):
             return ""
         token = self.tokens[self.index]
-        return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
+        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+            return ""
+        return " ".join(token.text.upper().split())  # PARTITION BY is one token, with what white space it has
 
     def _fail(self, message: str, hint: str = "") -> ParseError:
         if self.index < len(self.tokens):
@@ -73,11 +89,18 @@ class _Reader:
             at = self.index + i
             if at >= len(self.tokens) or self.tokens[at].text.upper() != word:
                 return False
+            if self.tokens[at].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+                return False
         self.index += len(words)
         return True
 
     def _found(self) -> str:
         return repr(self.tokens[self.index].text) if self.index < len(self.tokens) else "the end of the text"
+
+    def _near(self, names: Sequence[str]) -> str:
+        """The word that was meant, unless what stands there is a keyword of SQL: then the window was not closed."""
+        misspelt = self.index < len(self.tokens) and self.tokens[self.index].token_type == TokenType.VAR
+        return nearest(self.word, names) if misspelt else ""
 
     def _duration(self, name: str, what: str) -> None:
         if name in self.parts:
@@ -93,10 +116,17 @@ class _Reader:
         token = self.tokens[self.index] if self.index < len(self.tokens) else None
         if token is None or token.token_type != TokenType.NUMBER or not token.text.isdigit():
             raise self._fail(f"{what} needs a whole number of rows, found {self._found()}", "Write [Rows 5]")
+        if len(token.text) > 18:
+            raise self._fail(f"{what} {token.text[:20]}.. is more rows than a window can count")
         if int(token.text) < 1:
             raise self._fail(f"{what} must be at least 1, found {token.text}")
         self.parts[name] = int(token.text)
         self.index += 1
+        if _is_unit(self.word):
+            raise self._fail(
+                f"{what} counts rows, but {self._found()} is a unit of time",
+                "Write [Range 5 Minutes], or [Rows 5]",
+            )
 
     # -- the grammar -------------------------------------------------------------------------------------------------
 
@@ -108,9 +138,7 @@ class _Reader:
                 raise self._fail(f"{self._found()} does not belong to a {kind} window, or not at this place")
             raise self._fail(
                 f"']' is expected at the end of the window, found {self._found()}",
-                nearest(
-                    self.word, ("Slide", "Lag", "Anchor", "Inclusive", "Exclusive", "Until", "Partition By", *_UNITS)
-                ),
+                self._near(("Slide", "Lag", "Anchor", "Inclusive", "Exclusive", "Until", "Partition By", *_UNITS)),
             )
         return WindowText(kind, (self.first.start, self.tokens[self.index - 1].end + 1), self.source, self.parts)
 
@@ -128,15 +156,38 @@ class _Reader:
             "SESSION": self._session,
         }
         head = heads.get(self.word)
+        if head is None and self._at_call():
+            return self._user()
         if head is None:
             names = ("Now", "Range", "Rows", "Tumbling", "Hopping", "Fixed", "From", "Until", "Partition By", "Session")
             raise self._fail(
                 f"a window is expected, found {self._found()}",
                 nearest(self.word, names)
                 or "Windows: [Now], [Range ..], [Rows ..], [Tumbling ..], [Hopping ..], [Fixed ..], "
-                "[From ..], [Until ..], [Partition By .. Rows ..], [Session ..]",
+                "[From ..], [Until ..], [Partition By .. Rows ..], [Session ..], [Tumbling By ..], [Tumbling When ..]",
             )
         return head()
+
+    def _at_call(self) -> bool:
+        following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+        named = self.index < len(self.tokens) and (
+            self.tokens[self.index].token_type == TokenType.IDENTIFIER or self.word.replace("_", "a").isalnum()
+        )
+        return named and following is not None and following.token_type == TokenType.L_PAREN
+
+    def _user(self) -> str:
+        self.parts["name"] = self.tokens[self.index].text
+        self.index += 2
+        arguments: list[Any] = []
+        while not self._match(")"):
+            if arguments and not self._match(","):
+                raise self._fail(f"',' or ')' is expected, found {self._found()}")
+            argument, self.index = self.expression(self.index)
+            if argument is None:
+                raise self._fail(f"an argument of {self.parts['name']} is expected, found {self._found()}")
+            arguments.append(argument)
+        self.parts["arguments"] = arguments
+        return "user"
 
     def _now(self) -> str:
         self.index += 1
@@ -148,6 +199,10 @@ class _Reader:
             return "unbounded"
         self._duration("range", "Range")
         self._bounds()
+        if self.word == "ROWS":
+            raise self._fail(
+                "Rows stands before Range, and with Partition By", "Write [Partition By A Rows 5 Range 10]"
+            )
         if self._match("SLIDE"):
             self._duration("slide", "Slide")
         if self._match("LAG"):
@@ -169,29 +224,56 @@ class _Reader:
         self._count("rows", "Rows")
         if self._match("SLIDE"):
             self._count("row_slide", "Slide")
+        if self.word == "RANGE":
+            raise self._fail(
+                "Rows with Range needs Partition By: what would be the partition?",
+                "Write [Partition By A Rows 5 Range 10], or one of [Rows 5] and [Range 10]",
+            )
+        if self.word == "PARTITION BY":
+            raise self._fail("Partition By stands before Rows", "Write [Partition By A Rows 5]")
         return "rows"
 
     def _tumbling(self) -> str:
         self.index += 1
         if self._match("BY"):
             token = self.tokens[self.index] if self.index < len(self.tokens) else None
-            if token is None or token.token_type == TokenType.R_BRACKET:
-                raise self._fail("Tumbling By needs a calendar unit, such as Day or Month")
-            self.parts["unit"] = token.text.lower()
+            if token is not None and token.token_type == TokenType.NUMBER:
+                raise self._fail("Tumbling By takes one unit, without a number", "Write [Tumbling By Month]")
+            unit = calendar_unit(token.text) if token is not None else None
+            if unit is None:
+                names = [u.title() for u in CALENDAR_UNITS]
+                raise self._fail(
+                    f"Tumbling By needs a unit of the calendar, found {self._found()}",
+                    nearest(self.word, names) or f"Units are {', '.join(names)}",
+                )
+            self.parts["unit"] = unit
             self.index += 1
             if self._match("IN"):
-                if self.index >= len(self.tokens):
-                    raise self._fail("In needs a time zone, such as 'Europe/Berlin'")
-                self.parts["zone"] = self.tokens[self.index].text
-                self.index += 1
+                self._zone()
             return "calendar"
         if self._match("WHEN"):
             self.parts["condition"], self.index = self.expression(self.index)
+            if self.parts["condition"] is None:
+                raise self._fail(
+                    f"Tumbling When needs a condition, found {self._found()}", "Write [Tumbling When (price > 5)]"
+                )
             self._partition_columns()
             return "when"
         self._duration("size", "Tumbling")
         self._anchor()
         return "tumbling"
+
+    def _zone(self) -> None:
+        token = self.tokens[self.index] if self.index < len(self.tokens) else None
+        if token is None or token.token_type not in (TokenType.STRING, TokenType.RAW_STRING):
+            raise self._fail(f"In needs a time zone in quotes, found {self._found()}", "Write In 'Europe/Berlin'")
+        try:
+            ZoneInfo(token.text)
+        except Exception:  # of many kinds: not found, a folder, a character that no path has
+            known = nearest(token.text, available_timezones()) if len(token.text) < 60 else ""
+            raise self._fail(f"'{token.text}' is no time zone", known or "Write In 'Europe/Berlin'") from None
+        self.parts["zone"] = token.text
+        self.index += 1
 
     def _anchor(self) -> None:
         if self._match("ANCHOR"):
@@ -247,7 +329,7 @@ class _Reader:
             self._bounds()
         if self._match("SLIDE"):
             self._count("row_slide", "Slide")
-        return "partition"
+        return "rows"
 
     def _session(self) -> str:
         self.index += 1

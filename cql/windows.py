@@ -1,43 +1,82 @@
-"""Windows as written to window specifications in ticks (semantics of each: ``operators/windows.py``).
+"""Windows as written to windows of a plan, in ticks (semantics of each: ``operators/windows.py``).
 
-A window that an operator covers has a method here; one that none covers yet is named in ``_NOT_OFFERED``.
+A new window of time has a method in ``_Maker``; what it reads of the stream's columns is bound in ``bind_window``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 from sweeparea.cql.durations import DurationText
-from sweeparea.cql.errors import ParseError, not_offered
+from sweeparea.cql.errors import BindError, ParseError, TypeError_, listing, nearest
+from sweeparea.cql.expressions import Binder
+from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.window_text import WindowText
 from sweeparea.operators import windows as spec
-from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.logical import Column, Expr, Node, TimeDomain, UserFunction, Window
 
-_NOT_OFFERED = {
-    "rows": "the window Rows N",
-    "partition": "the window Partition By .. Rows N",
-    "session": "the window Session",
-    "when": "the window Tumbling When",
-    "calendar": "the calendar window Tumbling By",
-}
+ORDERED = (spec.Rows, spec.When, spec.UserWindow)
+"""Windows whose contents depend on which of several elements of one instant comes first."""
 
 
-def window_spec(text: WindowText, time: TimeDomain, range_bounds: str) -> spec.Window:
+def bind_window(
+    stream: Node,
+    item: Item,
+    text: WindowText,
+    time: TimeDomain,
+    range_bounds: str,
+    sequence: str | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+) -> Window:
+    """A stream under a window. ``item`` names its columns; ``sequence`` is the id of its SEQUENCE BY column.
+
+    Raises ParseError (sizes and units), BindError (columns, names of user windows) or TypeError_ (conditions).
+    """
+    made = window_spec(text, time, range_bounds, functions)
+    scope = Scope.of(item)
+
+    def bind(tree: Any, what: str) -> Expr:
+        binder = Binder(text.source, scope, _no_aggregate, what)
+        return binder.condition(tree) if what == "Tumbling When" else binder.bind(tree).expr
+
+    parts = text.parts
+    return Window(
+        stream,
+        made,
+        tuple(bind(tree, "Partition By") for tree in parts.get("partition", ())),
+        bind(parts["condition"], "Tumbling When") if "condition" in parts else None,
+        tuple(bind(tree, f"the window {parts['name']}") for tree in parts.get("arguments", ())),
+        ties(item.columns, sequence) if isinstance(made, ORDERED) else (),
+    )
+
+
+def ties(columns: Sequence[Column], sequence: str | None) -> tuple[str, ...]:
+    """The order of elements of one instant: by SEQUENCE BY, then by the record from left to right."""
+    record = [c.id for c in columns]
+    return tuple(dict.fromkeys([sequence, *record] if sequence is not None else record))
+
+
+def _no_aggregate(label: str, type_: str | None) -> Column:
+    raise BindError(f"the aggregate {label} cannot stand in a window: windows see one element at a time")
+
+
+def window_spec(
+    text: WindowText, time: TimeDomain, range_bounds: str, functions: Mapping[str, UserFunction] | None = None
+) -> spec.Window:
     """The specification of a window in a time domain; ``range_bounds`` decides plain ``Range T``: inclusive or
     exclusive."""
-    if text.kind in _NOT_OFFERED:
-        raise not_offered(
-            _NOT_OFFERED[text.kind],
-            text.source.place(text.span[0]),
-            "Offered are the time windows: Now, Range, Tumbling, Hopping, ..",
-        )
-    return _Maker(text, time, range_bounds).make()
+    return _Maker(text, time, range_bounds, functions or {}).make()
 
 
 class _Maker:
-    def __init__(self, text: WindowText, time: TimeDomain, range_bounds: str) -> None:
-        self.text, self.time, self.range_bounds = text, time, range_bounds
+    def __init__(
+        self, text: WindowText, time: TimeDomain, range_bounds: str, functions: Mapping[str, UserFunction]
+    ) -> None:
+        self.text, self.time, self.range_bounds, self.functions = text, time, range_bounds, functions
 
     def make(self) -> spec.Window:
-        return {
+        makers: dict[str, Callable[[], spec.Window]] = {
             "now": lambda: spec.Range(1),
             "unbounded": spec.Unbounded,
             "range": self._range,
@@ -45,7 +84,13 @@ class _Maker:
             "hopping": self._hopping,
             "fixed": self._fixed,
             "landmark": self._landmark,
-        }[self.text.kind]()
+            "rows": self._rows,
+            "session": lambda: spec.Session(self._size("size", "Session")),
+            "when": spec.When,
+            "calendar": self._calendar,
+            "user": self._user,
+        }
+        return makers[self.text.kind]()
 
     def _part(self, name: str) -> DurationText | None:
         return self.text.parts.get(name)
@@ -69,6 +114,43 @@ class _Maker:
     def _anchor(self) -> int:
         return self._ticks("anchor", "Anchor") if self._part("anchor") is not None else 0
 
+    def _rows(self) -> spec.Window:
+        length = None
+        if self._part("range") is not None:
+            length = self._ticks("range", "Range") + self._inclusive(False)
+            if length <= 0:
+                raise self._fail(
+                    f"{self.text.text} holds nothing: its Range must be longer than zero", self._part("range")
+                )
+        return spec.Rows(self.text.parts["rows"], self.text.parts.get("row_slide", 1), length)
+
+    def _calendar(self) -> spec.Window:
+        unit = self.text.parts["unit"]
+        if self.time.kind == "BIGINT":
+            raise self._fail(
+                f"Tumbling By {unit.title()} needs a calendar, but time is BIGINT here", None, "Write [Tumbling 10]"
+            )
+        return spec.Calendar(unit, self.text.parts.get("zone", "UTC"), self.time.chronon)
+
+    def _user(self) -> spec.Window:
+        name = self.text.parts["name"]
+        place = self.text.source.place(self.text.span[0])
+        known = {n.lower(): f for n, f in self.functions.items()}
+        function = known.get(name.lower())
+        if function is None:
+            windows = [f.name for f in self.functions.values() if f.kind == "window"]
+            others = (
+                f"There are {listing(windows)}" if windows else "Register it: CREATE WINDOW name AS 'module:object'"
+            )
+            raise BindError(f"there is no window {name}", place, nearest(name, windows) or others)
+        if function.kind != "window":
+            raise TypeError_(f"{function.name} is registered by CREATE {function.kind.upper()} and is no window", place)
+        return spec.UserWindow(function.name, function.type)
+
+    def _inclusive(self, hops: bool) -> bool:
+        bounds = self.text.parts.get("bounds")
+        return bounds == "inclusive" or (bounds is None and not hops and self.range_bounds == "inclusive")
+
     def _range(self) -> spec.Window:
         length = self._ticks("range", "Range")
         bounds = self.text.parts.get("bounds")
@@ -79,7 +161,7 @@ class _Maker:
                 self._part("anchor"),
                 "Add Slide, or leave it out",
             )
-        inclusive = bounds == "inclusive" or (bounds is None and not hops and self.range_bounds == "inclusive")
+        inclusive = self._inclusive(hops)
         if length < 0:
             raise self._fail("Range must not be negative", self._part("range"))
         if length == 0 and not inclusive:

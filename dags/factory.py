@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetWatcher
 
-from sweeparea.dags.model import Application, ApplicationError, Query, Source
+from sweeparea.dags.model import Application, ApplicationError, Query, Source, dag_prefix
 from sweeparea.dags.operator import SweepAreaOperator
 from sweeparea.dags.timetables import HeartbeatSchedule
 from sweeparea.heartbeats.trigger import BehindTrigger
@@ -23,11 +23,11 @@ DEFAULTS = {"owner": "sweeparea", "retries": 2, "retry_delay": timedelta(seconds
 
 
 def admit_dag_id(app: str, stream: str) -> str:
-    return f"{app}__admit_{stream}"
+    return f"{dag_prefix(app)}__admit_{stream}"
 
 
 def query_dag_id(app: str, query: str) -> str:
-    return f"{app}__{query}"
+    return f"{dag_prefix(app)}__{query}"
 
 
 def build(application: Application) -> list[DAG]:
@@ -56,7 +56,10 @@ def _admit_dag(application: Application, source: Source) -> DAG:
         **_common(source.text, source.place),
     ) as dag:
         table = Asset(
-            f"{app}.{name}.source", uri=f"x-sweeparea://{app}/source/{name}", group=GROUP, extra={"uri": source.uri}
+            f"{app}.{name}.source",
+            uri=f"x-sweeparea://{dag_prefix(app)}/source/{name}",
+            group=GROUP,
+            extra={"uri": source.uri},
         )
         SweepAreaOperator(
             task_id="admit",
@@ -110,11 +113,11 @@ def _wake(application: Application, name: str) -> Asset:
     trigger = BehindTrigger(name, application.watched())
     return Asset(
         f"{app}.{name}.wake",
-        uri=f"x-sweeparea://{app}/wake/{name}",
+        uri=f"x-sweeparea://{dag_prefix(app)}/wake/{name}",
         group=GROUP,
         watchers=[AssetWatcher(f"{app}.{name}.behind", trigger)],
     )
 
 
 def _lineage(app: str, name: str) -> Asset:
-    return Asset(f"{app}.{name}", uri=f"x-sweeparea://{app}/table/{name}", group=GROUP)
+    return Asset(f"{app}.{name}", uri=f"x-sweeparea://{dag_prefix(app)}/table/{name}", group=GROUP)

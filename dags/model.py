@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sweeparea.heartbeats.minimum import INFINITE, query_heartbeat
-from sweeparea.infra import settings
+from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 
 DEFAULT_SLICE = timedelta(days=1)
 APPS_VARIABLE = "SWEEPAREA_APPS"
-"""Names of the applications to load, separated by commas; all of them if unset."""
+"""Names of the applications to load, separated by commas; all of them if unset.
+
+``shop@dev`` is one in an environment.
+"""
 
 _SLICE = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 
@@ -85,17 +88,21 @@ def application_names() -> list[str]:
 
 
 def load(name: str) -> Application:
-    """Parses an application. Raises a SweepAreaError that names file and line of what is wrong."""
+    """Parses an application: a folder's name, or ``folder@environment``. Raises a SweepAreaError that names file and
+    line of what is wrong.
+    """
     from sweeparea.cql.catalog import Catalog
 
-    folder = settings.application(name)
+    folder_name, env = environments.split_name(name)
+    folder = settings.application(folder_name)
     if not any(folder.glob("*.cql")):
         raise ApplicationError(
             f"The application {name} has no .cql files in {folder}. Correct {APPS_VARIABLE}, or put the application's "
             "streams and queries there."
         )
-    catalog = Catalog.load(folder)
-    data = settings.data(name)
+    environment = environments.chosen(folder, env)
+    catalog = Catalog.load(folder, environment)
+    data = environment.data or settings.data(folder_name)
     sources = {s.name: _source(s, "stream", data) for s in catalog.streams.values()}
     sources |= {s.name: _source(s, "relation", data) for s in catalog.relations.values()}
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
@@ -110,13 +117,18 @@ def load_all(dag_id: str | None = None) -> tuple[list[Application], dict[str, Sw
     """
     loaded, broken = [], {}
     for name in application_names():
-        if dag_id is not None and not dag_id.startswith(f"{name}__"):
+        if dag_id is not None and not dag_id.startswith(f"{dag_prefix(name)}__"):
             continue
         try:
             loaded.append(load(name))
         except SweepAreaError as error:
             broken[name] = error
     return loaded, broken
+
+
+def dag_prefix(application: str) -> str:
+    """What the ids of an application's DAGs begin with: its name, as ``shop.dev`` where it is ``shop@dev``."""
+    return application.replace("@", ".")
 
 
 class ApplicationCache:
@@ -128,8 +140,9 @@ class ApplicationCache:
 
     def __call__(self) -> tuple[list[Application], dict[str, SweepAreaError]]:
         names = application_names()
-        files = [path for name in names for path in sorted(settings.application(name).glob("*.cql"))]
-        seen = (*names, *((str(path), path.stat().st_mtime_ns) for path in files))
+        folders = [settings.application(environments.split_name(name)[0]) for name in names]
+        files = [path for folder in folders for path in (*sorted(folder.glob("*.cql")), folder / environments.FILE)]
+        seen = (*names, *((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
         if seen != self._seen:
             self._loaded = load_all()
             self._seen = seen

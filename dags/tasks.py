@@ -85,6 +85,8 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
             reached["to"],
             report["committed"],
         )
+    if report.get("paused"):
+        raise AirflowSkipException("Paused by PAUSE CONTINUOUS QUERY; RESUME CONTINUOUS QUERY lets it go on.")
     if not report.get("versions") and not report.get("slices"):
         waits = report.get("waits_for")
         raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))

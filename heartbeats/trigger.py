@@ -116,10 +116,12 @@ class Store:
     others."""
 
     def __init__(self, watched: Watched):
+        from sweeparea.tables.deployed import Deployed
         from sweeparea.tables.ledger import Ledger
 
         self.watched = watched
         self.ledger = Ledger(watched.data_folder)
+        self.deployed = Deployed(watched.data_folder)
         self.tables: dict[str, Any] = {}
         self.errors: dict[str, str] = {}
 
@@ -137,8 +139,9 @@ class Store:
             if version is not None and (admitted is None or version > admitted):
                 found[stream] = {"admitted": admitted, "version": version}
         heads = {name: row.committed for name, row in head.items()}
+        paused = {row.name for row in self.deployed.rows().values() if row.paused}
         for query, state in judge(heads, self.watched.queries).items():
-            if state.is_ready:
+            if state.is_ready and query not in paused:
                 found[query] = asdict(state)
         return found
 

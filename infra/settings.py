@@ -15,6 +15,7 @@ SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the 
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
 SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process, e.g. ``local[2]``
 SWEEPAREA_APPS              all under ``queries/``               which applications become DAGs, by comma
+SWEEPAREA_ENV               unset                                environment of ``sweeparea.toml`` (environments.py)
 =========================== ==================================== =====================================================
 """
 

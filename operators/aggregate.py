@@ -44,6 +44,8 @@ __all__ = ["AggregateSpec", "BaseCall", "delta_schema", "rows_schema", "sweep"]
 
 _SAFE = float(1 << 61)
 _BLOCK = 1 << 16
+_COUNTED = ("COUNT", "SUM", "SINGLE_VALUE")
+"""Calls that need to know how many elements there are, not only whether there is one."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,11 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
 
     Carry, never more than what is alive at h1 or pending: counts and sums one row per (group, te), or per (group, ts,
     te) while pending; extrema with known expiry the undominated values only, at most one per (group, te), else one
-    row per (group, value, te) with a net count; presence alone (no COUNT, no SUM) with known expiry the last te per
+    row per (group, value, te) with a net count; presence alone (only MIN and MAX) with known expiry the last te per
     group.
 
-    Errors (DataError): a net number of elements below zero, SUM beyond its result type at an instant of the slice.
+    Errors (DataError): a net number of elements below zero, SUM beyond its result type at an instant of the slice,
+    more than one element under SINGLE_VALUE.
     """
     return _Sweep(rows, spec, h0, h1).run()
 
@@ -188,7 +191,7 @@ class _Sweep:
         return pa.concat_tables(parts)
 
     def _carried_sums(self, rows: np.ndarray) -> pa.Table:
-        if self.spec.expiry_known and not any(c.function in ("COUNT", "SUM") for c in self.spec.calls):
+        if self.spec.expiry_known and not any(c.function in _COUNTED for c in self.spec.calls):
             keep = self._undominated(rows[self.n[rows] != 0], None)
             return self._carry_table(keep, np.ones(len(keep), np.int64), SUMS, {})
         rows, first = self._runs(rows)

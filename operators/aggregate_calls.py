@@ -1,7 +1,8 @@
 """The calls of an aggregation: what each takes from the rows, and its value at every instant.
 
-COUNT and SUM add and subtract, so a running total suffices. MIN and MAX keep the group's values in a heap. The
-operator around them is ``aggregate.py``.
+COUNT and SUM add and subtract, so a running total suffices. MIN and MAX keep the group's values in a heap, and so does
+SINGLE_VALUE, what a scalar subquery gives: the value of the one row, NULL of none. The operator around them is
+``aggregate.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _NO_BYTES = np.zeros(0, np.uint8)
 
 @dataclass(frozen=True)
 class BaseCall:
-    """One aggregate over plain columns: ``function`` is COUNT, SUM, MIN or MAX.
+    """One aggregate over plain columns: ``function`` is COUNT, SUM, MIN, MAX or SINGLE_VALUE.
 
     ``output`` is the result's column id, ``type`` its Arrow type (SUM: int64, double, or a decimal of the argument's
     scale). ``argument`` is the argument's column id, None for COUNT(*); ``argument_type`` its Arrow type.
@@ -269,10 +270,26 @@ class Extremum(Argument):
         return key_codes.canonical_array(self.array.take(pa.array(rows)))
 
 
+class Single(Extremum):
+    """SINGLE_VALUE(x): the value of the only element, NULL where there is none; more than one are an error."""
+
+    def results(self, at: Instants, call: BaseCall, present: np.ndarray) -> Result:
+        elements = at.running(self.elements.copies(at.rows))
+        bad = np.flatnonzero((elements > 1) & (at.tick > at.h0))
+        if len(bad):
+            raise DataError(
+                f"A scalar subquery has more than one row ({elements[bad[0]]}) at {at.place(int(bad[0]))}. Make it an"
+                " aggregate (MIN, MAX, COUNT, ..), give it ORDER BY .. LIMIT 1, or compare with IN or EXISTS instead."
+            )
+        return super().results(at, call, present)
+
+
 def argument_of(elements: Elements, table: pa.Table, i: int, call: BaseCall) -> Argument | None:
     """The argument of call number i; None for COUNT(*)."""
     if call.argument is None:
         return None
+    if call.function == "SINGLE_VALUE":
+        return Single(elements, table, i, call)
     if call.function in ("MIN", "MAX"):
         return Extremum(elements, table, i, call)
     return Sum(elements, table, i, call) if call.function == "SUM" else Argument(elements, table, i)

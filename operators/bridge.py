@@ -65,6 +65,89 @@ def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[s
 
 
 @dataclass(frozen=True)
+class SweepTask:
+    """Runs ``sweep(rows, h0, h1)`` on one partition: yields the delta, stages the carry."""
+
+    sweep: Callable[[pa.Table, int, int], tuple[pa.Table, pa.Table]]
+    h0: int
+    h1: int
+    schema: pa.Schema
+    output: pa.Schema
+    carry: Target
+    attempt: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = _gather(batches, self.schema)
+        if rows is None:
+            return
+        delta, carry = self.sweep(rows, self.h0, self.h1)
+        write_carry(carry, self.carry, self.attempt)
+        yield from _filled_batches(_conform(delta, self.output))
+
+
+@dataclass(frozen=True)
+class ExpandTask:
+    """Snapshot expansion of one partition (``snapshot.expand``): stages the carry, yields the rows piece by piece."""
+
+    spec: Any
+    h0: int
+    h1: int
+    schema: pa.Schema
+    output: pa.Schema
+    carry: Target
+    attempt: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from sweeparea.operators.snapshot import expand
+
+        rows = _gather(batches, self.schema)
+        if rows is None:
+            return
+        pieces, carry = expand(rows, self.spec, self.h0, self.h1)
+        write_carry(carry, self.carry, self.attempt)
+        for piece in pieces:
+            yield from _filled_batches(_conform(piece, self.output))
+
+
+@dataclass(frozen=True)
+class MapTask:
+    """Runs a function of Arrow tables on one batch after the other: for operators without state or order."""
+
+    apply: Callable[[pa.Table], pa.Table]
+    schema: pa.Schema
+    output: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                table = self.apply(pa.Table.from_batches([batch]).cast(self.schema))
+                yield from _filled_batches(_conform(table, self.output))
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """Where the partitions of a sweep note how many rows it makes, so that a slice can know the total in the end.
+
+    A task that Spark repeats writes the same number under the same name.
+    """
+
+    folder: str
+    op: str
+
+    def note(self, rows: int) -> None:
+        from pathlib import Path
+
+        folder = Path(self.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.op}-{_partition()}.rows").write_text(str(rows))
+
+    def total(self) -> int:
+        from pathlib import Path
+
+        return sum(int(p.read_text()) for p in Path(self.folder).glob(f"{self.op}-*.rows"))
+
+
+@dataclass(frozen=True)
 class AggregateTask:
     """Runs the aggregate sweep on one partition: yields the delta, stages the carry."""
 
@@ -99,18 +182,23 @@ class MaterializeTask:
     targets: Mapping[str, Target]
     labels: Mapping[str, str]
     attempt: str
+    rstream_rows: RowCount | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from sweeparea.operators.emission import emit
         from sweeparea.operators.relation_to_stream import sweep
 
         rows = _gather(batches, self.schema)
         if rows is None:
             return
-        out = sweep(rows, self.spec, self.h0, self.h1)
+        out = (emit if self.spec.each else sweep)(rows, self.spec, self.h0, self.h1)
+        if self.rstream_rows is not None:
+            self.rstream_rows.note(out.rstream_rows)
         names = [*self.spec.columns, *self.spec.checks]
         tables = {
             "istream": self._stamped(out.istream, names, ["__tick"]),
             "dstream": self._stamped(out.dstream, names, ["__tick"]),
+            "rstream": self._stamped(out.rstream, names, ["__tick"]),
             "closed": self._stamped(out.closed, names, ["__from", "__to"]),
             "open": self._stamped(out.opened, names, ["__from", None]),
             "carry": out.carry,
@@ -147,7 +235,7 @@ class MaterializeTask:
 
 @dataclass(frozen=True)
 class StreamTask:
-    """Istream or Dstream in the middle of a plan: yields elements ``[t, t+1)``, stages the carry."""
+    """Istream, Dstream or Rstream in the middle of a plan: yields elements ``[t, t+1)``, stages the carry."""
 
     spec: Any
     kind: str
@@ -156,6 +244,7 @@ class StreamTask:
     schema: pa.Schema
     carry: Target
     attempt: str
+    rstream_rows: RowCount | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
@@ -167,7 +256,9 @@ class StreamTask:
             return
         out = sweep(rows, self.spec, self.h0, self.h1)
         write_carry(out.carry, self.carry, self.attempt)
-        stream = out.istream if self.kind == "istream" else out.dstream
+        if self.rstream_rows is not None:
+            self.rstream_rows.note(out.rstream_rows)
+        stream = {"istream": out.istream, "dstream": out.dstream, "rstream": out.rstream}[self.kind]
         tick = stream.column("__tick")
         ones = pa.array([1] * stream.num_rows, pa.int64())
         columns = [*(stream.column(c) for c in self.spec.columns), tick, pc.add(tick, 1), ones]
@@ -180,24 +271,27 @@ class HoldTask:
     """The SweepArea of a join side that cannot be read again: passes rows on and stages those that outlive the slice.
 
     Rows carry ``__new`` (made by this slice or held by an earlier one). Held rows that ended are dropped (Kraemer's
-    reorganization, Golab's expiry): the bound is the live rows.
+    reorganization, Golab's expiry): the bound is the live rows. ``net``: rows may be negative tuples, which leave with
+    what they take away (``netting.compacted``).
     """
 
     h1: int
     schema: pa.Schema
     carry: Target
     attempt: str
+    net: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
 
         from sweeparea.operators.bag import TE
+        from sweeparea.operators.netting import compacted
 
         rows = _gather(batches, self.schema)
         if rows is None:
             return
         live = rows.filter(pc.greater(rows.column(TE), self.h1 + 1)).drop_columns(["__new"])
-        write_carry(live, self.carry, self.attempt)
+        write_carry(compacted(live, self.h1) if self.net else live, self.carry, self.attempt)
         yield from _filled_batches(rows)
 
 
@@ -249,8 +343,12 @@ __all__ = [
     "FILES_DDL",
     "FILES_SCHEMA",
     "AggregateTask",
+    "ExpandTask",
     "HoldTask",
+    "MapTask",
     "MaterializeTask",
+    "RowCount",
+    "SweepTask",
     "Target",
     "run",
     "staged_carry",

@@ -509,7 +509,8 @@ class Plan:
     columns are ``root.columns`` in order; their labels are the result table's column names. ``materialize`` lists
     which tables are kept: a subset of relation, istream, dstream, rstream. ``inputs`` are the names scanned.
     ``notes`` are the defaults applied, ``rewrites`` the rules that changed the plan, ``functions`` the user's own
-    functions in it. ``every`` and ``anchor`` (ticks) belong to rstream.
+    functions in it. ``every`` and ``anchor`` (ticks) belong to rstream. ``emits_each``: each row that ``root`` brings
+    is an element of the stream, once, at the instant at which it begins; no difference is taken and nothing is kept.
     """
 
     name: str
@@ -526,3 +527,4 @@ class Plan:
     notes: tuple[str, ...] = field(default=())
     rewrites: tuple[str, ...] = ()
     functions: tuple[UserFunction, ...] = ()
+    emits_each: bool = False

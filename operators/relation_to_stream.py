@@ -1,9 +1,9 @@
-"""Istream, Dstream and the published history of a relation, from its delta.
+"""Istream, Dstream, Rstream and the published history of a relation, from its delta.
 
-Arasu et al. 2003, section 5.1: Istream(R) at t is the bag difference R(t) - R(t-1), Dstream(R) is R(t-1) - R(t). The
-difference is per value: a record that ends at t and an equal one that starts at t cancel (section 5.2). The history
-is canonical: per record and k the maximal intervals in which its multiplicity is at least k (coalesced as in Kraemer
-& Seeger 2005, Algorithm 10, for bags).
+Arasu et al. 2003, section 5.1: Istream(R) at t is the bag difference R(t) - R(t-1), Dstream(R) is R(t-1) - R(t),
+Rstream(R) is R(t), at each tick or every so many ticks. The difference is per value: a record that ends at t and an
+equal one that starts at t cancel (section 5.2). The history is canonical: per record and k the maximal intervals in
+which its multiplicity is at least k (coalesced as in Kraemer & Seeger 2005, Algorithm 10, for bags).
 """
 
 from __future__ import annotations
@@ -26,9 +26,24 @@ TO = "__to"
 
 
 @dataclass(frozen=True)
+class Every:
+    """The instants of an Rstream: ``anchor + k * every``, in ticks."""
+
+    every: int = 1
+    anchor: int = 0
+
+    def up_to(self, tick: np.ndarray | int) -> np.ndarray:
+        """How many instants lie at or before a tick, counted from the anchor: a difference of two counts is what
+        matters.
+        """
+        return (np.asarray(tick, np.int64) - self.anchor) // self.every
+
+
+@dataclass(frozen=True)
 class MaterializeSpec:
     """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all
-    outputs.
+    outputs. ``rstream``: its instants; ``most``: of how many rows it consists at most. ``each``: the Istream is the rows
+    as they come (``emission.py``).
     """
 
     columns: tuple[str, ...]
@@ -36,15 +51,19 @@ class MaterializeSpec:
     dstream: bool = False
     relation: bool = False
     checks: tuple[str, ...] = ()
+    rstream: Every | None = None
+    most: int = INF
+    each: bool = False
 
 
 @dataclass(frozen=True)
 class Materialized:
     """Outputs of one slice; those not wanted are empty. Every row begins with the record and its checks.
 
-    ``istream`` and ``dstream``: ``__tick``, one row per copy. ``closed``: ``__from``, ``__to``, the levels that ended
-    within the slice. ``opened``: ``__from``, all levels open at h1. ``carry``: ``__ts``, ``__te``, ``__n``, the rows
-    for the next slice.
+    ``istream``, ``dstream``, ``rstream``: ``__tick``, one row per copy. ``rstream_rows``: how many rows the Rstream
+    has; where they are more than the spec allows it is left empty. ``closed``: ``__from``, ``__to``, the levels that
+    ended within the slice. ``opened``: ``__from``, all levels open at h1. ``carry``: ``__ts``, ``__te``, ``__n``, the
+    rows for the next slice.
     """
 
     istream: pa.Table
@@ -52,6 +71,8 @@ class Materialized:
     closed: pa.Table
     opened: pa.Table
     carry: pa.Table
+    rstream: pa.Table
+    rstream_rows: int
 
 
 def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materialized:
@@ -61,8 +82,9 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     Rows that start at or before h0 are open levels: valid from ``__ts``, ``__te`` INF, ``__n`` of them. Rows that
     start later are changes, those beyond h1 pending. ``__n`` 0 is ignored.
 
-    Carry: per record one row per distinct start of its open levels (only if the relation is wanted, the streams do
-    not need them) and one row ``[t, INF)`` per future instant t at which its multiplicity is known to change.
+    Carry: per record one row per distinct start of its open levels (only if the relation or Rstream is wanted, the
+    other streams do not need them) and one row ``[t, INF)`` per future instant t at which its multiplicity is known to
+    change.
 
     Errors (DataError): a record's multiplicity falls below zero (seen only where levels are kept).
     """
@@ -87,7 +109,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
 
     closed = np.empty((4, 0), np.int64)
     opened = np.empty((3, 0), np.int64)
-    if spec.relation:
+    if spec.relation or spec.rstream:
         closed, opened = _levels(opened_before, now, records, row_of)
 
     def table(groups_: np.ndarray, copies: np.ndarray | None, **ticks: np.ndarray) -> pa.Table:
@@ -98,8 +120,14 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
         fields = [*records.schema, *(pa.field(name, pa.int64()) for name in ticks)]
         return pa.Table.from_arrays([*columns, *(pa.array(v) for v in ticks.values())], schema=pa.schema(fields))
 
+    def shown(groups_: np.ndarray, copies: np.ndarray, **ticks: np.ndarray) -> pa.Table:
+        if not spec.relation:
+            groups_, copies, ticks = groups_[:0], copies[:0], {k: v[:0] for k, v in ticks.items()}
+        return table(groups_, copies, **ticks)
+
     plus = now[:, now[2] > 0] if spec.istream else now[:, :0]
     minus = now[:, now[2] < 0] if spec.dstream else now[:, :0]
+    repeated = _repeated(closed, opened, spec, h0, h1)
     infinite = np.full(opened.shape[1] + future.shape[1], INF)
     carry = {
         TS: np.concatenate([opened[1], future[1]]),
@@ -109,10 +137,39 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     return Materialized(
         istream=table(plus[0], plus[2], **{TICK: plus[1]}),
         dstream=table(minus[0], -minus[2], **{TICK: minus[1]}),
-        closed=table(closed[0], closed[3], **{FROM: closed[1], TO: closed[2]}),
-        opened=table(opened[0], opened[2], **{FROM: opened[1]}),
+        closed=shown(closed[0], closed[3], **{FROM: closed[1], TO: closed[2]}),
+        opened=shown(opened[0], opened[2], **{FROM: opened[1]}),
         carry=table(np.concatenate([opened[0], future[0]]), None, **carry),
+        rstream=table(repeated.group, repeated.n, **{TICK: repeated.tick}),
+        rstream_rows=repeated.rows,
     )
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    group: np.ndarray
+    tick: np.ndarray
+    n: np.ndarray
+    rows: int
+
+
+def _repeated(closed: np.ndarray, opened: np.ndarray, spec: MaterializeSpec, h0: int, h1: int) -> _Repeated:
+    # R(t) at the instants of the slice: each level once for each instant that it spans
+    empty = np.zeros(0, np.int64)
+    if spec.rstream is None:
+        return _Repeated(empty, empty, empty, 0)
+    group, n = np.append(closed[0], opened[0]), np.append(closed[3], opened[2])
+    since = np.maximum(np.append(closed[1], opened[1]), h0 + 1)
+    until = np.minimum(np.append(closed[2], np.full(opened.shape[1], INF)), h1 + 1)
+    first = spec.rstream.up_to(since - 1)
+    instants = np.maximum(spec.rstream.up_to(until - 1) - first, 0)
+    rows = int(np.dot(instants.astype(object), n))  # Python integers: the total may be beyond 64 bits
+    if rows > spec.most:
+        return _Repeated(empty, empty, empty, rows)
+    begin = np.cumsum(instants) - instants
+    each = np.repeat(np.arange(len(group)), instants)
+    number = first[each] + 1 + np.arange(len(each)) - begin[each]
+    return _Repeated(group[each], spec.rstream.anchor + number * spec.rstream.every, n[each], rows)
 
 
 def _records(rows: pa.Table, spec: MaterializeSpec) -> tuple[np.ndarray, int]:

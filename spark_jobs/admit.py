@@ -24,7 +24,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs import frames, json_values
-from sweeparea.spark_jobs.application import Application, fingerprint, refuse_reserved
+from sweeparea.spark_jobs.application import Application, refuse_reserved
 from sweeparea.spark_jobs.errors import NotReadyError, readable
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables.delta_log import DeltaLog
@@ -76,9 +76,9 @@ def admit(
     """Admits all versions of a stream's source that are not admitted yet (a static relation: its snapshot, once)."""
     started = time.monotonic()
     recover(str(application.data), application.ledger, [name])
-    declared = application.source(name)
+    application.source(name)  # there is one of this name
     row = application.ledger.head().get(name)
-    registration = application.registration(name, declared.text, row)
+    registration = application.registration(name, row)
     if row is not None and not DeltaLog(application.layout.admitted(name)).exists():
         raise SweepAreaError(
             f"The admitted rows of {name} are missing, though {name} has been admitted before. Restore the data folder"
@@ -239,7 +239,7 @@ def _admit_version(
         committed=decision.heartbeat,
         pins={},
         info={
-            "definition": fingerprint(declared.text),
+            "definition": application.fingerprint(name),
             "source_version": version,
             "source_id": source.identity(),
             "instant": instant,
@@ -260,8 +260,8 @@ def _only_added(name: str, declared: CreateStream, rows: pa.Table, version: int,
             f"Stream {name}: version {version} of its source removes or changes {removed} rows, and the stream is"
             " declared ON SOURCE CHANGE FAIL (the default): an element that was admitted is not taken back. Nothing of"
             " this version was admitted, and none after it will be. Ways out: declare ON SOURCE CHANGE IGNORE (removed"
-            f" rows stay elements, added ones are admitted; it is a new definition, so first `sweeparea drop` {name}"
-            " and what reads it), or declare a new stream over a table that is only appended to."
+            " rows stay elements, added ones are admitted; what was admitted so far stays as it is), or declare a new"
+            " stream over a table that is only appended to."
         )
     report.ignored += removed
     return added
@@ -449,7 +449,7 @@ def _pin(application: Application, name: str, registration: str, pinned: bool) -
         f"relation {name}",
     )
     info = {
-        "definition": fingerprint(application.source(name).text),
+        "definition": application.fingerprint(name),
         "source_version": version,
         "source_id": source.identity(),
         "rows": count,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.binder import InputSchema, bind, bind_source_expression
-from sweeparea.cql.catalog import Catalog
-from sweeparea.infra import settings
+from sweeparea.cql.catalog import Catalog, base_name
+from sweeparea.cql.errors import BindError, raise_all
+from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.spark_jobs.errors import NotReadyError, ReservedNameError
+from sweeparea.spark_jobs.registry import Registry
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger, LedgerRow
@@ -32,12 +32,17 @@ _TIME_TYPES = {"bigint": "BIGINT", "timestamp": "TIMESTAMP", "timestamp_ntz": "T
 @dataclass
 class Application:
     """``catalog`` is what the ``.cql`` files say, ``layout`` where the tables are, ``ledger`` what has been
-    committed.
+    committed, ``registry`` what is deployed.
+
+    ``name`` is what commands call it (``shop``, ``shop@dev``). ``faults`` are the errors of its files where it was
+    opened leniently.
     """
 
     name: str
     catalog: Catalog
     data: Path
+    folder: Path | None = None
+    faults: tuple[SweepAreaError, ...] = ()
     layout: Layout = field(init=False)
     ledger: Ledger = field(init=False)
 
@@ -46,9 +51,19 @@ class Application:
         self.ledger = Ledger(str(self.data))
 
     @classmethod
-    def open(cls, application: str | Path, data: str | Path | None = None) -> Application:
-        """``application`` is a folder of ``.cql`` files, or the name of one under ``queries/``."""
+    def open(
+        cls, application: str | Path, data: str | Path | None = None, env: str | None = None, lenient: bool = False
+    ) -> Application:
+        """``application`` is a folder of ``.cql`` files, or the name of one under ``queries/``.
+
+        ``env`` is an environment of its ``sweeparea.toml``, also written ``shop@dev``. ``lenient`` keeps errors of the
+        files in ``faults`` instead of raising them.
+        """
         folder = Path(application)
+        if not folder.is_dir():
+            application, named = environments.split_name(str(application))
+            env = env or named
+            folder = Path(application)
         if not folder.is_dir():
             folder = settings.application(str(application))
         if not folder.is_dir():
@@ -60,7 +75,17 @@ class Application:
                 f" {listed}."
             )
         folder = folder.resolve()
-        return cls(folder.name, Catalog.load(folder), Path(data).resolve() if data else default_data(folder))
+        environment = environments.chosen(folder, env)
+        catalog, faults = Catalog.load_leniently(folder, environment)
+        if not lenient:
+            raise_all(faults)
+        name = f"{folder.name}@{env}" if env else folder.name
+        where = Path(data).resolve() if data else environment.data or default_data(folder)
+        return cls(name, catalog, where, folder, tuple(faults))
+
+    @functools.cached_property
+    def registry(self) -> Registry:
+        return Registry(self)
 
     # -- what is declared ----------------------------------------------------------------------------------------------
 
@@ -97,7 +122,10 @@ class Application:
     def input_schema(self, name: str) -> InputSchema:
         """Columns, types and time of an input, from what was admitted, else from its source or its query's plan."""
         if name not in self._schemas:
-            if name in self.catalog.queries:
+            owner = self.owner(name)
+            if owner != name:
+                self._schemas[name] = self._materialization_schema(name, owner)
+            elif name in self.catalog.queries:
                 self._schemas[name] = self._query_schema(name)
             else:
                 self._schemas[name] = self._source_schema(name)
@@ -113,7 +141,8 @@ class Application:
             refuse_reserved(name, [column for column, _ in columns])
         if name in self.catalog.relations:
             return InputSchema(name, "relation", columns, TimeDomain(), static=True)
-        return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)))
+        sequence = self.catalog.streams[name].sequence_by
+        return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)), sequence_by=sequence)
 
     def stream_time(self, name: str, types: Mapping[str, str | None]) -> TimeDomain:
         """The time domain of a stream; refuses a TIMESTAMP BY column that is missing or no time."""
@@ -168,15 +197,45 @@ class Application:
             columns = [(label, types.get(label, kind)) for label, kind in columns]
         return InputSchema(name, "stream" if plan.stream else "relation", tuple(columns), plan.time, derived=True)
 
-    def definition(self, name: str) -> str:
-        """The text that declares a name."""
-        return self.query(name).text if name in self.catalog.queries else self.source(name).text
+    def _materialization_schema(self, name: str, query: str) -> InputSchema:
+        """The schema of ``q__istream`` and its like: the query's columns under another kind of table."""
+        plan, kind = self.plan(query), name.rpartition("__")[2]
+        if kind not in (plan.stream or "relation", *plan.materialize):
+            kept = ", ".join(k.upper() for k in plan.materialize)
+            declared = self.catalog.queries.get(query)
+            raise BindError(
+                f"{name} is not kept: {query} materializes {kept}",
+                getattr(declared, "place", None),
+                f"Write MATERIALIZE {kept}, {kind.upper()} in {query}, or read {query} itself",
+            )
+        own = self.input_schema(query)
+        return replace(own, name=name, kind="relation" if kind == "relation" else "stream")
+
+    def owner(self, name: str) -> str:
+        """The query whose materialization an input is; any other name as it is."""
+        base = base_name(name)
+        return base if base != name and base in self.catalog.queries else name
+
+    def result_table(self, name: str) -> str:
+        """The folder of a query's result, or of one of its materializations."""
+        owner = self.owner(name)
+        kind = name.rpartition("__")[2]
+        return self.layout.result(owner if owner != name and kind == (self.plan(owner).stream or "relation") else name)
+
+    def fingerprint(self, name: str) -> str:
+        """The identity of a name's definition."""
+        return self.registry.wanted(name).fingerprint
 
     def plan(self, name: str) -> Plan:
         """The bound plan of a query."""
-        declared = self.query(name)
-        inputs = {i: self.input_schema(i) for i in self.catalog.dependencies(name)}
-        return bind(declared, inputs, self.catalog.settings)
+        if name in self.catalog.cycles:
+            raise self.catalog.cycles[name]
+        return self.bind(self.query(name), self.catalog.settings)
+
+    def bind(self, query: CreateQuery, settings: Mapping[str, str]) -> Plan:
+        """The plan of a query over this application's streams, relations and queries."""
+        self.catalog.check_names(query)
+        return bind(query, {i: self.input_schema(i) for i in self.catalog.inputs(query)}, settings)
 
     # -- what has happened ---------------------------------------------------------------------------------------------
 
@@ -186,25 +245,27 @@ class Application:
 
         found: dict[str, int | None] = {}
         for name in plan.inputs:
-            row = head.get(name)
+            row = head.get(self.owner(name))
             if self.is_static(name):
                 found[name] = INFINITE if row else None
             else:
                 found[name] = row.committed if row else None
         return found
 
-    def registration(self, name: str, definition: str, row: LedgerRow | None) -> str:
-        """The registration id of a name: made at its first commit; a definition that changed since is refused."""
-        if row is None:
-            return str(uuid.uuid4())
-        known = row.info.get("definition")
-        if known is not None and known != fingerprint(definition):
-            raise SweepAreaError(
-                f"The definition of {name} has changed since it was first run: its tables were made by another text."
-                " Results of two definitions are never mixed. Give the new definition a new name, or run `sweeparea"
-                f" drop {self.name} {name}` to remove the old tables and start again."
-            )
-        return row.registration
+    def registration(self, name: str, row: LedgerRow | None) -> str:
+        """The registration id of a name, which is registered now if it never was; a definition that would give other
+        results than the deployed one is refused. ``row`` is the name's ledger row.
+        """
+        return self.registry.registration(name, row)
+
+    def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
+        """Refuses to continue SweepAreas that another plan has left. ``row`` is the query's ledger row."""
+        self.registry.check_state(plan, row)
+
+    def paused(self, name: str) -> bool:
+        """Whether a query was paused (PAUSE CONTINUOUS QUERY)."""
+        row = self.registry.deployed.rows().get(name)
+        return row is not None and row.paused
 
     def required_row(self, name: str) -> LedgerRow:
         row = self.ledger.head().get(name)
@@ -233,11 +294,6 @@ def default_data(folder: Path) -> Path:
     """
     installed = folder.parent == settings.applications_folder().resolve()
     return settings.data(folder.name) if installed else folder / ".data"
-
-
-def fingerprint(definition: str) -> str:
-    """A definition's identity: its text without comments' whereabouts or white space."""
-    return hashlib.sha256(" ".join(definition.split()).encode()).hexdigest()[:16]
 
 
 def _unknown(what: str, name: str, known: object) -> SweepAreaError:

@@ -11,9 +11,12 @@ import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
+
+if TYPE_CHECKING:
+    from sweeparea.spark_jobs.application import Application
 
 DESCRIPTION = """\
 SweepArea keeps continuous queries exact over Delta tables.
@@ -21,6 +24,7 @@ SweepArea keeps continuous queries exact over Delta tables.
 An application is a folder of .cql files that declare streams, relations and continuous queries. Name it by its
 folder, or by its name under queries/. A first round by hand:
 
+  sweeparea plan flights               what the files say against what is deployed; `apply` deploys it
   sweeparea admit flights              take over what is new in the sources of all streams and relations
   sweeparea process flights            let every query catch up with its inputs' heartbeats
   sweeparea status flights             how far everything is, and what waits for what
@@ -64,7 +68,7 @@ def _options_last(arguments: Sequence[str]) -> list[str]:
             names += rest
         elif argument.startswith("-") and argument != "-" and not argument[1:2].isdigit():
             options.append(argument)
-            if argument in ("--data", "--until", "--out", "--format", "-c"):
+            if argument in ("--data", "--env", "--until", "--out", "--format", "-c"):
                 options += [value for value in (next(rest, None),) if value is not None]
         else:
             names.append(argument)
@@ -81,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="the data folder (default: .data/<name> for an application under queries/, else .data in its own folder)",
     )
+    placed.add_argument(
+        "--env", metavar="NAME", help="an environment of the application's sweeparea.toml (else SWEEPAREA_ENV)"
+    )
 
     parser = argparse.ArgumentParser(
         prog="sweeparea", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -92,6 +99,12 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
+    command = add("plan", _plan, placed, "show what apply would change: the files against what is deployed")
+    command.add_argument("--prune", action="store_true", help="also drop what the files no longer declare")
+    command.add_argument("--check", action="store_true", help="exit code 1 if there is anything to apply")
+    command.add_argument("--no-diff", action="store_true", help="leave out the texts' differences")
+    command = add("apply", _apply, placed, "make what is deployed what the files say; shows the plan first")
+    command.add_argument("--prune", action="store_true", help="also drop what the files no longer declare")
     command = add("admit", _admit, placed, "take over what is new in the sources of streams and relations")
     command.add_argument("name", nargs="?", help="one stream or relation (default: all)")
     command = add("process", _process, placed, "let queries catch up with their inputs' heartbeats, slice by slice")
@@ -111,9 +124,49 @@ def _parser() -> argparse.ArgumentParser:
     command = add("sql", _sql, placed, "query the result tables: a prompt, or one statement with -c")
     command.add_argument("-c", dest="statement", metavar="SQL", help="run this statement and end")
     command.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are printed")
+    command = add("run", _run, placed, "run statements that act, SHOW, DESCRIBE, PAUSE, DROP ..: a prompt, or -c")
+    command.add_argument("-c", dest="statement", metavar="CQL", help="run these statements and end")
     command = add("drop", _drop, placed, "forget a query (or stream) and remove its tables; sources are never touched")
     command.add_argument("name", help="a continuous query, stream or relation")
     return parser
+
+
+def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
+    from sweeparea.spark_jobs.application import Application
+
+    return Application.open(options.application, options.data, options.env, lenient)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.plan import plan, text
+
+    planned = plan(_open(options, lenient=True), options.prune)
+    print(text(planned, diffs=not options.no_diff))
+    return 2 if planned.problems else int(options.check and bool(planned.changes))
+
+
+def _apply(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.apply import apply
+    from sweeparea.spark_jobs.plan import plan, text
+
+    application = _open(options, lenient=True)
+    planned = plan(application, options.prune)
+    print(text(planned), flush=True)
+    if planned.changes and not planned.problems:
+        print()
+    apply(application, planned, _tell)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.commands import Session, prompt
+
+    session = Session(_open(options))
+    if options.statement is None:
+        return min(1, prompt(session))
+    for said in session.run(options.statement):
+        print(said, flush=True)
+    return 0
 
 
 def _tell(text: str) -> None:
@@ -135,10 +188,9 @@ def _each(options: argparse.Namespace, names: Sequence[str], work: Callable[[str
 
 
 def _admit(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.jobs import admit
 
-    application = Application.open(options.application, options.data)
+    application = _open(options)
 
     def work(name: str) -> None:
         report = admit(application, name, tell=_tell)
@@ -156,17 +208,20 @@ def _admit(options: argparse.Namespace) -> int:
 
 
 def _process(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.instants import instant_text
     from sweeparea.spark_jobs.jobs import process
 
-    application = Application.open(options.application, options.data)
+    application = _open(options)
 
     def work(name: str) -> None:
         time = application.plan(name).time
         until = None if options.until is None else _tick(options.until, time)
         report = process(application, name, until=until, tell=_tell)
         done = "nothing" if report["committed"] is None else instant_text(time, report["committed"])
+        if report["paused"]:
+            resume = f"sweeparea run {application.name} -c 'RESUME CONTINUOUS QUERY {name}'"
+            _tell(f"{name}: paused, committed up to {done}; `{resume}` lets it go on")
+            return
         if report["slices"]:
             _tell(f"{name}: committed up to {done}, {report['rows_out']} rows out, {report['seconds']} s")
             return
@@ -182,11 +237,10 @@ def _process(options: argparse.Namespace) -> int:
 def _heartbeat(options: argparse.Namespace) -> int:
     from sweeparea.heartbeats.policies import last_tick_at
     from sweeparea.spark_jobs.admit import advance
-    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.instants import instant_text
     from sweeparea.spark_jobs.json_values import micros_of
 
-    application = Application.open(options.application, options.data)
+    application = _open(options)
     application.stream(options.stream)
     time = application.input_schema(options.stream).time
     tick = _tick(options.instant, time)
@@ -214,19 +268,17 @@ def _tick(text: str, time: object) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.status import status
 
-    print(status(Application.open(options.application, options.data)))
+    print(status(_open(options)))
     return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
     from sweeparea.cql.binder import bind_select
     from sweeparea.cql.explain import explain
-    from sweeparea.spark_jobs.application import Application
 
-    application = Application.open(options.application, options.data)
+    application = _open(options)
     static = tuple(application.catalog.relations)
     for name in application.catalog.streams:
         if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
@@ -275,10 +327,9 @@ def _opened(path: str) -> IO[str]:
 
 
 def _sql(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.sql import Reader, prompt
 
-    reader = Reader(Application.open(options.application, options.data))
+    reader = Reader(_open(options))
     if options.statement is None:
         return min(1, prompt(reader, options.format))
     print(reader.run(options.statement, options.format))
@@ -286,10 +337,9 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _drop(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.drop import drop
 
-    application = Application.open(options.application, options.data)
+    application = _open(options)
     for line in drop(application, options.name):
         _tell(line)
     return 0

@@ -1,40 +1,96 @@
-"""Drop: forgets a stream, relation or query and removes its tables. Source tables are the user's and are never
-touched.
+"""Drop: forgets a stream, relation or query with its tables. Source tables are the user's and are never touched.
+
+The ledger's row goes first, so that a run killed in between leaves files that nobody reads, never half a table; the
+deployed row goes last, so that it tells of what is left to be done.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
+from sweeparea.cql.errors import listing, nearest
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
 
+SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
 
-def drop(application: Application, name: str) -> Iterator[str]:
-    """Removes the name from the ledger first, so that a run killed in between leaves files nobody reads, never half a
-    table.
 
-    Refused while another query that has run reads it. Yields what was done, a line each.
+class NotDropped(SweepAreaError):
+    """Something else rests on the name, or there is no such name."""
+
+
+def drop(application: Application, name: str, kind: str | None = None, purge: bool = True) -> list[str]:
+    """Forgets a name. Its tables are deleted, or without ``purge`` laid aside under ``_sweeparea/dropped``.
+
+    ``kind`` (stream, relation, query) must be the name's, if given. Refused while another query reads it. Returns what
+    was done, a line each.
     """
-    head = application.ledger.head()
-    known = {*head, *application.catalog.queries, *application.catalog.streams, *application.catalog.relations}
+    head, deployed = application.ledger.head(), application.registry.deployed.rows()
+    declared = application.catalog.declared()
+    known = {row.name: row.kind for row in (*head.values(), *deployed.values())}
+    known |= {n: k for k, names in _declared(application) for n in names}
     if name not in known:
-        raise SweepAreaError(f"There is nothing named {name}. Known: {', '.join(sorted(known)) or 'nothing'}.")
-    readers = [q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)]
-    if readers:
-        raise SweepAreaError(
-            f"{name} is read by {', '.join(readers)}, whose results rest on it. Drop the readers first."
+        raise NotDropped(f"There is nothing named {name}. {nearest(name, known)} Known: {listing(sorted(known))}.")
+    if kind is not None and known[name] != kind:
+        raise NotDropped(
+            f"{name} is a {_said(known[name])}, not a {_said(kind)}. Write DROP {_words(known[name])} {name}."
         )
+    readers = {row.name for row in deployed.values() if name in row.depends_on}
+    readers |= {q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)}
+    if readers:
+        places = [f"{q} ({declared[q].place})" if q in declared else f"{q} (not in the files)" for q in sorted(readers)]
+        one = len(places) == 1
+        raise NotDropped(
+            f"{name} is read by {', '.join(places)}, whose results rest on it. Drop {'it' if one else 'these'} first:"
+            f" {'; '.join(f'sweeparea drop {application.name} {q}' for q in sorted(readers))}."
+        )
+    registration = deployed[name].registration if name in deployed else getattr(head.get(name), "registration", "x")
+    done: list[str] = []
     if name in head:
         application.ledger.forget(name, head[name].seq)
-        yield f"{name}: removed from the ledger"
-    layout = application.layout
-    suffixes = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
-    folders = [layout.result(name + s) for s in suffixes] if name in application.catalog.queries else []
+        done.append(f"{name}: removed from the ledger")
+    done += discard(application, name, registration, purge)
+    if name in deployed:
+        application.registry.deployed.remove(name)
+        done.append(f"{name}: no longer deployed")
+    if name in declared:
+        place = declared[name].place
+        done.append(f"{name}: still declared at {place}; while it is, the next run registers it anew")
+    return done
+
+
+def discard(application: Application, name: str, registration: str, purge: bool) -> list[str]:
+    """Deletes a name's tables, or lays them aside; returns what was done."""
+    layout, done = application.layout, []
+    folders = [layout.result(name + s) for s in SUFFIXES]
     folders += [layout.admitted(name), layout.quarantine(name), str(Path(layout.state(name, "x")).parent)]
+    application.ledger.close(str(path.parent) for f in folders for path in Path(f).rglob("_delta_log"))
     for folder in folders:
-        if Path(folder).is_dir():
-            shutil.rmtree(folder)
-            yield f"{name}: removed {folder}"
+        path = Path(folder)
+        if not path.is_dir():
+            continue
+        if purge:
+            shutil.rmtree(path)
+            done.append(f"{name}: removed {folder}")
+            continue
+        aside = Path(layout.dropped(name, registration)) / layout.relative(folder)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        if aside.exists():
+            shutil.rmtree(aside)
+        path.rename(aside)
+        done.append(f"{name}: moved {folder} to {aside}")
+    return done
+
+
+def _declared(application: Application) -> list[tuple[str, list[str]]]:
+    catalog = application.catalog
+    return [("stream", [*catalog.streams]), ("relation", [*catalog.relations]), ("query", [*catalog.queries])]
+
+
+def _said(kind: str) -> str:
+    return {"query": "continuous query"}.get(kind, kind)
+
+
+def _words(kind: str) -> str:
+    return _said(kind).upper()

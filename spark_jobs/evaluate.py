@@ -9,41 +9,67 @@ when collected, is the slice.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sweeparea.operators import (
     aggregate,
     bridge,
+    difference,
+    enrich,
+    generate,
+    intersect,
     join,
+    one_row,
+    outer_join,
     patterns,
     project,
     relation_to_stream,
     select,
+    semi_join,
+    sharing,
+    snapshot,
+    support,
+    two_counts,
     union_all,
     window,
 )
-from sweeparea.operators.bag import BAG, TE, TS
+from sweeparea.operators.bag import BAG, TE, TS, N
 from sweeparea.operators.logical import (
     Aggregate,
+    Analytic,
+    Difference,
+    Enrich,
+    Expr,
+    Generate,
+    Intersect,
     Join,
     Node,
+    OneRow,
     Plan,
     Project,
     RelationScan,
     RelationToStream,
     Select,
     StreamScan,
+    TopK,
     UnionAll,
     Window,
 )
+from sweeparea.operators.ticks import INF
+from sweeparea.operators.windows import TimeWindow, UserWindow
 from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs.expansion import expansion_of
 from sweeparea.spark_jobs.grouping import Grouping
 from sweeparea.spark_jobs.inputs import InputReader
+from sweeparea.spark_jobs.keyed_rows import TopKRows
 from sweeparea.spark_jobs.shape import Shape
+from sweeparea.spark_jobs.sweep_windows import WindowRows
 from sweeparea.tables.schema import arrow_type
 
 if TYPE_CHECKING:
@@ -81,20 +107,31 @@ class Evaluation:
         areas: SweepAreas,
         attempt: str,
         partitions: int,
+        most_rows: int = INF,
     ) -> None:
+        self.most_rows = most_rows
         self.spark, self.plan, self.reader, self.areas = spark, plan, reader, areas
         self.attempt, self.partitions = attempt, partitions
         self.h0, self.h1 = reader.h0, reader.h1
         self.static = {name for name, source in reader.inputs.items() if source.static}
-        self._names = {id(node): f"{type(node).__name__.lower()}{i}" for i, node in enumerate(plan.root.walk())}
+        self._names = {id(node): f"{type(node).__name__.lower()}{i}" for i, node in enumerate(sharing.nodes(plan.root))}
+        self._read_twice = sharing.read_twice(plan.root)
         self._new: dict[int, DataFrame | None] = {}
         self._spilled: list[str] = []
-        self.shape = Shape(spark, reader)
+        self._once_computed: set[int] = set()
+        self._sides: dict[int, _Side] = {}
+        self._semi_plans: dict[int, semi_join.SemiJoinPlan] = {}
+        self._outer_parts: dict[int, tuple[Join, ...]] = {}
+        self._enriching = {id(x) for n in plan.root.walk() if isinstance(n, Enrich) for x in n.relation.walk()}
+        self.rstreams: list[tuple[bridge.RowCount, relation_to_stream.Every]] = []
+        self.shape = Shape(spark, reader, plan.functions)
 
     def new(self, node: Node) -> DataFrame | None:
         """What this slice adds to the node's relation (or stream). Starts after h0; may start after h1 (pending)."""
         if id(node) not in self._new:
             self._new[id(node)] = self._make_new(node)
+            if id(node) in self._read_twice:
+                self._once(node)
         return self._new[id(node)]
 
     def _make_new(self, node: Node) -> DataFrame | None:
@@ -102,19 +139,41 @@ class Evaluation:
             case StreamScan():
                 return self.reader.new_elements(node)
             case RelationScan():
-                return self.reader.new_changes(node)
+                return self.reader.new_changes(node, since_start=id(node) not in self._enriching)
+            case Window() if isinstance(node.spec, TimeWindow):
+                return self._windowed(node, self.new(node.input))
+            case Window() if isinstance(node.spec, UserWindow):
+                return self._user_window(node)
             case Window():
-                return self._map(window.apply, node, self.new(node.input))
+                return self._sweep_window(node)
+            case Enrich():
+                return self._enrich(node)
             case Select():
                 return self._map(select.apply, node, self.new(node.input))
             case Project():
                 return self._map(project.apply, node, self.new(node.input))
             case UnionAll():
                 return self._union(node, self.new)
-            case Join():
+            case Join() if node.kind == "inner":
                 return self._join(node)
+            case Join() if node.kind in ("semi", "anti"):
+                return self._semi_join(node)
+            case Join():
+                return self._outer_join(node)
+            case Difference() | Intersect():
+                return self._compared(node)
+            case Aggregate() if self._interval_distinct(node):
+                return self._distinct(node)
+            case Aggregate() | Analytic() if support.expansion(node) is not None:
+                return self._expand(node)
+            case TopK():
+                return self._top_k(node)
             case Aggregate():
                 return self._aggregate(node)
+            case Generate():
+                return self._map(generate.apply, node, self.new(node.input))
+            case OneRow():
+                return one_row.apply(self.spark, self.plan.start) if self.reader.first else None
             case RelationToStream():
                 return self._nested_stream(node)
         raise TypeError(f"no incremental form for {type(node).__name__}")
@@ -125,12 +184,16 @@ class Evaluation:
             case RelationScan():
                 return self.reader.past_contents(node)
             case Window():
-                past = self._map(window.apply, node, self._past(node.input, node.spec.reach))
+                past = self._windowed(node, self._past(node.input, node.spec.reach))
                 return None if past is None else past.where(f"{TE} > {self.h0 + 1}L")
             case Select():
                 return self._map(select.apply, node, self.held(node.input))
             case Project():
                 return self._map(project.apply, node, self.held(node.input))
+            case Generate():
+                return self._map(generate.apply, node, self.held(node.input))
+            case OneRow():
+                return None if self.reader.first else one_row.apply(self.spark, self.h0)
             case UnionAll():
                 return self._union(node, self.held)
             case Join():
@@ -147,6 +210,8 @@ class Evaluation:
                 return self._map(select.apply, node, self._past(node.input, reach))
             case Project():
                 return self._map(project.apply, node, self._past(node.input, reach))
+            case Generate():
+                return self._map(generate.apply, node, self._past(node.input, reach))
             case UnionAll():
                 return self._union(node, lambda part: self._past(part, reach))
         raise TypeError(f"elements of {type(node).__name__} cannot be read again")
@@ -161,6 +226,69 @@ class Evaluation:
     def _union(node: UnionAll, of: Callable[[Node], DataFrame | None]) -> DataFrame | None:
         bags = [(i, bag) for i, part in enumerate(node.parts) if (bag := of(part)) is not None]
         return union_all.apply(node, bags) if bags else None
+
+    def _windowed(self, node: Window, stream: DataFrame | None) -> DataFrame | None:
+        return None if stream is None else window.apply(node, stream, self.reader.instant_sql)
+
+    # -- windows in which later elements decide, user-defined windows --------------------------------------------------
+
+    def _sweep_window(self, node: Window) -> DataFrame | None:
+        op, rows = self._names[id(node)], WindowRows(node)
+        bag, state = self.new(node.input), self.areas.read(op)
+        if bag is None and state is None:
+            return None
+        shown = rows.raw(bag if bag is not None else self.shape.bag(node.input))
+        schema = pa.schema(fields(shown, shown.columns))
+        record = [schema.field(c) for c in rows.ids]
+        output = pa.schema([*record, *(pa.field(b, pa.int64()) for b in rows.bounds), *BAG_FIELDS])
+        target = self.areas.target(op, schema)
+        task = bridge.SweepTask(rows.sweep(), self.h0, self.h1, schema, output, target, self.attempt)
+        bags = ([shown] if bag is not None else []) + ([state.selectExpr(*schema.names)] if state is not None else [])
+        partitions = self.partitions if rows.partition else 1
+        swept = bridge.run(_concatenated(bags), task, rows.partition, partitions, frames.ddl(output))
+        bounds = zip(rows.bounds, node.bounds or (), strict=False)
+        stamped = (f"{self.reader.instant_sql(tick)} AS {column.id}" for tick, column in bounds)
+        return swept.selectExpr(*rows.ids, *stamped, *BAG)
+
+    def _user_window(self, node: Window) -> DataFrame | None:
+        bag, rows = self.new(node.input), WindowRows(node)
+        if bag is None:
+            return None
+        shown = rows.raw(bag)
+        schema = pa.schema(fields(shown, shown.columns))
+        output = pa.schema([*(schema.field(c) for c in rows.ids), *BAG_FIELDS])
+        task = bridge.MapTask(rows.function(self._registered), schema, output)
+        return shown.mapInArrow(task, frames.ddl(output))
+
+    def _registered(self, name: str) -> Any:
+        target = next(f.target for f in self.plan.functions if f.name == name)
+        module, _, attribute = target.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    # -- join with a non-retroactive relation --------------------------------------------------------------------------
+
+    def _enrich(self, node: Enrich) -> DataFrame | None:
+        relation = self._contents(node.relation, f"hold_{self._names[id(node)]}")
+        stream = self.new(node.stream)
+        if not patterns.readable_again(node.stream):
+            stream = self._drained(stream)
+        if stream is None or (relation is None and node.kind != "left"):
+            return None
+        return enrich.apply(node, stream, relation if relation is not None else self.shape.bag(node.relation))
+
+    def _contents(self, node: Node, op: str) -> DataFrame | None:
+        """The intervals of a relation's history that reach into the slice."""
+        if patterns.settled(node, self.static) and patterns.readable_again(node):
+            return self.new(node) if self.reader.first else self.held(node)
+        ids = [c.id for c in node.columns]
+        bags = [bag.selectExpr(*ids, *BAG) for bag in (self.new(node), self.areas.read(op)) if bag is not None]
+        if not bags:
+            return None
+        rows = _concatenated(bags)
+        schema = pa.schema([*fields(rows, ids), *BAG_FIELDS])
+        sweep = partial(enrich.intervals, columns=ids)
+        task = bridge.SweepTask(sweep, self.h0, self.h1, schema, schema, self.areas.target(op, schema), self.attempt)
+        return self._drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
 
     # -- join ----------------------------------------------------------------------------------------------------------
 
@@ -182,10 +310,22 @@ class Evaluation:
         """New rows of a join's side and, where they are needed, the held ones."""
         if patterns.readable_again(node):
             return _Side(self.new(node), self.held(node) if held else None)
-        return self._hold(node) if held else _Side(self._drained(self.new(node)), None)
+        return self._hold(node) if held else _Side(self._once(node), None)
+
+    def _once(self, node: Node) -> DataFrame | None:
+        """``new(node)``, computed by a job of its own where two readers would have it computed twice at a cost."""
+        if not patterns.cheap(node) and id(node) not in self._once_computed:
+            self._once_computed.add(id(node))
+            self._new[id(node)] = self._drained(self.new(node))
+        return self.new(node)
 
     def _hold(self, node: Node) -> _Side:
         """New and held rows of a side that only a SweepArea remembers (``bridge.HoldTask``)."""
+        if id(node) not in self._sides:
+            self._sides[id(node)] = self._make_hold(node)
+        return self._sides[id(node)]
+
+    def _make_hold(self, node: Node) -> _Side:
         op, ids = f"hold_{self._names[id(node)]}", [c.id for c in node.columns]
         new, held = self.new(node), self.areas.read(op)
         bags = [
@@ -198,7 +338,8 @@ class Evaluation:
         rows = _concatenated(bags)
         schema = pa.schema([*fields(rows, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
         target = self.areas.target(op, schema.remove(schema.get_field_index("__new")))
-        task = bridge.HoldTask(self.h1, schema, target, self.attempt)
+        net = not patterns.expiry_known(node, self.static)
+        task = bridge.HoldTask(self.h1, schema, target, self.attempt, net)
         passed = self._drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
         if passed is None:
             return _Side(None, None)
@@ -222,6 +363,76 @@ class Evaluation:
         self._spilled.append(path)
         bag.write.parquet(path)
         return self.spark.read.schema(bag.schema).parquet(path)
+
+    # -- semi, anti and outer joins ------------------------------------------------------------------------------------
+
+    def _semi_join(self, node: Join) -> DataFrame | None:
+        found, ids = self._semi_plan(node), [c.id for c in node.columns]
+        if node.kind == "anti" or not found.by_sum:
+            self._once(node.left)
+        if len(found.lookups) > 1:
+            self._once(node.right)
+        bags = [bag.selectExpr(*ids, *BAG) for join_ in found.lookups if (bag := self._join(join_)) is not None]
+        matches = _concatenated(bags) if bags else None
+        if not found.by_sum:
+            return self._counted(node, matches)
+        if node.kind == "semi":
+            return matches
+        left = self.new(node.left)
+        if matches is None or left is None:  # without new rows of the left side only matches can take rows back
+            return left if matches is None else matches.selectExpr(*ids, TS, TE, f"-{N} AS {N}")
+        return _concatenated([left.selectExpr(*ids, *BAG), matches.selectExpr(*ids, TS, TE, f"-{N} AS {N}")])
+
+    def _counted(self, node: Join, matches: DataFrame | None) -> DataFrame | None:
+        """The left rows of a semi or anti join that have matches or none, by their counts."""
+        operation = two_counts.SEMI if node.kind == "semi" else two_counts.STRICT_DIFFERENCE
+        known = patterns.expiry_known(node.left, self.static), self._matches_known(node)
+        return self._two_counts(self._names[id(node)], node, operation, (self.new(node.left), matches), known)
+
+    def _matches_known(self, node: Join) -> bool:
+        return all(patterns.expiry_known(side, self.static) for side in node.inputs)
+
+    def _semi_plan(self, node: Join) -> semi_join.SemiJoinPlan:
+        if id(node) not in self._semi_plans:
+            found = self._semi_plans[id(node)] = semi_join.plan_of(node, self._type_of)
+            for i, lookup in enumerate(found.lookups):
+                for side, top, known in (("left", lookup.left, node.left), ("right", lookup.right, None)):
+                    if top is not known:
+                        self._names[id(top)] = f"{self._names[id(node)]}_{side}{i}"
+        return self._semi_plans[id(node)]
+
+    def _type_of(self, node: Node, expression: Expr) -> str | None:
+        declared = [c.type for c in node.columns if c.id == expression.sql.strip("`")]
+        if declared and declared[0]:
+            return declared[0]
+        return self.shape.bag(node).selectExpr(f"({expression.sql}) AS x").schema["x"].dataType.simpleString()
+
+    def _outer_join(self, node: Join) -> DataFrame | None:
+        self._once(node.left)
+        self._once(node.right)
+        inner, *antis = self._parts_of_outer(node)
+        matched, like, bags = self._join(inner), self.shape.bag(node), []
+        if not all(self._semi_plan(anti).by_sum for anti in antis):
+            matched = self._drained(matched)
+        for anti in antis:
+            ids = [c.id for c in anti.columns]
+            if self._semi_plan(anti).by_sum:
+                bag = self._semi_join(anti)
+            else:
+                bag = self._counted(anti, None if matched is None else matched.selectExpr(*ids, *BAG))
+            if bag is not None:
+                bags.append(outer_join.pad(node, bag, like))
+        if matched is not None:
+            bags.append(matched)
+        return _concatenated(bags) if bags else None
+
+    def _parts_of_outer(self, node: Join) -> tuple[Join, ...]:
+        """The inner join and the anti joins of an outer join."""
+        if id(node) not in self._outer_parts:
+            parts = self._outer_parts[id(node)] = (replace(node, kind="inner"), *outer_join.unmatched(node))
+            for side, anti in zip(("left", "right"), parts[1:], strict=False):
+                self._names[id(anti)] = f"{self._names[id(node)]}_{side}"
+        return self._outer_parts[id(node)]
 
     # -- operators that sweep ------------------------------------------------------------------------------------------
 
@@ -259,9 +470,94 @@ class Evaluation:
         swept = bridge.run(_concatenated(rows), task, grouping.keys, partitions, frames.ddl(output))
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
+    def _expand(self, node: Node) -> DataFrame | None:
+        """What has no incremental operator, by snapshot expansion (``operators/snapshot.py``)."""
+        op, how = self._names[id(node)], expansion_of(node, self.plan.functions)
+        [below] = node.inputs
+        bag, state = self.new(below), self.areas.read(op)
+        if bag is None and state is None and not (how.global_ and self.reader.first):
+            return None
+        shown = how.raw(bag if bag is not None else self.shape.bag(below))
+        schema = pa.schema(fields(shown, shown.columns))
+        rows = [shown] if bag is not None else []
+        if state is not None:
+            rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
+        if how.global_:  # a row that counts nothing, so that the expansion runs when nothing else has arrived
+            rows.append(_filled(self.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
+        spec = how.spec(self.plan.start)
+        output = snapshot.expanded_schema(schema, spec)
+        task = bridge.ExpandTask(
+            spec, self.h0, self.h1, schema, output, self.areas.target(op, schema), self.attempt
+        )
+        partitions = self.partitions if how.keys else 1
+        return how.evaluate(bridge.run(_concatenated(rows), task, list(how.keys), partitions, frames.ddl(output)))
+
+    def _interval_distinct(self, node: Aggregate) -> bool:
+        return not node.calls and not node.global_ and patterns.expiry_known(node.input, self.static)
+
+    def _distinct(self, node: Aggregate) -> DataFrame | None:
+        """Duplicate elimination where every end is known: it emits intervals, never a negative tuple."""
+        keys = [f"({e.sql}) AS {c.id}" for c, e in node.keys]
+        bag = self.new(node.input)
+        left = None if bag is None else bag.selectExpr(*keys, *BAG)
+        return self._two_counts(self._names[id(node)], node, two_counts.DISTINCT, (left, None), (True, True))
+
+    def _compared(self, node: Difference | Intersect) -> DataFrame | None:
+        bags = [self.new(part) for part in node.inputs]
+        left, right = (None if b is None else union_all.apply(node, [(i, b)]) for i, b in enumerate(bags))
+        known = patterns.expiry_known(node.left, self.static), patterns.expiry_known(node.right, self.static)
+        operation = (difference if isinstance(node, Difference) else intersect).operation(node)  # type: ignore[arg-type]
+        return self._two_counts(self._names[id(node)], node, operation, (left, right), known)
+
+    def _two_counts(
+        self,
+        op: str,
+        node: Node,
+        operation: two_counts.Operation,
+        bags: tuple[DataFrame | None, DataFrame | None],
+        known: tuple[bool, bool],
+    ) -> DataFrame | None:
+        """``two_counts`` of two bags with the columns of ``node``; of a duplicate elimination the second is empty."""
+        ids, state = [c.id for c in node.columns], self.areas.read(op)
+        sides = [
+            bag.selectExpr(*ids, *BAG, f"CAST({side} AS TINYINT) AS {two_counts.SIDE}")
+            for side, bag in enumerate(bags)
+            if bag is not None
+        ]
+        if not sides and state is None:
+            return None
+        # the types of both inputs, whether or not they have rows now
+        like = self.shape.bag(node).selectExpr(*ids, *BAG, f"CAST(0 AS TINYINT) AS {two_counts.SIDE}")
+        schema = two_counts.rows_schema(fields(like, ids))
+        rows = _concatenated([like, *sides])
+        if state is not None:
+            rows = rows.union(state.selectExpr(*schema.names))
+        spec = two_counts.TwoCountsSpec(tuple(ids), operation, known)
+        output = schema.remove(schema.get_field_index(two_counts.SIDE))
+        area = self.areas.target(op, schema)
+        task = bridge.SweepTask(spec.sweep, self.h0, self.h1, schema, output, area, self.attempt)
+        return bridge.run(rows, task, ids, self.partitions if ids else 1, frames.ddl(output))
+
+    def _top_k(self, node: TopK) -> DataFrame | None:
+        op, how = self._names[id(node)], TopKRows(node)
+        bag, state = self.new(node.input), self.areas.read(op)
+        if bag is None and state is None:
+            return None
+        shown = how.raw(bag if bag is not None else self.shape.bag(node.input))
+        schema = pa.schema(fields(shown, shown.columns))
+        rows = [shown] if bag is not None else []
+        if state is not None:
+            rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
+        ids = [c.id for c in node.columns]
+        output = pa.schema([*(schema.field(c) for c in ids), *BAG_FIELDS])
+        target, sweep = self.areas.target(op, schema), how.sweep(self.plan.start)
+        task = bridge.SweepTask(sweep, self.h0, self.h1, schema, output, target, self.attempt)
+        partitions = self.partitions if how.keys else 1
+        return bridge.run(_concatenated(rows), task, list(how.keys), partitions, frames.ddl(output))
+
     def _nested_stream(self, node: RelationToStream) -> DataFrame | None:
-        """A stream inside a plan: Istream or Dstream of the input, as elements ``[t, t+1)`` (Arasu 2003, section
-        5.1).
+        """A stream inside a plan: Istream, Dstream or Rstream of the input, as elements ``[t, t+1)`` (Arasu 2003,
+        section 5.1).
         """
         op, ids = self._names[id(node)], [c.id for c in node.input.columns]
         bag, state = self.new(node.input), self.areas.read(op)
@@ -271,14 +567,26 @@ class Evaluation:
         rows = _concatenated(bags)
         record = fields(rows, ids)
         schema = pa.schema([*record, *BAG_FIELDS])
+        count = self.row_count(op, node.every, node.anchor) if node.kind == "rstream" else None
         spec = relation_to_stream.MaterializeSpec(
-            columns=tuple(ids), istream=node.kind == "istream", dstream=node.kind == "dstream", relation=False
+            columns=tuple(ids),
+            istream=node.kind == "istream",
+            dstream=node.kind == "dstream",
+            rstream=None if count is None else self.rstreams[-1][1],
+            most=self.most_rows,
         )
-        task = bridge.StreamTask(spec, node.kind, self.h0, self.h1, schema, self.areas.target(op, schema), self.attempt)
+        area = self.areas.target(op, schema)
+        task = bridge.StreamTask(spec, node.kind, self.h0, self.h1, schema, area, self.attempt, count)
         stream = bridge.run(rows, task, ids, self.partitions, frames.ddl(schema))
         if node.instant is None:
             return stream
         return stream.selectExpr(*ids, f"{self.reader.instant_sql(TS)} AS {node.instant.id}", *BAG)
+
+    def row_count(self, op: str, every: int | None, anchor: int) -> bridge.RowCount:
+        """Where an Rstream's sweep notes its number of rows; ``rstreams`` lists them with their instants."""
+        count = bridge.RowCount(f"{self.areas.spill}/rstream", op)
+        self.rstreams.append((count, relation_to_stream.Every(every or 1, anchor)))
+        return count
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ class Grouping:
             if pa.types.is_map(argument):
                 raise ArgumentTypeError(f"{base.function}({base.text}) is over a map; maps have no order in Spark SQL")
             return argument
+        if base.function == "SINGLE_VALUE":
+            return argument
         if pa.types.is_decimal(argument):
             return pa.decimal128(min(38, argument.precision + 10), argument.scale)
         if pa.types.is_floating(argument):

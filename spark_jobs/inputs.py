@@ -85,8 +85,11 @@ class InputReader:
 
     # -- relations -----------------------------------------------------------------------------------------------------
 
-    def new_changes(self, node: RelationScan) -> DataFrame | None:
-        """Changes of the slice as rows ``[tick, INF)``; in the first slice also all that happened before START."""
+    def new_changes(self, node: RelationScan, since_start: bool = True) -> DataFrame | None:
+        """Changes of the slice as rows ``[tick, INF)``; in the first slice also all that happened before START.
+
+        These count from START; ``since_start`` False: each from its own tick.
+        """
         source = self.inputs[node.name]
         if source.static and not self.first:
             return None
@@ -98,7 +101,8 @@ class InputReader:
                 ["__tick", N],
                 [("__tick", low, self.h1), ("__seq", None, source.pin)],
             )
-            return None if frame is None else self._changes(node, frame, f"greatest(__tick, {self.start}L)", N)
+            tick = f"greatest(__tick, {self.start}L)" if since_start else "__tick"
+            return None if frame is None else self._changes(node, frame, tick, N)
         return self._query_changes(node, source, low, self.h1)
 
     def past_contents(self, node: RelationScan) -> DataFrame | None:
@@ -166,7 +170,7 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
     """About how many admitted rows have their tick in (h0, h1], from the statistics in the Delta logs."""
     total = 0.0
     for name in plan.inputs:
-        if name in application.catalog.queries or application.is_static(name):
+        if application.owner(name) in application.catalog.queries or application.is_static(name):
             continue
         admitted = DeltaLog(application.layout.admitted(name))
         if not admitted.exists():

@@ -21,7 +21,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.errors import RefusedError, readable
 from sweeparea.spark_jobs.inputs import new_rows
 from sweeparea.spark_jobs.instants import instant_text, slice_text
-from sweeparea.spark_jobs.slice import Slice
+from sweeparea.spark_jobs.slice import Slice, SliceTooLong, number_setting
 from sweeparea.tables.publish import recover
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Processed:
     rows_in: int = 0
     rows_out: int = 0
     waits_for: str | None = None
+    paused: bool = False
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
 
@@ -68,22 +69,30 @@ def process(
     head = application.ledger.head()
     row = head.get(query)
     # neither the query nor what it reads may have been made by another text than the files now hold
-    for name in (query, *plan.inputs):
-        application.registration(name, application.definition(name), head.get(name))
+    for name in dict.fromkeys((query, *map(application.owner, plan.inputs))):
+        application.registration(name, head.get(name))
+    application.check_state(plan, row)
     heartbeats = application.heartbeats(plan, head)
     ready = query_heartbeat(query, heartbeats)
     done = row.committed if row is not None and row.committed is not None else plan.start - 1
     report = Processed(query, committed=row.committed if row else None)
+    if application.paused(query):
+        report.paused = True
+        return report
     if ready is None:
         report.waits_for = ", ".join(sorted(n for n, h in heartbeats.items() if h is None))
         return report
     target = ready if until is None else min(ready, until)
+    longest = target - done
     while done < target:
-        h1 = min([target, *(c for c in cuts or () if c > done)])
+        h1 = min([target, done + longest, *(c for c in cuts or () if c > done)])
         h1 = _cut(application, plan, done, h1)
         begun = time.monotonic()
         try:
             info = Slice(application, plan, spark, done, h1).run()
+        except SliceTooLong as error:
+            longest = error.cut - done
+            continue
         except Exception as error:
             names = {c.id: c.label for node in plan.root.walk() for c in node.columns}
             raise readable(error, f"query {query}, slice {slice_text(plan.time, done, h1)}", names) from error
@@ -107,12 +116,14 @@ def process(
 
 
 def _refuse_unoffered(plan: Plan) -> None:
-    missing = support.not_covered(plan)
-    if missing:
-        raise RefusedError(
-            f"query {plan.name}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} understood, but no"
-            " operator runs it yet. `sweeparea explain` shows the plan."
-        )
+    if dict(plan.settings).get("strict", "false").strip("'\"").lower() == "true":
+        expanded = dict.fromkeys(text for node in plan.root.walk() if (text := support.expansion(node)))
+        if expanded:
+            raise RefusedError(
+                f"query {plan.name}: {', '.join(expanded)} would run by snapshot expansion, which evaluates every"
+                " changed group anew at each instant, and the query says strict = true. Leave that setting out, or"
+                " use what docs/operators.md lists as incremental."
+            )
     for constraint in plan.constraints:
         if constraint.on_violation == "quarantine":
             raise SweepAreaError(
@@ -121,22 +132,17 @@ def _refuse_unoffered(plan: Plan) -> None:
             )
 
 
-def _max_rows(plan: Plan) -> int:
-    value = dict(plan.settings).get("slice.max_rows", str(MAX_ROWS)).strip("'\"").replace("_", "")
-    if not value.isdigit() or int(value) == 0:
-        raise SweepAreaError(
-            f"query {plan.name}: the setting slice.max_rows is {value!r}, but must be a number of rows."
-        )
-    return int(value)
-
-
 def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:
     """The end of a slice of at most about ``slice.max_rows`` new rows; a single instant is never cut."""
-    limit = _max_rows(plan)
+    limit = number_setting(plan, "slice.max_rows", MAX_ROWS)
     while h1 > h0 + 1 and new_rows(application, plan, h0, h1) > limit:
         h1 = h0 + max(1, (h1 - h0) // 2)
     return h1
 
 
 def _slices_left(application: Application, plan: Plan, done: int, target: int) -> int:
-    return 0 if done >= target else max(1, round(new_rows(application, plan, done, target) / _max_rows(plan)))
+    return (
+        0
+        if done >= target
+        else max(1, round(new_rows(application, plan, done, target) / number_setting(plan, "slice.max_rows", MAX_ROWS)))
+    )

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from sweeparea.spark_jobs.errors import RefusedError, readable
 from sweeparea.spark_jobs.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
+from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import Publication
 from sweeparea.tables.schema import arrow_type, spark_type
 
@@ -113,6 +115,7 @@ class _Source:
         if spec.get("late", "reject") != "reject":
             raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
         self.retroactive = bool(spec.get("retroactive", True))
+        self.sequence_by = self._sequence_by(spec.get("sequence_by"))
         self.schema = pa.schema(
             [*self.types.items(), ("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64())]
         )
@@ -124,6 +127,12 @@ class _Source:
             self._receive(row)
         for after, tick, values in spec.get("arrivals", ()):
             self.arrivals.append((int(after), tick, values))
+
+    def _sequence_by(self, given: Any) -> str | None:
+        """The column that orders elements of one instant."""
+        if given is None or str(given).lower() in (column.lower() for column in self.types):
+            return given
+        raise DataError(f"{self.name}: sequence_by names {given}, which is no column of it.")
 
     def tick(self, given: Any) -> int | None:
         """A tick of the case: a number, or an ISO string where time is TIMESTAMP."""
@@ -263,7 +272,7 @@ class Case:
         rows = source.advance(heartbeat)
         if source.kind == "relation":
             self._check_net(source, rows)
-        registration = application.registration(source.name, source.name, application.ledger.head().get(source.name))
+        registration = application.registration(source.name, application.ledger.head().get(source.name))
         publication = Publication(str(self.folder), application.ledger, source.name, source.kind, registration)
         attempt = publication.begin()
         path = application.layout.admitted(source.name)
@@ -370,6 +379,8 @@ class ReplayApplication(Application):
         self._settings = {
             k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
         }
+        # all that a result shows, or what the case says; the stream itself is always kept
+        self._kept: tuple[str, ...] = tuple(case.get("materialize") or ("relation", "istream", "dstream"))
         self._plans: dict[str, Plan] = {}
         declared = _Declared(
             [n for n, s in sources.items() if s.kind == "stream"],
@@ -381,8 +392,18 @@ class ReplayApplication(Application):
     def is_static(self, name: str) -> bool:
         return False
 
-    def definition(self, name: str) -> str:
-        return self.catalog.queries.get(name, name)  # type: ignore[return-value]
+    def registration(self, name: str, row: LedgerRow | None) -> str:
+        """A case lives for one run, so nothing of it is registered."""
+        return str(uuid.uuid4()) if row is None else row.registration
+
+    def fingerprint(self, name: str) -> str:
+        return "replay"
+
+    def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
+        """A case's plans are made once."""
+
+    def paused(self, name: str) -> bool:
+        return False
 
     def plan(self, name: str) -> Plan:
         """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result
@@ -391,18 +412,25 @@ class ReplayApplication(Application):
         if name not in self._plans:
             texts: dict[str, str] = self.catalog.queries  # type: ignore[assignment]
             before = list(texts)[: list(texts).index(name)]
-            inputs = {n: self.input_schema(n) for n in [*self._sources, *before]}
-            plan = bind_select(texts[name], inputs, self._settings, name=name, start=self._start)
-            kinds = ("relation", "istream", "dstream")
+            kept = [f"{n}__{kind}" for n in before for kind in self.plan(n).materialize]
+            names = [*self._sources, *before, *(n for n in kept if n not in self._sources)]
+            inputs = {n: self.input_schema(n) for n in names}
+            kinds = ("relation", "istream", "dstream") if name in self._rstreams else self._kept
+            plan = bind_select(
+                texts[name], inputs, self._settings, name=name, start=self._start, materialize=kinds
+            )
+            kinds = plan.materialize
             if name in self._rstreams:
                 every, anchor = self._rstreams[name]
                 plan = replace(plan, every=every, anchor=anchor)
             if name in self._rstreams or plan.stream == "rstream":
-                kinds = (*kinds, "rstream")
+                kinds = (*(k for k in kinds if k != "rstream"), "rstream")
             self._plans[name] = replace(plan, materialize=kinds)
         return self._plans[name]
 
     def _source_schema(self, name: str) -> InputSchema:
         source = self._sources[name]
         columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
-        return InputSchema(name, source.kind, columns, self._time, retroactive=source.retroactive)
+        return InputSchema(
+            name, source.kind, columns, self._time, retroactive=source.retroactive, sequence_by=source.sequence_by
+        )

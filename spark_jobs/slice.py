@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators import bridge, relation_to_stream
 from sweeparea.operators.bag import BAG
 from sweeparea.operators.logical import Plan
+from sweeparea.operators.lowering import lowered
+from sweeparea.operators.plan_identity import state_identity
 from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.application import Application, fingerprint
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, SweepAreas, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
-from sweeparea.spark_jobs.instants import as_instant, slice_text
+from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.faults import crash_point
@@ -42,13 +44,23 @@ ROWS_PER_PARTITION = 1_000_000
 SMALL_SLICE = 50_000
 """Slices of up to so many rows run in one partition: a shuffle would cost more than it spreads."""
 AUDIT_ARROW_ROWS = verdict.PANDAS_ROWS
+RSTREAM_ROWS = 10_000_000
+"""Default of ``rstream.max_rows_per_slice``."""
+
+
+class SliceTooLong(SweepAreaError):
+    """A slice whose Rstream has more rows than one slice may have; ``cut`` is where a shorter one should end."""
+
+    def __init__(self, message: str, cut: int) -> None:
+        super().__init__(message)
+        self.cut = cut
 
 
 class Slice:
     """One slice ``(h0, h1]`` of a query, from pinning its inputs to the commit."""
 
     def __init__(self, application: Application, plan: Plan, spark: SparkSession, h0: int, h1: int) -> None:
-        self.application, self.plan, self.spark = application, plan, spark
+        self.application, self.plan, self.spark = application, lowered(plan), spark
         self.h0, self.h1 = h0, h1
         self.seconds: dict[str, float] = {}
         self._clock = time.monotonic()
@@ -58,8 +70,7 @@ class Slice:
         """Returns the ledger row's info."""
         application, plan = self.application, self.plan
         row = application.ledger.head().get(plan.name)
-        definition = application.definition(plan.name)
-        registration = application.registration(plan.name, definition, row)
+        registration = application.registration(plan.name, row)
         publication = Publication(str(application.data), application.ledger, plan.name, "query", registration)
         attempt = publication.begin()
         previous = publication.previous
@@ -69,8 +80,9 @@ class Slice:
         if previous is not None:
             self._require_tables(previous)
         head = application.ledger.head()
-        recover(str(application.data), application.ledger, plan.inputs)
-        inputs = {name: self._input(name, head[name]) for name in plan.inputs}
+        owners = {name: application.owner(name) for name in plan.inputs}
+        recover(str(application.data), application.ledger, owners.values())
+        inputs = {name: self._input(name, head[owner]) for name, owner in owners.items()}
         reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1)
         state_rows = sum((previous.info.get("state_rows") or {}).values()) if previous else 0
         arrived = new_rows(application, plan, self.h0, self.h1)
@@ -78,18 +90,23 @@ class Slice:
         partitions = 1 if expected <= SMALL_SLICE else max(2, -(-expected // ROWS_PER_PARTITION))
         spill = f"{application.data}/_sweeparea/spill/{attempt}"
         areas = SweepAreas(self._read_area, self._area_root, spill)
-        evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions)
+        most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
+        evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions, most)
         self._lap("plan")
-        lines, tables = self._materialize(evaluation, areas, attempt, partitions)
+        try:
+            lines, tables = self._materialize(evaluation, areas, attempt, partitions)
+            self._refuse_too_long(evaluation)
+        finally:
+            shutil.rmtree(spill, ignore_errors=True)
         self._lap("compute")
-        shutil.rmtree(spill, ignore_errors=True)
         crash_point("slice.staged_files")
         rows = self._stage(publication, attempt, areas, lines, tables)
         verdicts = self._audit(lines, tables)
         self._lap("quality")
         state = {op: sum(f.rows for f in self._carry_files(op, attempt, lines)) for op in areas.staged}
         info = {
-            "definition": fingerprint(definition),
+            "definition": application.fingerprint(plan.name),
+            "plan": state_identity(plan),
             "h0": self.h0,
             "rows_in": arrived,
             "rows": rows,
@@ -99,7 +116,7 @@ class Slice:
             "chronon": plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
             "start": plan.start,
         }
-        pins = {name: {"seq": head[name].seq, "heartbeat": head[name].committed} for name in plan.inputs}
+        pins = {name: {"seq": head[o].seq, "heartbeat": head[o].committed} for name, o in owners.items()}
         publication.commit(committed=self.h1, pins=pins, info=info)
         self._lap("publish")
         return info
@@ -131,13 +148,30 @@ class Slice:
                     f"The SweepArea {op} of {name} holds {found} rows, but its last slice left {rows}. {way_out}"
                 )
 
+    def _refuse_too_long(self, evaluation: Evaluation) -> None:
+        """Refuses a slice with too many Rstream rows, and says where a shorter one should end."""
+        for count, every in evaluation.rstreams:
+            rows, most = count.total(), evaluation.most_rows
+            if rows <= most:
+                continue
+            before, instants = int(every.up_to(self.h0)), int(every.up_to(self.h1) - every.up_to(self.h0))
+            if instants > 1:
+                cut = every.anchor + (before + instants // 2) * every.every
+                raise SliceTooLong(f"{self.plan.name}: the Rstream of a slice has {rows} rows, more than {most}.", cut)
+            at = instant_text(self.plan.time, every.anchor + (before + 1) * every.every)
+            raise DataError(
+                f"The Rstream of {self.plan.name} has {rows} rows at the single instant {at}, more than the"
+                f" {most} that rstream.max_rows_per_slice allows. Set it higher, put a smaller window or an aggregate"
+                " below RSTREAM, or use ISTREAM, which holds only what changes, or the relation itself."
+            )
+
     # -- inputs and SweepAreas -----------------------------------------------------------------------------------------
 
     def _input(self, name: str, row: LedgerRow) -> Input:
         application = self.application
-        if name in application.catalog.queries:
+        if application.owner(name) in application.catalog.queries:
             stream = application.input_schema(name).kind == "stream"
-            log = DeltaLog(application.layout.result(name))
+            log = DeltaLog(application.result_table(name))
             return Input(name, "query_stream" if stream else "query_relation", log, row.seq)
         kind = "stream" if name in application.catalog.streams else "relation"
         return Input(name, kind, DeltaLog(application.layout.admitted(name)), row.seq, application.is_static(name))
@@ -169,7 +203,7 @@ class Slice:
         plan = self.plan
         ids = [c.id for c in plan.root.columns]
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
-        top, state = evaluation.new(plan.root), areas.read(MATERIALIZE)
+        top, state = evaluation.new(plan.root), None if plan.emits_each else areas.read(MATERIALIZE)
         shape = top if top is not None else evaluation.shape.bag(plan.root)
         record = self._record(shape, ids)
         tables = self._result_tables(record)
@@ -183,20 +217,30 @@ class Slice:
             bags.append(top.selectExpr(*ids, *judged, *BAG))
         if state is not None:
             bags.append(state.selectExpr(*schema.names))
-        targets = {"carry": areas.target(MATERIALIZE, schema)}
+        targets = {} if plan.emits_each else {"carry": areas.target(MATERIALIZE, schema)}
         for key, (path, table_schema) in tables.items():
             targets[key] = bridge.Target(path, table_schema, key)
         if not bags:
             return [], tables
         rows = bags[0] if len(bags) == 1 else bags[0].union(bags[1])
         kept = {key: key in tables for key in ("istream", "dstream")}
+        count = evaluation.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
         spec = relation_to_stream.MaterializeSpec(
-            columns=tuple(ids), checks=tuple(checks), relation="open" in tables, **kept
+            columns=tuple(ids),
+            checks=tuple(checks),
+            relation="open" in tables,
+            rstream=None if count is None else evaluation.rstreams[-1][1],
+            most=evaluation.most_rows,
+            each=plan.emits_each,
+            **kept,
         )
         chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
         labels = {c.id: c.label for c in plan.root.columns}
-        task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, labels, attempt)
-        staged = bridge.run(rows, task, ids, partitions, bridge.FILES_DDL)
+        task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, labels, attempt, count)
+        if plan.emits_each:  # no row has to meet another
+            staged = rows.coalesce(partitions).mapInArrow(task, bridge.FILES_DDL)
+        else:
+            staged = bridge.run(rows, task, ids, partitions, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables
 
     def _record(self, shape: DataFrame, ids: list[str]) -> list[pa.Field]:
@@ -316,6 +360,14 @@ class Slice:
         inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
         judged = (f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in constraints)
         return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *judged)
+
+
+def number_setting(plan: Plan, name: str, default: int) -> int:
+    """A setting of a query that is a number of rows."""
+    value = dict(plan.settings).get(name, str(default)).strip("'\"").replace("_", "")
+    if not value.isdigit() or int(value) == 0:
+        raise SweepAreaError(f"query {plan.name}: the setting {name} is {value!r}, but must be a number of rows.")
+    return int(value)
 
 
 def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:

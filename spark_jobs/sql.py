@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.publish import recover
@@ -115,13 +116,7 @@ class Reader:
 
 
 def _as_table(relation: duckdb.DuckDBPyRelation) -> str:
-    columns = relation.columns
-    rows = [["NULL" if v is None else str(v) for v in row] for row in relation.fetchall()]
-    widths = [max([len(c), *(len(r[i]) for r in rows)]) for i, c in enumerate(columns)]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip()]
-    lines.append("  ".join("-" * w for w in widths))
-    lines += ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, f"({len(rows)} row{'' if len(rows) == 1 else 's'})"])
+    return text_table(relation.columns, relation.fetchall())
 
 
 def _as_csv(relation: duckdb.DuckDBPyRelation) -> str:

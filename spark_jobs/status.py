@@ -48,11 +48,8 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
 
 def _changed(application: Application, name: str, row: LedgerRow | None) -> str:
     """Why a name is not run: its definition is another than the one its tables were made by. Empty if it is not."""
-    try:
-        application.registration(name, application.definition(name), row)
-    except SweepAreaError as error:
-        return f"stands still: {error}"
-    return ""
+    why = application.registry.refused(name, row)
+    return f"stands still: {why}" if why else ""
 
 
 def _newest(application: Application, name: str) -> int | None:
@@ -82,6 +79,8 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         return changed
     done = None if row is None else row.committed
     parts = ["not processed yet" if done is None else f"committed up to {shown(time, done)}"]
+    if application.paused(name):
+        parts.append("paused")
     if ready is None:
         missing = ", ".join(n for n, h in heartbeats.items() if h is None)
         parts.append(f"waits for the first heartbeat of {missing}")

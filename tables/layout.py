@@ -53,6 +53,15 @@ class Layout:
         """Every commit that was ever applied."""
         return self._table("_sweeparea", "ledger_history")
 
+    @property
+    def deployed(self) -> str:
+        """The definitions of everything that is deployed."""
+        return self._table("_sweeparea", "deployed")
+
+    def dropped(self, name: str, registration: str) -> str:
+        """Where the tables of a name go that was dropped without PURGE."""
+        return self._table("_sweeparea", "dropped", f"{check_name(name)}-{registration}")
+
     def absolute(self, relative: str) -> str:
         """The path of a table that the ledger names relative to the data folder, so that the folder can be moved."""
         parts = PurePath(relative).parts

@@ -10,7 +10,7 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -180,6 +180,15 @@ class Ledger:
     def applied_seq(self, row: LedgerRow) -> int | None:
         """The last sequence of the row's registration that is wholly applied: the history has it."""
         return self._history.app_version(row.app) if self._history.exists() else None
+
+    def used(self, app: str) -> bool:
+        """Whether a registration (``name:registration``) has ever applied a commit, even if its row is forgotten."""
+        return self._history.exists() and self._history.app_version(app) is not None
+
+    def close(self, tables: Iterable[str]) -> None:
+        """Lets go of tables whose folders are removed: one made anew starts again at version 0."""
+        for table in tables:
+            self._logs.pop(self.layout.relative(table), None)
 
     def append_history(self, row: LedgerRow) -> None:
         """Append ``row`` to the history unless it is there already."""

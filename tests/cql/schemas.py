@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sweeparea.cql.binder import InputSchema, bind_select
 from sweeparea.operators.logical import Node, Plan, TimeDomain
 
@@ -28,9 +30,13 @@ TIMES = {
 """Inputs whose time is TIMESTAMP with a chronon of one second."""
 
 
-def plan(text: str, **arguments: object) -> Plan:
-    """The plan of a query over whichever of the two sets has its inputs."""
-    return bind_select(text, {**TICKS, **TIMES}, **arguments)  # type: ignore[arg-type]
+def plan(text: str, rewrites: str = "projection_pruning", **arguments: object) -> Plan:
+    """The plan of a query over whichever of the two sets has its inputs: as it was bound, unless ``rewrites`` asks for
+    more rules.
+    """
+    defaults = {**(arguments.pop("defaults", None) or {}), "rewrites": rewrites}  # type: ignore[dict-item]
+    made = bind_select(text, {**TICKS, **TIMES}, defaults, **arguments)  # type: ignore[arg-type]
+    return replace(made, settings=tuple(s for s in made.settings if s[0] != "rewrites"))
 
 
 def nodes(root: Node, kind: type) -> list:

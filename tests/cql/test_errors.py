@@ -2,69 +2,64 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from sweeparea.cql.binder import InputSchema, bind, bind_select
 from sweeparea.cql.catalog import Catalog
 from sweeparea.cql.errors import CqlErrors
+from sweeparea.cql.statements import CreateQuery, parse_text
 from sweeparea.infra.errors import SweepAreaError
-from tests.cql.schemas import plan
+from sweeparea.operators.logical import TimeDomain
+from tests.cql.schemas import TICKS, TIMES, plan
 
-GOLDEN = {
-    "SELECT orign FROM flights [Range 5 Minutes]": """\
-q.cql:1:8: BindError: column orign is unknown. Did you mean origin?
-    SELECT orign FROM flights [Range 5 Minutes]
-           ^""",
-    "SELECT a\nFROM S [Rang 5]": """\
-q.cql:2:9: ParseError: a window is expected, found 'Rang'. Did you mean Range?
-    FROM S [Rang 5]
-            ^""",
-    "SELECT a FORM S": """\
-q.cql:1:15: ParseError: 'S' is not expected here. Did you mean FROM?
-    SELECT a FORM S
-                  ^""",
-    "SELECT a FROM S\n\tWHERE  rand() > 1": """\
-q.cql:2:9: RefusedError: rand is not deterministic: its value depends on when and where a slice is run, so no two runs \
-would agree. Use the stream's instant ts, or a column that the source fills.
-    \tWHERE  rand() > 1
-    \t       ^""",
-    "SELECT sum(b > 'x') AS s FROM S": """\
-q.cql:1:8: TypeError: SUM cannot take b > 'x', which is of type BOOLEAN. It takes numbers.
-    SELECT sum(b > 'x') AS s FROM S
-           ^""",
-    "SELECT a FROM S WHERE a": """\
-q.cql:1:23: TypeError: WHERE needs a condition, but a is of type INT. Write a comparison, such as a > 0.
-    SELECT a FROM S WHERE a
-                          ^""",
-    "SELECT a FROM R [Now]": """\
-q.cql:1:17: TypeError: R is a relation, and a window needs a stream. Leave [Now] out, or window the stream of its \
-changes: ISTREAM(SELECT * FROM R) [Now].
-    SELECT a FROM R [Now]
-                    ^""",
-    "SELECT a FROM S [Range 5] WHERE b = 'it": """\
-q.cql:1:37: ParseError: a quote or comment that is opened here is not closed. Close it, or double a backtick inside a \
-quoted name.
-    SELECT a FROM S [Range 5] WHERE b = 'it
-                                        ^""",
-    "SELECT a FROM S WHERE (a > 1": """\
-q.cql:1:28: ParseError: ')' is expected, found the end of the statement.
-    SELECT a FROM S WHERE (a > 1
-                               ^""",
-    "SELECT a, FROM S": """\
-q.cql:1:11: ParseError: one more column behind the comma is expected, found 'FROM'.
-    SELECT a, FROM S
-              ^""",
-}  # fmt: skip
+GOLDEN = Path(__file__).parent / "golden" / "errors"
+"""A file for each kind of fault: a text, a line with ``=>``, what is said to it; between the cases a blank line."""
+STATEMENTS = ("CREATE", "DROP", "SET", "SHOW", "DESCRIBE", "PAUSE", "RESUME", "REFRESH")
+INPUTS = {**TICKS, **TIMES, "fine": InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))}
 
 
-@pytest.mark.parametrize(("text", "expected"), GOLDEN.items())
-def test_error_text(text: str, expected: str) -> None:
-    with pytest.raises(SweepAreaError) as caught:
-        plan(text, filename="q.cql")
-    assert str(caught.value) == expected
-    assert caught.value.type == expected.split(": ")[1]
-    assert caught.value.exit_code != 0
+def message(text: str) -> str:
+    """What is said to a text: statements are parsed, queries bound, those of CREATE CONTINUOUS QUERY both."""
+    try:
+        if text.split()[0] in STATEMENTS or ";" in text:
+            for statement in parse_text(text, "q.cql"):
+                if isinstance(statement, CreateQuery):
+                    bind(statement, INPUTS)
+        else:
+            bind_select(text, INPUTS, filename="q.cql")
+    except SweepAreaError as error:
+        assert error.exit_code != 0  # noqa: PT017
+        assert str(error).split(": ")[1] == error.type  # noqa: PT017
+        return str(error)
+    return "no error"
+
+
+def cases(golden: str) -> list[str]:
+    """The texts of a golden file."""
+    texts, lines, said = [], [], False
+    for line in [*golden.splitlines(), ""]:
+        if line == "=>":
+            texts.append("\n".join(lines))
+            lines, said = [], True
+        elif not line.strip():
+            said = False
+        elif not said:
+            lines.append(line)
+    return texts
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in GOLDEN.glob("*.txt")))
+def test_error_texts(file: str) -> None:
+    """To take what is said now as right: SWEEPAREA_WRITE_GOLDEN=1 pytest tests/cql/test_errors.py"""
+    path = GOLDEN / file
+    golden = path.read_text(encoding="utf-8")
+    actual = "\n\n".join(f"{text}\n=>\n{message(text)}" for text in cases(golden)) + "\n"
+    if os.environ.get("SWEEPAREA_WRITE_GOLDEN"):
+        path.write_text(actual, encoding="utf-8")
+    assert actual == path.read_text(encoding="utf-8")
 
 
 def test_all_faults_of_a_query_at_once() -> None:

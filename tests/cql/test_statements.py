@@ -12,8 +12,9 @@ import pytest
 from sweeparea.cql import statements as st
 from sweeparea.cql.binder import InputSchema, bind_source_expression
 from sweeparea.cql.catalog import Catalog
-from sweeparea.cql.errors import BindError, CqlErrors, ParseError
+from sweeparea.cql.errors import BindError, CqlErrors, ParseError, RefusedError
 from sweeparea.infra.errors import SetupError
+from sweeparea.operators.logical import TimeDomain
 
 APPLICATION = """
 CREATE OR REPLACE STREAM flights
@@ -86,6 +87,164 @@ def test_heartbeats(clause: str, kind: str, lag: int) -> None:
     assert isinstance(stream, st.CreateStream)
     assert stream.heartbeat is not None
     assert (stream.heartbeat.kind, stream.heartbeat.lag) == (kind, lag)
+
+
+def one(text: str) -> st.Statement:
+    [statement] = st.parse_text(text)
+    return statement
+
+
+STREAM = "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t "
+RELATION = "CREATE RELATION r FROM DELTA 'p' "
+
+
+def test_heartbeats_of_many_sources_and_of_python() -> None:
+    per = one(STREAM + "HEARTBEAT PER k AS t - INTERVAL 5 MINUTES IDLE AFTER INTERVAL 10 MINUTES")
+    assert isinstance(per, st.CreateStream)
+    assert per.heartbeat is not None
+    assert per.heartbeat.expression is not None
+    assert (per.heartbeat.kind, per.heartbeat.column, per.heartbeat.idle) == ("per", "k", 600 * 10**6)
+    assert per.heartbeat.expression.text == "t - INTERVAL 5 MINUTES"
+    policy = one(STREAM + "HEARTBEAT POLICY 'mine'")
+    assert isinstance(policy, st.CreateStream)
+    assert policy.heartbeat is not None
+    assert (policy.heartbeat.kind, policy.heartbeat.policy) == ("policy", "mine")
+
+
+def test_faults_of_data() -> None:
+    stream = one(
+        STREAM + "DEDUPLICATE BY a, b WITHIN INTERVAL 1 DAY LATE REPAIR WITHIN INTERVAL 2 DAYS ON SOURCE CHANGE CORRECT"
+    )
+    assert isinstance(stream, st.CreateStream)
+    assert stream.deduplicate is not None
+    assert stream.deduplicate.columns == ("a", "b")
+    assert stream.deduplicate.within.in_micros("WITHIN") == 86_400 * 10**6
+    assert stream.late_within is not None
+    assert (stream.late, stream.late_within.in_micros("WITHIN")) == ("repair", 2 * 86_400 * 10**6)
+    assert stream.on_source_change == "correct"
+    assert stream.places["late"].column == len(STREAM) + len("DEDUPLICATE BY a, b WITHIN INTERVAL 1 DAY ") + 1
+    ticks = one(STREAM + "LATE REPAIR WITHIN 100")
+    assert isinstance(ticks, st.CreateStream)
+    assert ticks.late_within is not None
+    assert ticks.late_within.in_ticks(TimeDomain(), "WITHIN") == 100
+
+
+def test_sources_of_any_format() -> None:
+    stream = one(
+        "CREATE STREAM s FROM FORMAT 'json' OPTIONS (multiLine = true, max.files 10) PATH 'dir' "
+        "SCHEMA (id BIGINT, d STRUCT<a: INT, b: DECIMAL(10, 2)>) TIMESTAMP BY id"
+    )
+    assert isinstance(stream, st.CreateStream)
+    assert (stream.source.kind, stream.source.format, stream.source.uri) == ("format", "json", "dir")
+    assert stream.source.options == (("multiLine", "true"), ("max.files", "10"))
+    assert stream.source.schema == (("id", "bigint"), ("d", "struct<a: int, b: decimal(10, 2)>"))
+
+
+@pytest.mark.parametrize(
+    ("clauses", "contents"),
+    [
+        ("", "static"),
+        ("STATIC HEARTBEAT MANUAL", "static"),
+        ("HISTORY BY (f, u) HEARTBEAT FOR f AS f", "history"),
+        ("CHANGES BY (op, at) HEARTBEAT FOR at AS at", "changes"),
+        ("HEARTBEAT EACH BATCH CHANGES BY (op, at) KEY (a, b) SEQUENCE BY n NON RETROACTIVE", "changes"),
+        ("CHANGE DATA FEED NON RETROACTIVE LATE REPAIR", "feed"),
+    ],
+)
+def test_where_the_history_of_a_relation_comes_from(clauses: str, contents: str) -> None:
+    relation = one(RELATION + clauses)
+    assert isinstance(relation, st.CreateRelation)
+    assert relation.contents == contents
+    assert relation.retroactive == ("NON" not in clauses)
+    assert relation.key == (("a", "b") if "KEY" in clauses else ())
+    assert relation.history == (("f", "u") if contents == "history" else None)
+    assert relation.changes == (("op", "at") if contents == "changes" else None)
+
+
+def test_expectations() -> None:
+    stream = one(
+        STREAM + "CONSTRAINT n EXPECT gx.expect_column_values_to_be_in_set(column => 'a', value_set => [1, -2.5, 'x'], "
+        "mostly => 0.9, flag => TRUE, none => NULL, since => TIMESTAMP '2013-01-01') "
+        "CONSTRAINT some EXPECT gx.expect_table_row_count_to_be_between(min_value => 1)"
+    )
+    assert isinstance(stream, st.CreateStream)
+    rows, table = stream.expectations
+    assert dict(rows.arguments) == {
+        "column": "a",
+        "value_set": (1, -2.5, "x"),
+        "mostly": 0.9,
+        "flag": True,
+        "none": None,
+        "since": "2013-01-01",
+    }
+    assert (rows.on_violation, rows.judges_rows) == ("quarantine", True)
+    assert (table.name, table.on_violation, table.judges_rows) == ("some", "fail", False)
+    with pytest.raises(RefusedError, match="no row to quarantine"):
+        one(STREAM + "CONSTRAINT c EXPECT gx.expect_table_row_count_to_equal(value => 1) ON VIOLATION QUARANTINE ROW")
+
+
+def test_functions_and_pauses() -> None:
+    for kind in ("function", "aggregate", "window"):
+        made = one(f"CREATE OR REPLACE {kind} f AS 'package.module:object.part'")
+        assert isinstance(made, st.CreateFunction)
+        assert (made.kind, made.name, made.target) == (kind, "f", "package.module:object.part")
+    pause, resume = one("PAUSE CONTINUOUS QUERY q"), one("RESUME CONTINUOUS QUERY q")
+    assert isinstance(pause, st.Pause)
+    assert isinstance(resume, st.Pause)
+    assert (pause.resume, resume.resume) == (False, True)
+
+
+def test_materialize_rstream() -> None:
+    query = one(
+        "CREATE CONTINUOUS QUERY q MATERIALIZE ISTREAM, RSTREAM EVERY INTERVAL 1 HOUR ANCHOR 5 AS SELECT a FROM s"
+    )
+    assert isinstance(query, st.CreateQuery)
+    assert [(k, e is not None) for k, e in query.materialize] == [("istream", False), ("rstream", True)]
+    assert query.materialize_anchor is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (STREAM + "HEARTBEAT PER k AS t IDLE AFTER INTERVAL 0 SECONDS", ParseError, "longer than zero"),
+        (STREAM + "HEARTBEAT FOR t AS t IDLE AFTER INTERVAL 1 HOUR", ParseError, "'IDLE' begins no clause"),
+        (STREAM + "HEARTBEAT POLICY mine", ParseError, "a policy in quotes is expected"),
+        (STREAM + "DEDUPLICATE BY a", ParseError, "WITHIN is expected"),
+        (STREAM + "LATE REPARE", ParseError, "Did you mean REPAIR?"),
+        (STREAM + "LATE REPAIR WITHIN INTERVAL 1 MONTH", RefusedError, "no fixed length"),
+        (STREAM + "LATE REPAIR WITHIN 0", ParseError, "longer than zero"),
+        (STREAM + "CONSTRAINT c EXPECT gx.f(a => b)", ParseError, "a literal is expected"),
+        (STREAM + "CONSTRAINT c EXPECT gx.f(a => 1, A => 2)", ParseError, "argument a is given twice"),
+        (STREAM + "CONSTRAINT c EXPECT gx.f(1)", ParseError, "the name of an argument"),
+        (STREAM + "HISTORY BY (a, b)", ParseError, "begins no clause of CREATE STREAM"),
+        (RELATION + "HISTORY BY (f, u)", ParseError, "Write HEARTBEAT FOR f AS f"),
+        (RELATION + "CHANGES BY (op, at) KEY (a)", ParseError, "Write HEARTBEAT FOR at AS at"),
+        (RELATION + "HISTORY BY (f)", ParseError, "',' is expected"),
+        (RELATION + "KEY (a)", ParseError, "KEY belongs to CHANGES BY"),
+        (RELATION + "STATIC CHANGE DATA FEED", ParseError, "has STATIC and CHANGE DATA FEED"),
+        (RELATION + "DEDUPLICATE BY a WITHIN 5", ParseError, "begins no clause of CREATE RELATION"),
+        ("CREATE STREAM s FROM FORMAT json PATH 'p' TIMESTAMP BY t", ParseError, "in quotes is expected"),
+        ("CREATE STREAM s FROM FORMAT 'json' PATH 'p' PATH 'q' TIMESTAMP BY t", ParseError, "PATH is given twice"),
+        ("CREATE STREAM s FROM FORMAT 'json' SCHEMA (a, b INT) TIMESTAMP BY t", ParseError, "the type of column a"),
+        ("CREATE STREAM s FROM PARQUET 'p' TIMESTAMP BY t", ParseError, "DELTA or FORMAT is expected"),
+        ("CREATE FUNCTION f AS 'nowhere'", ParseError, "does not name an object of a Python module"),
+        ("CREATE FUNCTION f", ParseError, "AS is expected"),
+        ("CREATE TABLE f", ParseError, "FUNCTION, AGGREGATE or WINDOW is expected"),
+        ("PAUSE STREAM s", ParseError, "CONTINUOUS is expected"),
+        ("CREATE CONTINUOUS QUERY q MATERIALIZE ISTREAM EVERY 5 AS SELECT a FROM s", ParseError, "EVERY belongs to"),
+        ("CREATE CONTINUOUS QUERY q MATERIALIZE RSTREAM, RSTREAM AS SELECT a FROM s", ParseError, "given twice"),
+        ("CREATE CONTINUOUS QUERY q WITH (stratgy = 'upa') AS SELECT a FROM s", BindError, "Did you mean strategy?"),
+        ("CREATE CONTINUOUS QUERY q WITH (colour = 'red') AS SELECT a FROM s", BindError, "Settings are range_bounds"),
+        ("CREATE CONTINUOUS QUERY q WITH (strict = 'maybe') AS SELECT a FROM s", ParseError, "true or false"),
+        ("CREATE CONTINUOUS QUERY q WITH (slice.max_rows = many) AS SELECT a FROM s", ParseError, "cannot be 'many'"),
+        ("SET range_bond = 'exclusive'", BindError, "Did you mean range_bounds?"),
+        ("SET strategy = 'fast'", ParseError, "upa or negative or direct"),
+    ],
+)
+def test_wrong_clauses(text: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        st.parse_text(text)
+    assert message in str(caught.value)
 
 
 def test_small_statements() -> None:
@@ -209,9 +368,9 @@ def test_catalog_orders_queries_by_what_they_read(tmp_path: Path) -> None:
         ("CREATE RELATION s FROM DELTA 'p'; CREATE RELATION S FROM DELTA 'p'", "S is declared twice"),
         (
             "CREATE CONTINUOUS QUERY a AS SELECT x FROM b; CREATE CONTINUOUS QUERY b AS SELECT x FROM a",
-            "a reads b reads a",
+            "a -> b -> a",
         ),
-        ("CREATE CONTINUOUS QUERY a AS SELECT x FROM a", "a reads a"),
+        ("CREATE CONTINUOUS QUERY a AS SELECT x FROM a", "a reads itself"),
         ("CREATE RELATION `a/b` FROM DELTA 'p'", "cannot be the name of a table's folder"),
         ("CREATE RELATION r__istream FROM DELTA 'p'", "ends like a materialization"),
     ],

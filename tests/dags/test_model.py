@@ -24,6 +24,29 @@ def test_an_application_knows_who_reads_whom(home):
     }
 
 
+def test_an_application_in_an_environment(home, monkeypatch):
+    """dev and prod are two applications over the same files."""
+    folder = home / "queries" / "shop"
+    text = '[dev]\ndata = "/lake/dev"\n[dev.sources]\norders = "/samples/orders"\n[prod]\n'
+    (folder / "sweeparea.toml").write_text(text)
+    dev = model.load("shop@dev")
+    assert (dev.name, dev.data_folder, dev.sources["orders"].uri) == ("shop@dev", "/lake/dev", "/samples/orders")
+    assert model.load("shop@prod").data_folder == str(home / ".data/shop")
+    assert "but none is chosen" in str(model.load_all()[1]["shop"])
+    monkeypatch.setenv("SWEEPAREA_ENV", "prod")
+    assert model.load("shop").sources["orders"].uri == str(home / ".data/shop/source/orders")
+    assert "mill has no sweeparea.toml" in str(model.load_all()[1]["mill"])
+    monkeypatch.delenv("SWEEPAREA_ENV")
+    monkeypatch.setenv("SWEEPAREA_APPS", "shop@dev, shop@prod, mill")
+    loaded, broken = model.load_all()
+    assert ([one.name for one in loaded], broken) == (["mill", "shop@dev", "shop@prod"], {})
+    assert [one.name for one in model.load_all("shop.dev__sales")[0]] == ["shop@dev"]
+    cache = model.ApplicationCache()
+    assert cache()[0][1].data_folder == "/lake/dev"
+    (folder / "sweeparea.toml").write_text(text.replace("/lake/dev", "/lake/test"))
+    assert cache()[0][1].data_folder == "/lake/test"
+
+
 def test_applications_are_folders_with_cql_files_unless_listed(home, monkeypatch):
     (home / "queries" / "empty").mkdir()
     assert model.application_names() == ["mill", "shop"]

@@ -84,6 +84,18 @@ def test_a_static_relation_is_behind_until_it_has_been_copied(world):
     assert store.behind() == {"sales": {"done": None, "ready": 10}}
 
 
+def test_a_paused_query_is_not_behind(world, monkeypatch):
+    paused = {
+        "sales": SimpleNamespace(name="sales", paused=True),
+        "surges": SimpleNamespace(name="surges", paused=False),
+    }
+    monkeypatch.setattr("sweeparea.tables.deployed.Deployed.rows", lambda self: paused)
+    world.rows.update(orders=row(9, source_version=0), sales=row(5), surges=row(3))
+    assert [*Store(Watched(**WATCHED)).behind()] == ["surges"]
+    paused["sales"].paused = False
+    assert [*Store(Watched(**WATCHED)).behind()] == ["sales", "surges"]
+
+
 def test_a_gate_opens_for_news_and_ever_less_often_for_the_same():
     gate = Gate(10)
     assert [t for t in range(0, 200) if gate.passes({"ready": 1}, t)] == [0, 10, 30, 70, 150]

@@ -265,3 +265,52 @@ def test_a_younger_duplicate_fills_in_without_a_gap():
     rows = pa.concat_tables([carry, table(spec, [((1, None), 4, 9, 1)])])
     delta, _ = sweep(rows, spec, 3, 20)
     assert delta.select(["__ts", "__te", "__n"]).to_pylist() == [{"__ts": 9, "__te": INF, "__n": -1}]
+
+
+class TestSingleValue:
+    """What a scalar subquery gives: the one row's value, NULL of none, an error of more, judged at each instant."""
+
+    def spec(self, *, global_=False, known=False, t=I64):
+        call = BaseCall("o0", "SINGLE_VALUE", t, "v", t)
+        return AggregateSpec(() if global_ else (("k", I64),), (call,), global_, known)
+
+    @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+    @settings(max_examples=100, deadline=None)
+    @given(st.data())
+    def test_every_instant_however_sliced(self, known, data):
+        rows = data.draw(arrivals(st.integers(0, 2), known))
+        global_ = data.draw(st.booleans())
+        if global_:
+            rows = [(due, ((None, v), ts, te, n)) for due, ((_, v), ts, te, n) in rows]
+        bag, wanted, crowded = [row for _, row in rows], {}, None
+        for tick in range(START, LAST + 1):
+            groups: dict = {None: Counter()} if global_ else {}
+            for (key, value), n in brute.at(bag, tick).items():
+                groups.setdefault(key, Counter())[value] += n
+            if any(values.total() > 1 for values in groups.values()):
+                crowded = tick
+                break
+            wanted[tick] = Counter((k, *(values or [None])) for k, values in groups.items())
+        end = LAST if crowded is None else crowded - 1
+        cut = [c for c in data.draw(cuts()) if c < end] + [end] * (end >= START)
+        deltas = run(self.spec(global_=global_, known=known), rows, cut)
+        for tick, expected in wanted.items():
+            assert brute.at(deltas, tick) == expected, tick
+        if crowded is not None:
+            with pytest.raises(DataError, match=rf"more than one row \(\d+\) at tick {crowded}"):
+                run(self.spec(global_=global_, known=known), rows, [*cut, crowded])
+
+    def test_one_row_gives_way_to_another_at_one_instant(self):
+        bag = [((1, 5), 0, 4, 1), ((1, None), 4, 9, 1), ((1, 7), 9, 12, 1)]
+        delta, carry = one(self.spec(known=True), bag)
+        assert [(r["o0"], r["__ts"], r["__te"]) for r in delta] == [(5, 0, 4), (None, 4, 9), (7, 9, 12)]
+        assert carry.num_rows == 0
+
+    def test_values_without_an_order_pass(self):
+        t = pa.map_(pa.string(), I64)
+        delta, _ = one(self.spec(t=t, global_=True), [((None, [("b", 1), ("a", 2)]), 3, 5, 1)])
+        assert [r["o0"] for r in delta] == [None, [("a", 2), ("b", 1)], None]
+
+    def test_two_copies_of_a_null_are_two_rows(self):
+        with pytest.raises(DataError, match=r"more than one row \(2\) at tick 3 in group \(k = 1\)"):
+            one(self.spec(), [((1, None), 3, 5, 2)])

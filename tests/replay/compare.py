@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-MEMBERS = ("columns", "istream", "dstream", "relation", "stream")
+MEMBERS = ("columns", "istream", "dstream", "relation", "rstream", "stream")
 
 
 def difference(expected: dict[str, Any], got: dict[str, Any], members: tuple[str, ...] = MEMBERS) -> str:

@@ -31,6 +31,15 @@ VALUES: dict[str, list[Any]] = {
     "struct<x:int,y:double>": [[1, 0.0], [1, -0.0], None, [None, "NaN"], [2, None]],
 }
 NUMBERS = ("int", "double", "bigint", "decimal(8,2)")
+WINDOWS = (
+    *("range", "", "now", "range", "slide", "tumbling", "hopping", "fixed", "landmark", "unbounded"),
+    *("rows", "rows", "partitioned", "partitioned", "session", "when"),
+)
+JOINS = (
+    *("comma", "JOIN", "CROSS JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"),
+    *("LEFT SEMI JOIN", "LEFT ANTI JOIN"),
+)
+SETS = ("UNION", "EXCEPT", "INTERSECT")
 SCALARS = (*NUMBERS, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary")
 
 
@@ -80,6 +89,8 @@ class Generator:
             if rows and self.chance(0.1):
                 rows.append([None, rows[0][1]])
             case["streams"][name] = {"columns": self.streams[name], "rows": rows}
+            if self.chance(0.1):
+                case["streams"][name]["sequence_by"] = rng.choice(list(self.streams[name]))
         if self.chance(0.3):
             self.relations["R"] = self._columns()
             case["relations"] = {"R": {"columns": self.relations["R"], "changes": self._changes(self.relations["R"])}}
@@ -97,6 +108,8 @@ class Generator:
             case["queries"] = [{"name": "q1", "query": text}]
             (self.streams if streams else self.relations)["q1"] = columns
         case["query"] = self.query(2)[0]
+        if self.chance(0.15):
+            case["rstream"] = {"every": rng.randint(1, 6), "anchor": rng.randint(-3, 9)}
         names = [*case["streams"], *case.get("relations", ())]
         apart = self.chance(0.1)
         ends = {name: self.end + (rng.choice([0, 0, 2]) if apart else 0) for name in names}
@@ -151,6 +164,12 @@ class Generator:
 
     # -- windows -------------------------------------------------------------------------------------------------------
 
+    def _partition(self, columns: Sequence[Column]) -> str:
+        usable = [c for c in columns if c.type in SCALARS]
+        if not usable:
+            return ""
+        return f"Partition By {', '.join(dict.fromkeys(c.text for c in _some(self.rng, usable, 2)))}"
+
     def _length(self, least: int = 1) -> str:
         ticks = self.rng.randint(least, 7)
         if not self.timestamps:
@@ -169,12 +188,26 @@ class Generator:
             return ""
         return f" Anchor {self._moment()}"
 
-    def window(self) -> str:
+    def window(self, columns: Sequence[Column] = ()) -> str:
+        """The text of a window over a stream with these columns, named without a qualifier."""
         rng = self.rng
-        kind = rng.choice(
-            ["range", "", "now", "range", "slide", "tumbling", "hopping", "fixed", "landmark", "unbounded"]
-        )
+        kind = rng.choice(WINDOWS)
         match kind:
+            case "rows":
+                return f"[Rows {rng.randint(1, 5)}{f' Slide {rng.randint(1, 4)}' if self.chance(0.3) else ''}]"
+            case "partitioned":
+                length = f" Range {self._length()}{rng.choice(['', ' Exclusive'])}" if self.chance(0.3) else ""
+                partition = self._partition(columns)
+                return f"[{partition and partition + ' '}Rows {rng.randint(1, 3)}{length if partition else ''}]"
+            case "session":
+                partition = self._partition(columns) if self.chance(0.5) else ""
+                return f"[Session {self._length()}{partition and ' ' + partition}]"
+            case "when":
+                usable = [c for c in columns if c.type != "opaque"]
+                if not usable:
+                    return "[Rows 2]"
+                partition = self._partition(columns) if self.chance(0.5) else ""
+                return f"[Tumbling When ({self.predicate(usable, 0)}){partition and ' ' + partition}]"
             case "range":
                 bounds = rng.choice(["", " Inclusive", " Exclusive"])
                 return f"[Range {self._length()}{bounds}]"
@@ -306,6 +339,14 @@ class Generator:
         self.aliases += 1
         return f"t{self.aliases}"
 
+    def _streamed(self, text: str, kind: str) -> str:
+        every = ""
+        if kind == "RSTREAM" and (self.timestamps or self.chance(0.7)):  # a microsecond is too short a tick without
+            every = f" EVERY {self._length()}"
+            if self.chance(0.3):
+                every += f" ANCHOR {self._moment()}"
+        return f"{kind}({text}{every})"
+
     def item(self, depth: int) -> tuple[str, list[Column]]:
         """A FROM item and its columns."""
         rng = self.rng
@@ -316,16 +357,20 @@ class Generator:
             return f"({text}) AS {alias}", _qualified(alias, columns)
         if kind == "nested" and depth:
             text, columns = self.select(depth - 1)
-            text = f"({rng.choice(['ISTREAM', 'DSTREAM'])}({text}))"
-            return f"{text} {self.window()} AS {alias}", _qualified(alias, columns)
+            text = self._streamed(text, rng.choice(["ISTREAM", "DSTREAM", "RSTREAM"]))
+            return f"({text}) {self.window(columns)} AS {alias}", _qualified(alias, columns)
         if kind == "relation" and self.relations:
             name = rng.choice(list(self.relations))
             return f"{name} AS {alias}", [Column(f"{alias}.{_quote(c)}", t) for c, t in self.relations[name].items()]
         name = rng.choice(list(self.streams) or list(self.relations))
-        window = self.window() if name in self.streams else ""
-        text = rng.choice([f"{name} {window} AS {alias}", f"{name} AS {alias} {window}", f"{name} {window} {alias}"])
         source = self.streams.get(name) or self.relations[name]
+        window = self.window([Column(_quote(c), t) for c, t in source.items()]) if name in self.streams else ""
+        text = rng.choice([f"{name} {window} AS {alias}", f"{name} AS {alias} {window}", f"{name} {window} {alias}"])
         columns = [Column(f"{alias}.{_quote(c)}", t) for c, t in source.items()]
+        if window.startswith(("[Tumbling", "[Hopping", "[Fixed", "[Session")) and " When " not in window:
+            for bound in ("START", "END"):
+                if self.chance(0.3):
+                    columns.append(Column(f"WINDOW_{bound}({alias})", "timestamp" if self.timestamps else "bigint"))
         if name in self.streams and self.chance(0.1):
             columns.append(Column(f"{alias}.ts", "timestamp" if self.timestamps else "bigint"))
         return text, columns
@@ -337,16 +382,21 @@ class Generator:
         conditions: list[str] = []
         for _ in range(self.rng.choice([0, 0, 0, 0, 1, 1, 1, 2])):
             other, more = self.item(depth)
-            form = self.rng.choice(["comma", "join", "cross"])
-            condition = self._join(joined if form == "join" else columns, more)
-            joined = more if form == "comma" else [*joined, *more]
-            if form == "join":
-                text += f" JOIN {other} ON {condition}"
-            elif form == "comma":
+            form = self.rng.choice(JOINS)
+            condition = self._join(columns if form == "comma" else joined, more)
+            if form == "comma":
                 text += f", {other}"
                 conditions.append(condition)
-            else:
+            elif form == "CROSS JOIN":
                 text += f" CROSS JOIN {other}"
+            else:
+                usable = [c for c in [*joined, *more] if c.type != "opaque"]
+                if usable and self.chance(0.15):
+                    condition += f" AND {self.predicate(usable, 0)}"
+                text += f" {form} {other} ON {condition}"
+            if "SEMI" in form or "ANTI" in form:
+                continue
+            joined = more if form == "comma" else [*joined, *more]
             columns = [*columns, *more]
         return text, columns, conditions
 
@@ -360,15 +410,48 @@ class Generator:
             parts.append(f"{a.text} {self.rng.choice(['=', '=', '=', '<=>', '<', '<>'])} {b.text}")
         return " AND ".join(parts)
 
-    def select(self, depth: int) -> tuple[str, list[Column]]:
-        """One SELECT or a UNION of two, and its output columns (unqualified)."""
+    def subquery(self, outer: Sequence[Column]) -> str:
+        """A condition with a subquery, most often one that reads columns of the query around it."""
         rng = self.rng
-        if depth and self.chance(0.12):
+        source, columns = self.item(0)
+        conditions = [self._join(outer, columns)] if self.chance(0.6) else []
+        if self.chance(0.3):
+            conditions.append(self.predicate(columns, 0))
+        rest = f" FROM {source}" + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+        pairs = [(a, b) for a in outer for b in columns if a.type == b.type and a.type in SCALARS]
+        kind = rng.choice(["EXISTS", "IN", "NOT EXISTS", "NOT IN", "value"])
+        if kind == "value" or (pairs and kind.endswith("IN")):
+            if not pairs:
+                return f"(SELECT COUNT(*){rest}) {rng.choice(['=', '>', '<='])} {rng.randint(0, 2)}"
+            mine, theirs = rng.choice(pairs)
+            if kind == "value":
+                extreme = f"{rng.choice(['MIN', 'MAX'])}({theirs.text})"
+                return f"{mine.text} {rng.choice(['=', '<', '>='])} (SELECT {extreme}{rest})"
+            found = f"{mine.text} {kind} (SELECT {theirs.text}{rest})"
+        else:
+            found = f"{'NOT ' * kind.startswith('NOT')}EXISTS (SELECT 1{rest})"
+        return found if self.chance(0.8) else f"({self.predicate(outer, 0)} OR {found})"
+
+    def value(self, outer: Sequence[Column]) -> Column:
+        """A scalar subquery."""
+        source, columns = self.item(0)
+        where = f" WHERE {self._join(outer, columns)}" if outer and self.chance(0.6) else ""
+        inner = self.aggregate([c for c in columns if c.type != "opaque"])
+        if self.streams and self.chance(0.3):  # never more than one row
+            name, alias = self.rng.choice(list(self.streams)), self.alias()
+            source, column = f"{name} [Rows 1] AS {alias}", self.rng.choice(list(self.streams[name].items()))
+            inner, where = Column(f"{alias}.{_quote(column[0])}", column[1]), ""
+        return Column(f"(SELECT {inner.text} FROM {source}{where})", inner.type)
+
+    def select(self, depth: int) -> tuple[str, list[Column]]:
+        """One SELECT or a UNION, EXCEPT or INTERSECT of two, and its output columns (unqualified)."""
+        rng = self.rng
+        if depth and self.chance(0.2):
             left, columns = self.branch(depth - 1)
             for _ in range(20):
                 right, others = self.branch(depth - 1)
                 if [c.type for c in columns] == [c.type for c in others]:
-                    return f"{left} UNION{rng.choice([' ALL', ''])} {right}", columns
+                    return f"{left} {rng.choice(SETS)}{rng.choice([' ALL', ''])} {right}", columns
             return left, columns
         return self.branch(depth)
 
@@ -377,6 +460,9 @@ class Generator:
         source, columns, conditions = self.sources(depth)
         if self.chance(0.25):
             conditions.append(self.predicate(columns))
+        outer = [c for c in columns if c.type in SCALARS and not c.text.endswith((".ts", ")"))]
+        if outer and self.chance(0.15):
+            conditions.append(self.subquery(outer))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         shape = rng.choice(["plain", "group", "group", "global", "distinct"])
         usable = [c for c in columns if c.type != "opaque"]
@@ -384,7 +470,7 @@ class Generator:
         if (
             shape == "plain"
             and self.chance(0.15)
-            and not any(c.text.endswith(".ts") for c in columns)
+            and not any(c.text.endswith((".ts", ")")) for c in columns)
             and len({_plain(c) for c in columns}) == len(columns)
         ):
             return f"SELECT * FROM {source}{where}", [Column(_plain(c), c.type) for c in columns]
@@ -402,6 +488,8 @@ class Generator:
                 tail += f" HAVING {self.predicate([Column(c.text, c.type) for c in calls], 0)}"
         else:
             items = [self.scalar(columns) for _ in range(rng.randint(1, 3))]
+            if self.chance(0.1):
+                items.append(self.value(outer))
         distinct = "DISTINCT " if shape == "distinct" else ""
         named = [Column(f"c{i}", c.type) for i, c in enumerate(items)]
         listed = ", ".join(f"{c.text} AS c{i}" for i, c in enumerate(items))
@@ -414,15 +502,21 @@ class Generator:
             name = self.alias()
             inner = f"ISTREAM({text})" if self.chance(0.3) else text
             alias = self.alias()
-            shown = f" {self.window()}" if inner != text else ""
+            shown = f" {self.window(columns)}" if inner != text else ""
             self_join = self.chance(0.3)
             source = f"{name}{shown} AS {alias}" + (f", {name}{shown} AS {self.alias()}" if self_join else "")
             text = f"WITH {name} AS ({inner}) SELECT {', '.join(f'{alias}.{c.text}' for c in columns)} FROM {source}"
-        form = self.rng.choice(["", "", "", "ISTREAM", "DSTREAM"])
-        if form and self.chance(0.3) and text.startswith("SELECT t") and text.count("SELECT") == 1:
+        form = self.rng.choice(["", "", "", "ISTREAM", "DSTREAM", "RSTREAM"])
+        if (
+            form
+            and form != "RSTREAM"
+            and self.chance(0.3)
+            and text.startswith("SELECT t")
+            and text.count("SELECT") == 1
+        ):
             listed, rest = text.removeprefix("SELECT ").split(" FROM ", 1)
             return f"SELECT {form}({listed}) FROM {rest}", columns
-        return (f"{form}({text})" if form else text), columns
+        return (self._streamed(text, form) if form else text), columns
 
 
 def _quote(name: str) -> str:

@@ -9,15 +9,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.replay.oracle_windows import Window, unbounded, window
+from tests.replay.oracle_arrivals import Shown, each
+from tests.replay.oracle_windows import Reader, unbounded, window
 
 _TOKEN = re.compile(
     r"\s+|--[^\n]*|/\*.*?\*/|('(?:[^'\\]|\\.)*'|`[^`]*`|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\w+|<=>|<>|[<>!=]=|\|\||.)",
     re.DOTALL,
 )
-_STREAMERS = ("ISTREAM", "DSTREAM")
-_END_OF_FROM = {"WHERE", "GROUP", "HAVING", "UNION", "SELECT", "ORDER"}
+_STREAMERS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_BOUNDS = {"WINDOW_START": "__start", "WINDOW_END": "__end"}
+_SETS = {"UNION", "EXCEPT", "INTERSECT"}
+_END_OF_FROM = {"WHERE", "GROUP", "HAVING", "SELECT", "ORDER"} | _SETS
 _NO_ALIAS = _END_OF_FROM | {"JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "ON", "USING", ",", ")", "NATURAL"}
+_NO_ALIAS |= {"SEMI", "ANTI"}
+_TAKES_BACK = {"LEFT", "RIGHT", "FULL", "ANTI", "EXCEPT"}
 _AGGREGATES = {"COUNT", "SUM", "AVG", "MIN", "MAX"}
 
 
@@ -27,24 +32,29 @@ class Item:
 
     table: str
     source: str | Query
-    window: Window = unbounded
-    endless: bool = True  # whether nothing ever leaves the window
+    window: Shown = field(default_factory=lambda: Shown(each(unbounded), True))
     with_ts: bool = False
+    bounds: bool = False  # whether WINDOW_START and WINDOW_END are asked for
 
 
 @dataclass
 class Query:
-    """``sql`` reads the tables of ``items``. ``streamer``: ISTREAM or DSTREAM where the text has it."""
+    """``sql`` reads the tables of ``items``. ``streamer``: ISTREAM, DSTREAM or RSTREAM where the text has it;
+    ``every`` and ``anchor`` are RSTREAM's.
+    """
 
     sql: str = ""
     streamer: str | None = None
+    every: int = 1
+    anchor: int = 0
     items: list[Item] = field(default_factory=list)
-    plain: bool = True  # built without aggregates
+    plain: bool = True  # built without aggregates and whatever else takes rows back
 
     def monotonic(self, relations: set[str]) -> bool:
         """The static test of semantics, section 6."""
         return self.plain and all(
-            item.endless and (isinstance(item.source, Query) or item.source not in relations) for item in self.items
+            item.window.endless and (isinstance(item.source, Query) or item.source not in relations)
+            for item in self.items
         )
 
 
@@ -76,8 +86,9 @@ class Translator:
         while tokens[0] == "(" and _closing(tokens, 0) == len(tokens) - 1:
             tokens = tokens[1:-1]
         if tokens[0].upper() in _STREAMERS:
-            inner = self.query(tokens[2:-1], nested)
-            inner.streamer = tokens[0].upper()
+            body, every, anchor = _every(tokens[2:-1])
+            inner = self.query(body, nested)
+            inner.streamer, inner.every, inner.anchor = tokens[0].upper(), every, anchor
             return inner
         result, out = Query(), []
         if tokens[0].upper() == "WITH":
@@ -110,30 +121,45 @@ class Translator:
         result.items += inner.items
         result.plain &= inner.plain
 
-    def _body(self, tokens: list[str], nested: dict[str, Query], result: Query, out: list[str]) -> None:
+    def _body(
+        self, tokens: list[str], nested: dict[str, Query], result: Query, out: list[str], inside: bool = False
+    ) -> None:
+        """``inside``: within the parentheses of an expression, where IN and EXISTS are values."""
         with_ts = any(_name(t) == "ts" for t in _outer(tokens))
         at, in_from = 0, False
         while at < len(tokens):
             token, word = tokens[at], tokens[at].upper()
             if (word in _AGGREGATES and tokens[at + 1 : at + 2] == ["("]) or word == "GROUP":
                 result.plain = False
+            if word in _TAKES_BACK and tokens[at + 1].upper() != "SEMI":
+                result.plain = False
+            if word == "NOT" and tokens[at + 1].upper() in ("IN", "EXISTS"):
+                result.plain = False
             if word in _STREAMERS and tokens[at - 1].upper() == "SELECT":  # SELECT ISTREAM(a, b) FROM ..
                 end = _closing(tokens, at + 1)
                 result.streamer = word
                 self._body(tokens[at + 2 : end], nested, result, out)
                 at = end + 1
+            elif word == "LEFT" and tokens[at + 1].upper() in ("SEMI", "ANTI"):
+                at += 1
+            elif word in _BOUNDS and tokens[at + 1 : at + 2] == ["("]:
+                out.append(f"{_quoted(tokens[at + 2])}.{_BOUNDS[word]}")
+                at += 4
             elif word in ("FROM", "JOIN") or (token == "," and in_from):
                 out.append(token)
                 at, in_from = self._item(tokens, at + 1, nested, result, out, with_ts), True
             elif token == "(":
                 end = _closing(tokens, at)
                 out.append("(")
-                if tokens[at + 1].upper() in ("SELECT", "WITH", "("):
+                if _is_query(tokens, at):
                     inner = self.query(tokens[at + 1 : end], nested)
+                    before = tokens[at - 1].upper() if at else "UNION"
+                    if before not in (*_SETS, "ALL", "DISTINCT") and (inside or before not in ("IN", "EXISTS")):
+                        result.plain = False  # a value: of a scalar subquery, or whether there is a row
                     self._absorb(result, inner)
                     out.append(inner.sql)
                 else:
-                    self._body(tokens[at + 1 : end], nested, result, out)
+                    self._body(tokens[at + 1 : end], nested, result, out, True)
                 out.append(")")
                 at = end + 1
             else:
@@ -165,11 +191,31 @@ class Translator:
             if isinstance(source, Query) and not source.streamer:
                 source.streamer = "ISTREAM"  # a windowed subquery (semantics, section 6)
             self.count += 1
-            shown, endless = window(brackets or (), self.inclusive)
-            item = Item(f"w{self.count}", source, shown, endless, with_ts)
+            bounds = any(
+                t.upper() in _BOUNDS and _name(tokens[i + 2]) == _name(alias or name) for i, t in enumerate(tokens[:-2])
+            )
+            item = Item(f"w{self.count}", source, window(brackets or (), self.inclusive), with_ts, bounds)
             result.items.append(item)
             out.append(f"{item.table} AS {_quoted(alias or name or item.table)}")
         return at
+
+
+def _every(tokens: list[str]) -> tuple[list[str], int, int]:
+    """Of the inside of RSTREAM(..): the query, EVERY and ANCHOR."""
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += (token == "(") - (token == ")")
+        if token.upper() == "EVERY" and not depth:
+            text = Reader(tokens[at + 1 :])
+            every = text.number()
+            return tokens[:at], every, text.option("ANCHOR", 0)
+    return tokens, 1, 0
+
+
+def _is_query(tokens: Sequence[str], at: int) -> bool:
+    while tokens[at] == "(":
+        at += 1
+    return tokens[at].upper() in ("SELECT", "WITH")
 
 
 def _outer(tokens: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from sweeparea.infra import settings
 from sweeparea.spark_jobs.cli import main
 from tests.spark_jobs import shop
 
-COMMANDS = ("admit", "process", "heartbeat", "status", "explain", "replay", "sql", "drop")
+COMMANDS = ("plan", "apply", "admit", "process", "heartbeat", "status", "explain", "replay", "sql", "run", "drop")
 
 
 @pytest.fixture

@@ -1,0 +1,133 @@
+"""Events per second and core of each sweep, without Spark: ``python -m benchmarks.kernels [NAME ..]``.
+
+An event is a start or an end, so a row whose end lies within the slice is two. Rows come in the order of time, a
+million ticks long; every case runs with few keys (they stay in the processor's cache) and with as many as rows.
+Processor time is what counts, so that other load does not; the best of three runs, after one that compiles.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.operators import (
+    aggregate,
+    condition_window,
+    relation_to_stream,
+    rows_window,
+    session_window,
+    two_counts,
+)
+from sweeparea.operators.arrivals import ArrivalSpec
+from sweeparea.operators.bag import TE, TS, N
+
+ROWS, TICKS, WINDOW = 1_000_000, 1_000_000, 60
+Sweep = Callable[[], object]
+
+
+def bag(keys: int, seed: int = 1) -> dict[str, np.ndarray]:
+    """A record's key ``k``, a value ``v``, and a sliding window's interval."""
+    chance = np.random.default_rng(seed)
+    ts = np.sort(chance.integers(1, TICKS, ROWS))
+    values = {"k": chance.integers(0, keys, ROWS), "v": chance.integers(-1000, 1000, ROWS)}
+    return {**values, TS: ts, TE: ts + WINDOW, N: np.ones(ROWS, np.int64)}
+
+
+def _two_counts(operation: two_counts.Operation, known: bool) -> Callable[[int], Sweep]:
+    def prepared(keys: int) -> Sweep:
+        columns = bag(keys)
+        side = np.random.default_rng(2).integers(0, 2, ROWS).astype(np.int8)
+        if operation is two_counts.DISTINCT:
+            side[:] = two_counts.LEFT
+        rows = pa.table({"k": columns["k"], **{c: columns[c] for c in (TS, TE, N)}, two_counts.SIDE: side})
+        spec = two_counts.TwoCountsSpec(("k",), operation, (known, known))
+        return lambda: spec.sweep(rows, 0, TICKS)
+
+    return prepared
+
+
+def _aggregate(function: str, type_: pa.DataType) -> Callable[[int], Sweep]:
+    def prepared(keys: int) -> Sweep:
+        result = pa.int64() if function == "COUNT" else type_
+        argument = None if function == "COUNT" else "v"
+        call = aggregate.BaseCall("x", function, result, argument, None if argument is None else type_)
+        spec = aggregate.AggregateSpec((("k", pa.int64()),), (call,), expiry_known=True)
+        columns, schema = bag(keys), aggregate.rows_schema(spec)
+        given = {**columns, "a0": columns["v"].astype(float) / 7 if type_ == pa.float64() else columns["v"]}
+        given["__kind"] = np.zeros(ROWS, np.int8)
+        arrays = [pa.array(given[f.name], f.type) if f.name in given else pa.nulls(ROWS, f.type) for f in schema]
+        rows = pa.Table.from_arrays(arrays, schema=schema)
+        return lambda: aggregate.sweep(rows, spec, 0, TICKS)
+
+    return prepared
+
+
+def _materialize(keys: int) -> Sweep:
+    columns = bag(keys)
+    rows = pa.table({"k": columns["k"], **{c: columns[c] for c in (TS, TE, N)}})
+    spec = relation_to_stream.MaterializeSpec(("k",), istream=True, dstream=True, relation=True)
+    return lambda: relation_to_stream.sweep(rows, spec, 0, TICKS)
+
+
+def _arrivals(window: Callable[[ArrivalSpec], Callable[[pa.Table], object]]) -> Callable[[int], Sweep]:
+    # an element that arrives and leaves is two events; some tie with others of their partition
+    def prepared(keys: int) -> Sweep:
+        columns = bag(keys)
+        given = {"v": columns["v"], "__p0": columns["k"], TS: columns[TS], N: columns[N]}
+        rows = pa.table({**given, "__at": np.zeros(ROWS, np.int64), "__when": columns["v"] > 900})
+        sweep = window(ArrivalSpec(("v",), ("__p0",), ("v",)))
+        return lambda: sweep(rows)
+
+    return prepared
+
+
+def _rows(count: int, slide: int = 1) -> Callable[[int], Sweep]:
+    return _arrivals(lambda a: lambda rows: rows_window.sweep(rows, 0, TICKS, rows_window.RowsSpec(a, count, slide)))
+
+
+CASES: dict[str, Callable[[int], Sweep]] = {
+    "count": _aggregate("COUNT", pa.int64()),
+    "sum": _aggregate("SUM", pa.int64()),
+    "sum of doubles": _aggregate("SUM", pa.float64()),
+    "min": _aggregate("MIN", pa.int64()),
+    "distinct": _two_counts(two_counts.DISTINCT, True),
+    "difference": _two_counts(two_counts.DIFFERENCE, True),
+    "except": _two_counts(two_counts.EXCEPT, True),
+    "intersect all": _two_counts(two_counts.INTERSECT_ALL, True),
+    "intersect all, negative tuples": _two_counts(two_counts.INTERSECT_ALL, False),
+    "relation to stream": _materialize,
+    "rows 10": _rows(10),
+    "rows 10 slide 3": _rows(10, 3),
+    "session": _arrivals(
+        lambda a: lambda rows: session_window.sweep(rows, 0, TICKS, session_window.SessionSpec(a, WINDOW))
+    ),
+    "tumbling when": _arrivals(lambda a: lambda rows: condition_window.sweep(rows, 0, TICKS, a)),
+}
+"""A sweep's rows, prepared for a number of keys, and the sweep itself."""
+
+
+def speed(sweep: Sweep) -> float:
+    """Million events a second."""
+    best = float("inf")
+    for _ in range(3):
+        begin = time.process_time()
+        sweep()
+        best = min(best, time.process_time() - begin)
+    return 2 * ROWS / best / 1e6
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(CASES)
+    print(f"{'sweep':32}{'1,000 keys':>14}{f'{ROWS:,} keys':>18}   million events/s")
+    for name in names:
+        CASES[name](10)()
+        few, many = (speed(CASES[name](keys)) for keys in (1000, ROWS))
+        print(f"{name:32}{few:14.1f}{many:18.1f}")
+
+
+if __name__ == "__main__":
+    main()

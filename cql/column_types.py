@@ -1,0 +1,45 @@
+"""Types that only Spark knows: found in a plan, asked for once, and filled in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sweeparea.operators.logical import Column, Node
+
+Analyze = Callable[[Node], Mapping[str, str]]
+"""From a plan to the types (Spark DDL) of its columns by their ids, as far as they can be told; it runs no job."""
+
+
+def filled(root: Node, analyze: Analyze | None) -> Node:
+    """``root`` with the types that ``analyze`` knows; it is asked only if one is missing."""
+    if analyze is None or not unknown(root):
+        return root
+    types = analyze(root)
+    made: dict[int, Node] = {}
+
+    def fill(node: Node) -> Node:
+        # a node that is used twice stays one node
+        if id(node) not in made:
+            changes = {f.name: _filled(getattr(node, f.name), types, fill) for f in dataclasses.fields(node)}
+            made[id(node)] = replace(node, **changes)
+        return made[id(node)]
+
+    return fill(root)
+
+
+def unknown(root: Node) -> list[Column]:
+    """The columns of a plan without a type."""
+    return [c for node in root.walk() for c in node.columns if c.type is None]
+
+
+def _filled(value: Any, types: Mapping[str, str], fill: Callable[[Node], Node]) -> Any:
+    if isinstance(value, Column):
+        return replace(value, type=types.get(value.id)) if value.type is None else value
+    if isinstance(value, Node):
+        return fill(value)
+    if isinstance(value, tuple):
+        return tuple(_filled(part, types, fill) for part in value)
+    return value

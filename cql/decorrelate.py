@@ -1,0 +1,311 @@
+"""Subqueries as joins: scalar values, marks (EXISTS and IN anywhere), semi and anti joins, lateral joins.
+
+A value or mark is a global aggregate over the subquery, joined beside the outer rows. Where the subquery is correlated,
+it is computed for all outer rows at once: by key columns where equality is all that correlates it (``keyed.py``), else
+for a domain, the different values of the outer columns that it reads (``dependent_join.py``). The left join back is by
+value; what it finds nothing for has an empty subquery, of which COUNT is 0. The outer rows appear in the plan once as
+they are and, under a domain, once more as its distinct columns, however many subqueries there are.
+
+Neumann & Kemper 2015; Kim 1982 for COUNT over an empty group; Galindo-Legaria & Joshi 2001 for semi and anti joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sweeparea.cql.correlation import FreeColumns, Peeled, has_one_row, identity, ids, members, peel, witnesses
+from sweeparea.cql.dependent_join import DependentJoin, Domain, NewColumn, both, empty_is_known, or_empty, same
+from sweeparea.cql.errors import Place
+from sweeparea.cql.keyed import Keyed, Keying, equal, one_for_one
+from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substitute
+from sweeparea.operators.logical import Aggregate, AggregateCall, Column, Expr, Join, Node, OneRow, Project, Select
+
+Attach = Callable[[Node], Node]
+"""Puts what a value needs beside the outer rows."""
+
+TRUE = Expr("TRUE", "TRUE")
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A bound subquery. ``outer`` are the columns of the query right around it that it reads; those of queries further
+    out stay free."""
+
+    node: Node
+    columns: tuple[Column, ...]
+    outer: tuple[Column, ...]
+    place: Place
+
+    @property
+    def correlated(self) -> bool:
+        return bool(self.outer)
+
+
+class Decorrelation:
+    """Makes plans of subqueries."""
+
+    def __init__(self, new_column: NewColumn) -> None:
+        self.new_column = new_column
+        self._free = FreeColumns()
+
+    def free(self, node: Node) -> frozenset[str]:
+        return self._free.of(node)
+
+    def _domain(self, plan: Node, subquery: Node, place: Place) -> DependentJoin:
+        free = self.free(subquery)
+        return self._domain_of(plan, tuple(c for c in plan.columns if c.id in free), place)
+
+    def _domain_of(self, plan: Node, outer: tuple[Column, ...], place: Place) -> DependentJoin:
+        return DependentJoin(Domain(plan, outer, self.new_column), self._free, place)
+
+    def _keyed(self, node: Node, outer: tuple[Column, ...]) -> Keyed | None:
+        return Keying({c.id: c for c in outer}, self._free, self.new_column).of(node)
+
+    def _beside(self, plan: Node, other: Node) -> Node:
+        return other if isinstance(plan, OneRow) else Join(plan, other)
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def scalar(self, subquery: Subquery) -> tuple[Expr, Attach]:
+        """The value of a scalar subquery: NULL of no row, an error of more than one."""
+        peeled = peel(subquery.node, subquery.columns)
+        if not has_one_row(peeled.node):
+            value = self.new_column(subquery.columns[0].label, subquery.columns[0].type)
+            call = AggregateCall("SINGLE_VALUE", column(subquery.columns[0]))
+            peeled = Peeled(Aggregate(subquery.node, (), ((value, call),), global_=True), [column(value)])
+        value, attach = self._values(peeled, subquery)
+        return value, attach
+
+    def exists(self, subquery: Subquery) -> tuple[Expr, Attach]:
+        """Whether a subquery has a row."""
+        peeled = peel(subquery.node, ())
+        if has_one_row(peeled.node):
+            guards = [Expr(f"coalesce({g.sql}, FALSE)", g.text, g.columns) for g in peeled.guards]
+            return self._values(Peeled(peeled.node, [all_of(guards) or TRUE]), subquery)
+        count = self.new_column("count(*)", "bigint")
+        counted = Aggregate(witnesses(subquery.node), (), ((count, AggregateCall("COUNT")),), global_=True)
+        found = Expr(f"`{count.id}` > 0L", "EXISTS", frozenset({count.id}))
+        return self._values(Peeled(counted, [found]), subquery)
+
+    def contains(self, values: list[tuple[Expr, str | None]], subquery: Subquery) -> tuple[Expr, Attach]:
+        """Whether a subquery has a row that equals ``values`` (with their types), in three-valued logic: NULL where
+        none is found and one with NULL might be it."""
+        looked_up = self._look_up(values, subquery)
+        if looked_up is not None:
+            return looked_up
+        node, theirs = members(subquery.node, subquery.columns)
+        condition = _comparison([v for v, _ in values], theirs)
+        equals, unknown = self.new_column("equal", "bigint"), self.new_column("unknown", "bigint")
+        counts = (
+            (equals, f"IF({condition.sql}, 1, NULL)"),
+            (unknown, f"IF(({condition.sql}) IS NULL, 1, NULL)"),
+        )
+        calls = tuple((c, AggregateCall("COUNT", Expr(sql, condition.text, condition.columns))) for c, sql in counts)
+        result = Expr(
+            f"CASE WHEN `{equals.id}` > 0L THEN TRUE WHEN `{unknown.id}` > 0L THEN NULL ELSE FALSE END",
+            f"{condition.text} IN",
+            frozenset({equals.id, unknown.id}),
+        )
+        return self._values(Peeled(Aggregate(node, (), calls, global_=True), [result]), subquery, correlated=True)
+
+    def _look_up(self, values: list[tuple[Expr, str | None]], subquery: Subquery) -> tuple[Expr, Attach] | None:
+        """``contains`` by equality alone: the distinct values of the subquery, and how many rows and NULLs it has."""
+        if len(values) != 1:
+            return None
+        node, (theirs,) = members(subquery.node, subquery.columns)
+        outer = frozenset(c.id for c in subquery.outer)
+        [(value, type_)], own = values, subquery.columns[0]
+        if theirs.columns & outer or not one_for_one(type_, own.type):
+            return None
+        keyed = self._keyed(node, subquery.outer)
+        if keyed is None:
+            return None
+        keys = list(keyed.keys.items())
+        labels = {o.id: o for o in subquery.outer}
+
+        def grouped(more: tuple[tuple[Column, Expr], ...], calls: tuple[tuple[Column, AggregateCall], ...]):  # noqa: ANN202
+            fresh = [self.new_column(c.label, c.type) for _, c in keys]
+            own_keys = tuple((f, column(c)) for f, (_, c) in zip(fresh, keys, strict=True))
+            made = Aggregate(keyed.node, (*own_keys, *more), calls, global_=not keys and not more)
+            return made, [equal(column(labels[o]), column(f)) for f, (o, _) in zip(fresh, keys, strict=True)]
+
+        found, rows, known = (self.new_column(n, t) for n, t in ((own.label, own.type), ("n", "bigint"), ("k", "bigint")))
+        distinct, matching = grouped(((found, theirs),), ())
+        counts = ((rows, AggregateCall("COUNT")), (known, AggregateCall("COUNT", theirs)))
+        totals, same_group = grouped((), counts)
+
+        def attach(plan: Node) -> Node:
+            plan = Join(plan, distinct, all_of([*matching, equal(_enclosed(value), column(found))]), "left")
+            return Join(plan, totals, all_of(same_group), "left") if keys else Join(plan, totals)
+
+        sql = (
+            f"CASE WHEN `{found.id}` IS NOT NULL THEN TRUE WHEN coalesce(`{rows.id}`, 0L) = 0L THEN FALSE "
+            f"WHEN ({value.sql}) IS NULL OR `{known.id}` < `{rows.id}` THEN NULL ELSE FALSE END"
+        )
+        columns = frozenset({found.id, rows.id, known.id}) | value.columns
+        return Expr(sql, f"{value.text} IN (SELECT {theirs.text} ..)", columns), attach
+
+    def _values(self, peeled: Peeled, subquery: Subquery, correlated: bool = False) -> tuple[Expr, Attach]:
+        """The value of a plan with one row for each outer row, and how the plan gets beside them."""
+        value = peeled.values[0]
+        if peeled.guards:
+            guard = all_of(peeled.guards)
+            assert guard is not None
+            value = Expr(f"CASE WHEN {guard.sql} THEN {value.sql} END", value.text, guard.columns | value.columns)
+        below = peeled.node
+        if not isinstance(below, Aggregate):
+            return _enclosed(value), lambda plan: plan
+        if not subquery.correlated and not correlated:
+            return _enclosed(value), lambda plan: self._beside(plan, below)
+        known = empty_is_known(below.calls)
+        if known:
+            value = substitute(value, {c.id: or_empty(c, call) for c, call in below.calls})
+        return _enclosed(value), lambda plan: self._joined_back(plan, below, known, subquery)
+
+    def _joined_back(self, plan: Node, one: Aggregate, known: bool, subquery: Subquery) -> Node:
+        """The outer rows, each beside its row of a global aggregate; NULLs where that has no input."""
+        outer = tuple(c for c in plan.columns if c.id in self.free(one))
+        if not outer:
+            return self._beside(plan, one)
+        # a key that no outer row has could hold more than one value: then there would be an error that no row asked for
+        single = any(call.function == "SINGLE_VALUE" for _, call in one.calls)
+        keyed = None if single or not known else self._keyed(one.input, outer)
+        if keyed is not None and not any(e.columns & {c.id for c in outer} for e in one.expressions()):
+            fresh = {o: self.new_column(c.label, c.type) for o, c in keyed.keys.items()}
+            grouped = Aggregate(keyed.node, tuple((fresh[o], column(c)) for o, c in keyed.keys.items()), one.calls)
+            names = {c.id: c for c in outer}
+            return Join(plan, grouped, all_of(equal(column(names[o]), column(f)) for o, f in fresh.items()), "left")
+        domain = self._domain_of(plan, outer, subquery.place)
+        if known:
+            below, keys, values = domain.grouped(one)
+            outputs = [(c, column(values[c.id])) for c, _ in one.calls]
+            below = Project(below, (*outputs, *identity(list(keys.values()))))
+        else:
+            below, keys = domain.over_padded(one)
+        return Join(plan, below, same([(column(o), column(keys[o.id])) for o in outer]), "left")
+
+    # -- conjuncts -----------------------------------------------------------------------------------------------------
+
+    def exists_join(self, plan: Node, subquery: Subquery, kind: str) -> Node:
+        """The rows of ``plan`` for which a subquery has a row (``semi``) or none (``anti``)."""
+        if has_one_row(peel(subquery.node, ()).node):
+            mark, attach = self.exists(subquery)
+            return Select(attach(plan), _negated(mark) if kind == "anti" else mark)
+        return self._matched(plan, witnesses(subquery.node), None, kind, subquery)
+
+    def contains_join(self, plan: Node, values: list[Expr], subquery: Subquery, kind: str) -> Node:
+        """The rows of ``plan`` with ``values IN subquery`` (``semi``) or ``NOT IN`` (``anti``)."""
+        node, theirs = members(subquery.node, subquery.columns)
+        condition = _comparison(values, theirs)
+        if kind == "anti":  # what might be equal is not certain to be different
+            condition = Expr(f"coalesce({condition.sql}, TRUE)", condition.text, condition.columns)
+        return self._matched(plan, node, condition, kind, subquery)
+
+    def _matched(self, plan: Node, node: Node, condition: Expr | None, kind: str, subquery: Subquery) -> Node:
+        outer = frozenset(c.id for c in subquery.outer)
+        if not self.free(node) & outer:
+            return Join(plan, node, condition, kind)
+        pulled = self._pulled(node, outer)
+        if pulled is not None:
+            below, conditions = pulled
+            return Join(plan, below, all_of([*conditions, *([] if condition is None else [condition])]), kind)
+        keyed = self._keyed(node, subquery.outer)
+        names = {c.id: c for c in subquery.outer}
+        if keyed is not None:
+            matching = all_of(equal(column(names[o]), column(c)) for o, c in keyed.keys.items())
+            return Join(plan, keyed.node, both(matching, condition), kind)
+        below, inner = self._domain(plan, node, subquery.place).of(node)
+        matching = same([(column(names[o]), column(c)) for o, c in inner.items()])
+        return Join(plan, below, both(matching, condition), kind)
+
+    def _pulled(self, node: Node, outer: frozenset[str]) -> tuple[Node, list[Expr]] | None:
+        """A subquery without its conditions on the outer row, and these: what has a row under the conditions has one.
+        None where they do not stand above all that would notice their absence."""
+        if not self.free(node) & outer:
+            return node, []
+        if isinstance(node, Select):
+            found = self._pulled(node.input, outer)
+            if found is None:
+                return None
+            below, conditions = found
+            parts = conjuncts(node.condition)
+            stay = all_of(p for p in parts if not p.columns & outer)
+            return (
+                below if stay is None else Select(below, stay),
+                [*conditions, *(p for p in parts if p.columns & outer)],
+            )
+        if isinstance(node, Project):
+            found = self._pulled(node.input, outer)
+            if found is None or any(e.columns & outer for _, e in node.outputs):
+                return None
+            below, conditions = found
+            read = frozenset().union(*(c.columns for c in conditions))
+            fresh = {c.id: self.new_column(c.label, c.type) for c in below.columns if c.id in read}
+            kept = [(fresh[c.id], column(c)) for c in below.columns if c.id in read]
+            by = {id_: column(c) for id_, c in fresh.items()}
+            return Project(below, (*node.outputs, *kept)), [substitute(c, by) for c in conditions]
+        if not isinstance(node, Join) or node.kind == "full":
+            return None
+        left = self._pulled(node.left, outer)
+        if left is None:
+            return None
+        if node.kind == "inner":
+            right = self._pulled(node.right, outer)
+            if right is None:
+                return None
+            parts = conjuncts(node.condition)
+            stay = all_of(p for p in parts if not p.columns & outer)
+            pulled = [*left[1], *right[1], *(p for p in parts if p.columns & outer)]
+            return Join(left[0], right[0], stay), pulled
+        if self.free(node.right) & outer or node.reads & outer:
+            return None
+        return replace(node, left=left[0]), left[1]
+
+    # -- joins with a subquery -----------------------------------------------------------------------------------------
+
+    def lateral(self, plan: Node, subquery: Subquery, condition: Expr | None, kind: str) -> Node:
+        """Each row of ``plan`` beside the rows of a subquery that sees its columns (``inner``, ``left``), or kept or
+        dropped by whether there are any (``semi``, ``anti``)."""
+        node = subquery.node
+        outer = tuple(c for c in plan.columns if c.id in self.free(node))
+        if not outer:
+            return Join(plan, node, condition, kind)
+        pulled = self._pulled(node, frozenset(c.id for c in outer))
+        if pulled is not None:
+            return Join(plan, pulled[0], both(all_of(pulled[1]), condition), kind)
+        keyed = self._keyed(node, outer)
+        if keyed is not None:
+            names = {c.id: c for c in outer}
+            matching = all_of(equal(column(names[o]), column(c)) for o, c in keyed.keys.items())
+            return Join(plan, keyed.node, both(matching, condition), kind)
+        below, inner = self._domain_of(plan, outer, subquery.place).of(node)
+        return Join(plan, below, both(same([(column(o), column(inner[o.id])) for o in outer]), condition), kind)
+
+    def answers(self, plan: Node, attach: Attach, outer: frozenset[str], values: frozenset[str]) -> tuple[Node, dict]:
+        """Attached values as a relation of their own: for each combination of the columns ``outer`` of ``plan`` its
+        ``values``, all under fresh ids. It has one row a combination."""
+        attached = attach(plan)
+        kept = [c for c in attached.columns if c.id in outer | values]
+        fresh = {c.id: self.new_column(c.label, c.type) for c in kept}
+        return Aggregate(attached, tuple((fresh[c.id], column(c)) for c in kept), ()), fresh
+
+
+def _comparison(values: list[Expr], theirs: list[Expr]) -> Expr:
+    pairs = [equal(_enclosed(a), _enclosed(b)) for a, b in zip(values, theirs, strict=True)]
+    condition = all_of(pairs)
+    assert condition is not None
+    return condition
+
+
+def _enclosed(expr: Expr) -> Expr:
+    return expr if expr.sql.startswith("`") and expr.sql.count("`") == 2 and expr.sql.endswith("`") else replace(
+        expr, sql=f"({expr.sql})"
+    )
+
+
+def _negated(condition: Expr) -> Expr:
+    return Expr(f"NOT ({condition.sql})", f"NOT {condition.text}", condition.columns)
+
+
+__all__ = ["Attach", "Decorrelation", "Subquery", "ids"]

@@ -1,0 +1,22 @@
+"""Rewrites of logical plans: small named rules that leave every instant's contents as they are (law S4).
+
+One family a file; ``driver.py`` applies them. A rule says the paper and section that it comes from and its condition.
+"""
+
+from sweeparea.cql.rewrites.conditions import conjunction
+from sweeparea.cql.rewrites.driver import NAMES, optimize
+from sweeparea.cql.rewrites.rule import Input, Rewriting, Rule
+from sweeparea.cql.rewrites.selection import push_selection
+from sweeparea.cql.rewrites.sharing import Shared, share_between
+
+__all__ = [
+    "NAMES",
+    "Input",
+    "Rewriting",
+    "Rule",
+    "Shared",
+    "conjunction",
+    "optimize",
+    "push_selection",
+    "share_between",
+]

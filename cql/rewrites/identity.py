@@ -1,0 +1,50 @@
+"""When two subplans are the same up to the ids and labels of their columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+from sweeparea.cql.rewrites.conditions import substitute
+from sweeparea.operators.logical import Column, Expr, Node
+
+
+class Identity:
+    """Digests of nodes; equal digests, equal subplans, in every process. Remembers what it has seen."""
+
+    def __init__(self) -> None:
+        self._digests: dict[int, str] = {}
+        self._nodes: list[Node] = []
+
+    def of(self, node: Node) -> str:
+        if id(node) not in self._digests:
+            self._nodes.append(node)  # keeps its id from being used again
+            self._digests[id(node)] = self._digest(node)
+        return self._digests[id(node)]
+
+    def _digest(self, node: Node) -> str:
+        places = {c.id: f"i{i}.{j}" for i, child in enumerate(node.inputs) for j, c in enumerate(child.columns)}
+        own = [c for c in node.columns if c.id not in places]
+        places |= {c.id: f"o{j}" for j, c in enumerate(own)}
+        renamed = {id_: Expr(f"`{place}`", "", frozenset({place})) for id_, place in places.items()}
+        parts = [type(node).__name__]
+        for each in dataclasses.fields(node):
+            parts.append(f"{each.name}={self._text(getattr(node, each.name), places, renamed)}")
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _text(self, value: Any, places: dict[str, str], renamed: dict[str, Expr]) -> str:
+        if isinstance(value, Node):
+            return self.of(value)
+        if isinstance(value, Column):
+            return f"{places.get(value.id, value.id)}:{value.type}"
+        if isinstance(value, Expr):
+            return substitute(value, renamed).sql
+        if isinstance(value, tuple):
+            return f"({','.join(self._text(v, places, renamed) for v in value)})"
+        if isinstance(value, str):  # the id of a column (ties), or a word
+            return places.get(value, repr(value))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = (self._text(getattr(value, f.name), places, renamed) for f in dataclasses.fields(value))
+            return f"{type(value).__name__}({','.join(fields)})"
+        return repr(value)

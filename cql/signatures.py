@@ -1,0 +1,232 @@
+"""Types that Spark's functions and operators take and give, without asking Spark.
+
+``spark_signatures.txt`` holds what Spark's analyzer says of sample types (``spark_jobs/function_signatures.py`` wrote
+it). A type that is no sample stands for its family where all samples of the family behave alike. What is not certain is
+None, and nothing is refused for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+Sample = str
+
+FAMILIES: dict[str, tuple[Sample, ...]] = {
+    "boolean": ("boolean",),
+    "integer": ("tinyint", "smallint", "int", "bigint"),
+    "fractional": ("float", "double"),
+    "decimal": ("decimal(10,2)", "decimal(20,5)"),
+    "string": ("string",),
+    "binary": ("binary",),
+    "date": ("date",),
+    "timestamp": ("timestamp",),
+    "timestamp_ntz": ("timestamp_ntz",),
+    "array": ("array<int>", "array<string>"),
+    "map": ("map<string,int>", "map<int,double>"),
+    "struct": ("struct<f:int>",),
+    "interval": ("interval day to second", "interval year to month"),
+    "variant": ("variant",),
+}
+"""Families of types and the samples of each that Spark was asked about."""
+
+_WORDS = {
+    "boolean": "BOOLEAN",
+    "integer": "numbers",
+    "fractional": "numbers",
+    "decimal": "numbers",
+    "string": "STRING",
+    "binary": "BINARY",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamp_ntz": "TIMESTAMP",
+    "array": "ARRAY",
+    "map": "MAP",
+    "struct": "STRUCT",
+    "interval": "INTERVAL",
+    "variant": "VARIANT",
+}
+
+
+def family_of(type_: str) -> str | None:
+    """The family of a type; None if nothing is known of it."""
+    head = type_.split("(")[0].split("<")[0].split(" ")[0]
+    if head in FAMILIES:
+        return head
+    return next((family for family, samples in FAMILIES.items() if head in samples), None)
+
+
+@dataclass(frozen=True, order=True)
+class Rule:
+    """How a result's type follows from the arguments': ``const`` (``type``), or from argument ``at``: ``arg`` itself,
+    an ``array`` of it, its ``element``; of a map ``keys``, ``values`` (arrays) or a ``value``.
+    """
+
+    kind: str
+    at: int = 0
+    type: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        kind, _, at = text.partition("@")
+        return cls(kind, int(at)) if at else cls("const", 0, text)
+
+    def __str__(self) -> str:
+        return self.type if self.kind == "const" else f"{self.kind}@{self.at}"
+
+    def apply(self, types: Sequence[str | None]) -> str | None:
+        if self.kind == "const":
+            return self.type
+        given = types[self.at]
+        if given is None or given == "void" or (given.startswith("interval") and given not in FAMILIES["interval"]):
+            return None  # Spark widens an interval's unit where it computes with it
+        return dict(_shapes(given)).get(self.kind)
+
+
+def _shapes(type_: str) -> list[tuple[str, str]]:
+    """Types that a result may have from an argument of a type, by the rule's kind."""
+    found = [("arg", type_), ("array", f"array<{type_}>")]
+    if type_.startswith("array<"):
+        found.append(("element", type_[6:-1]))
+    if type_.startswith("map<"):
+        key, value = split_types(type_[4:-1])
+        found += [("keys", f"array<{key}>"), ("values", f"array<{value}>"), ("value", value)]
+    return found
+
+
+def split_types(text: str) -> list[str]:
+    """Types between commas that are in no brackets: ``int,decimal(10,2)`` as two."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [*parts, text[start:].strip()]
+
+
+def rules_of(types: Sequence[str], result: str) -> set[Rule]:
+    """All rules that explain a result."""
+    found = {Rule("const", 0, result)}
+    for at, type_ in enumerate(types):
+        found |= {Rule(kind, at) for kind, shape in _shapes(type_) if shape == result}
+    return found
+
+
+@dataclass
+class Signature:
+    """A function with a number of arguments: rows of accepted types by position, and the result of each row. Without
+    rows nothing is known.
+    """
+
+    rows: list[tuple[tuple[frozenset[str], ...], Rule | None]] = field(default_factory=list)
+
+    def matching(self, types: Sequence[str | None]) -> list[tuple[tuple[frozenset[str], ...], Rule | None]]:
+        few = len(types) > 2
+        return [row for row in self.rows if all(_fits(s, t, few) for s, t in zip(row[0], types, strict=True))]
+
+
+_NUMBERS = ("integer", "fractional", "decimal")
+_NESTED = ("array", "map", "struct")
+_HARDLY_TRIED = (*_NESTED, "timestamp_ntz", "interval", "variant")
+
+
+def _fits(accepted: frozenset[str], type_: str | None, few: bool) -> bool:
+    """Whether a type may stand where a set of families and samples is accepted; None may be anything. ``few``: Spark was
+    asked about few samples only.
+    """
+    family = None if type_ is None else family_of(type_)
+    if family is None or type_ in accepted or (few and family in _HARDLY_TRIED):
+        return True
+    families = {family_of(a) for a in accepted}
+    return family in families or (few and family in _NUMBERS and bool(families & set(_NUMBERS)))
+
+
+def _unsampled(type_: str | None) -> bool:
+    """Whether a nested type is none of the samples: what else fits beside it depends on its inside."""
+    family = None if type_ is None else family_of(type_)
+    return family in _NESTED and type_ not in FAMILIES[family]
+
+
+def _certain(accepted: frozenset[str], type_: str | None) -> bool:
+    return type_ is not None and (type_ in accepted or family_of(type_) in accepted)
+
+
+@cache
+def _table() -> dict[str, dict[int, Signature]]:
+    table: dict[str, dict[int, Signature]] = {}
+    current: list[Signature] = []
+    text = Path(__file__).with_name("spark_signatures.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            names, _, count = line.rpartition(" ")
+            current = []
+            for name in names.split(","):
+                known = table.setdefault(name.upper(), {})
+                current.append(known.setdefault(int(count), Signature()))
+            continue
+        types, _, result = line.strip().rpartition("-> ")
+        sets = tuple(frozenset(t.strip() for t in part.split("|")) for part in types.split(";")) if types.strip() else ()
+        rule = None if result == "?" else Rule.parse(result)
+        for signature in current:
+            signature.rows.append((sets, rule))
+    return table
+
+
+MOST = 7
+"""A function that takes so many arguments takes any number."""
+
+
+def counts(name: str) -> tuple[int, ...] | None:
+    """The numbers of arguments that a function takes, where it takes fewer than ``MOST``; None if that is not known."""
+    known = _table().get(name.upper())
+    return None if known is None or MOST in known else tuple(sorted(known))
+
+
+def result(name: str, types: Sequence[str | None]) -> str | None:
+    """The type of a call's result where that is certain."""
+    signature = _table().get(name.upper(), {}).get(len(types))
+    if signature is None or not signature.rows:
+        return None
+    possible = signature.matching(types)
+    # several rows may fit a type that is no sample; those that name it or its family are certain
+    rules = {rule for sets, rule in possible if all(_certain(s, t) for s, t in zip(sets, types, strict=True))}
+    rules = rules or {rule for _, rule in possible}
+    if len(rules) != 1:
+        return None
+    [rule] = rules
+    return None if rule is None else rule.apply(types)
+
+
+def refusal(name: str, types: Sequence[str | None]) -> tuple[int, str] | None:
+    """The position of an argument that Spark is certain to refuse, and the types it takes there in words; None if the
+    call may be right.
+    """
+    signature = _table().get(name.upper(), {}).get(len(types))
+    if signature is None or not signature.rows or signature.matching(types):
+        return None
+    if _unsampled(types[0]):  # what else fits depends on its inside
+        types = [types[0], *[None] * (len(types) - 1)]
+    for at in range(len(types)):
+        alone: list[str | None] = [None] * len(types)
+        alone[at] = types[at]
+        if not signature.matching(alone):
+            return at, words(a for sets, _ in signature.rows for a in sets[at])
+    # each would do alone: one does not fit those before it
+    for at in range(1, len(types) + 1):
+        before: list[str | None] = [*types[:at], *[None] * (len(types) - at)]
+        if not signature.matching(before):
+            given: list[str | None] = [*types[: at - 1], *[None] * (len(types) - at + 1)]
+            return at - 1, words(a for sets, _ in signature.matching(given) for a in sets[at - 1])
+    return None
+
+
+def words(accepted: object) -> str:
+    """Families for a sentence: ``numbers, STRING or DATE``."""
+    found = {family_of(a) for a in accepted}  # type: ignore[union-attr]
+    names = list(dict.fromkeys(_WORDS[f] for f in FAMILIES if f in found))
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "nothing"

@@ -1,0 +1,248 @@
+"""Subqueries in expressions: EXISTS, IN and scalar ones, wherever an expression may stand.
+
+A subquery is bound with the names of the queries around it behind its own, and becomes a value: a column or expression
+over columns that ``Subqueries.attach`` puts beside the rows. A whole conjunct of WHERE becomes a semi or anti join.
+What the plans look like is in ``decorrelate.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sweeparea.cql import types
+from sweeparea.cql.correlation import ids
+from sweeparea.cql.decorrelate import Attach, Decorrelation, Subquery
+from sweeparea.cql.enrichment import restricted
+from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_
+from sweeparea.cql.expressions import Binder, Bound, conjuncts
+from sweeparea.cql.rewrites import push_selection
+from sweeparea.cql.rewrites.conditions import all_of
+from sweeparea.operators.logical import Column, Expr, Node, Select
+
+if TYPE_CHECKING:
+    from sweeparea.cql.query import Cte, QueryBinder
+
+
+@dataclass
+class Outer:
+    """What a subquery can name of the query around it, at the place where it stands; and through that query's own
+    binder of those further out. ``used`` are the columns of this query that have been named."""
+
+    binder: Binder
+    used: dict[str, Column] = field(default_factory=dict)
+
+    def resolve(self, names: list[str], place: Place) -> tuple[Column, int]:
+        """The column of a name and how many of its parts name it. BindError if it is unknown here too."""
+        binder = self.binder
+        if not binder.scope.has(names) and binder.outer is not None:
+            return binder.outer.resolve(names, place)
+        column, used = binder.scope.resolve(names, place)
+        if binder.grouping is not None:
+            key = binder.grouping.key_of_column(column)
+            if key is None:
+                raise BindError(
+                    f"column {'.'.join(names)} of the query around is neither grouped nor inside an aggregate",
+                    place,
+                    "Add it to GROUP BY there",
+                )
+            column = key
+        self.used[column.id] = column
+        return column, used
+
+    def knows(self, names: list[str]) -> bool:
+        return self.binder.scope.has(names) or (self.binder.outer is not None and self.binder.outer.knows(names))
+
+    def aggregate(self, node: exp.Expr) -> Bound | None:
+        """An aggregate in a subquery's WHERE whose columns are all of the query around, which groups: it is that
+        query's own."""
+        binder = self.binder
+        columns = [[p.name for p in c.parts] for c in node.find_all(exp.Column)]
+        if binder.grouping is None or not columns or not all(binder.scope.has(names) for names in columns):
+            return None
+        bound = binder.bind(node)
+        called = {c.id: c for c, _ in binder.grouping.calls.values()}
+        self.used |= {id_: called[id_] for id_ in bound.expr.columns if id_ in called}
+        return bound
+
+
+@dataclass
+class _Pending:
+    attach: Attach
+    reads: frozenset[str]
+    values: frozenset[str]
+
+
+class Subqueries:
+    """The subqueries of one SELECT, or of one ON: those met while its expressions are bound, until they are attached to
+    the plan that the expressions are for. Above GROUP BY that is another plan than below."""
+
+    def __init__(self, queries: QueryBinder, env: dict[str, Cte]) -> None:
+        self.queries, self.env = queries, env
+        self.decorrelation: Decorrelation = queries.context.decorrelation
+        self._pending: dict[bool, list[_Pending]] = {False: [], True: []}
+        self._known: dict[tuple[bool, tuple[str, ...]], Bound] = {}  # equal texts at one place mean the same
+
+    def attach(self, plan: Node, grouped: bool = False) -> Node:
+        """The plan with all values met since the last time."""
+        pending, self._pending[grouped] = self._pending[grouped], []
+        for each in pending:
+            plan = each.attach(plan)
+        return plan
+
+    def take(self) -> list[_Pending]:
+        """The values met since the last time, for one who attaches them to parts of a plan."""
+        pending, self._pending[False] = self._pending[False], []
+        return pending
+
+    # -- binding -------------------------------------------------------------------------------------------------------
+
+    def value(self, binder: Binder, node: exp.Expr) -> Bound:
+        """What stands in an expression for a subquery: EXISTS (..), IN (..), or a scalar one."""
+        key = binder.grouping is not None, self.queries.source.canonical(binder.span(node))
+        if key not in self._known:
+            self._known[key] = self._value(binder, node)
+        return self._known[key]
+
+    def _value(self, binder: Binder, node: exp.Expr) -> Bound:
+        if _within(node, exp.Lambda):
+            raise RefusedError(
+                "a subquery inside a lambda function is not offered: it would be another one for each element",
+                binder.place(node),
+                "Explode the array in FROM with LATERAL VIEW, and join",
+            )
+        query = exists_query(node)
+        if query is not None:
+            return self._keep(binder, self._bind(binder, query, node), "boolean", self.decorrelation.exists)
+        if isinstance(node, exp.In):
+            values, subquery = self._membership(binder, node)
+            contains = self.decorrelation.contains
+            read = frozenset().union(*(v.expr.columns for v in values))
+            pairs = [(v.expr, v.type) for v in values]
+            return self._keep(binder, subquery, "boolean", lambda s: contains(pairs, s), read)
+        subquery = self._bind(binder, node, node)
+        if len(subquery.columns) != 1:
+            raise TypeError_(
+                f"a scalar subquery has one column, found {len(subquery.columns)}",
+                binder.place(node),
+                "Select one expression, or struct(a, b)",
+            )
+        return self._keep(binder, subquery, subquery.columns[0].type, self.decorrelation.scalar)
+
+    def _keep(
+        self,
+        binder: Binder,
+        subquery: Subquery,
+        type_: str | None,
+        make: Callable[[Subquery], tuple[Expr, Attach]],
+        reads: frozenset[str] = frozenset(),
+    ) -> Bound:
+        expr, attach = make(subquery)
+        reads |= frozenset(c.id for c in subquery.outer)
+        self._pending[binder.grouping is not None].append(_Pending(attach, reads, expr.columns - reads))
+        return Bound(expr, type_)
+
+    def _bind(self, binder: Binder, tree: exp.Expr, at: exp.Expr) -> Subquery:
+        bound, outer = self.queries.nested(tree, self.env, binder)
+        return Subquery(bound.node, bound.columns, tuple(outer.used.values()), binder.place(at))
+
+    def _membership(self, binder: Binder, node: exp.In) -> tuple[list[Bound], Subquery]:
+        left = node.this.unnest()
+        trees = list(left.expressions) if isinstance(left, exp.Tuple) else [node.this]
+        values = [binder.bind(t) for t in trees]
+        subquery = self._bind(binder, node.args["query"], node)
+        if len(values) != len(subquery.columns):
+            raise TypeError_(
+                f"IN compares {len(values)} value{'s' if len(values) > 1 else ''} with the {len(subquery.columns)} "
+                f"column{'s' if len(subquery.columns) > 1 else ''} of its subquery",
+                binder.place(node),
+                "Write (a, b) IN (SELECT x, y ..)",
+            )
+        for value, column in zip(values, subquery.columns, strict=True):
+            if not comparable(value.type, column.type):
+                raise TypeError_(
+                    f"IN cannot compare {value.expr.text}, which is of type {(value.type or '').upper()}, with "
+                    f"{column.label}, which is of type {(column.type or '').upper()}",
+                    binder.place(node),
+                    "CAST one of them",
+                )
+        return values, subquery
+
+    # -- conditions ----------------------------------------------------------------------------------------------------
+
+    def filtered(self, plan: Node, binder: Binder, condition: exp.Expr, attempt: Callable) -> Node:
+        """The rows of ``plan`` for which a condition is TRUE. Conjuncts without subqueries come first, so that the
+        subqueries are computed for few rows."""
+        trees = conjuncts(condition)
+        for tree in sorted(trees, key=has_subquery):
+            found = attempt(lambda t=tree: self._conjunct(binder, t))
+            if isinstance(found, Expr):
+                plan = self._selected(self.attach(plan), found, frozenset(binder.scope.enriched))
+            elif found is not None:
+                plan = found(plan)
+        return plan
+
+    def _selected(self, plan: Node, condition: Expr, enriched: frozenset[str]) -> Node:
+        if condition.columns & enriched:
+            within = restricted(plan, condition, enriched)
+            if within is not None:
+                return within
+        if condition.columns <= ids(plan):
+            return push_selection(plan, condition)
+        if isinstance(plan, Select):
+            return Select(plan.input, all_of([plan.condition, condition]) or condition)
+        return Select(plan, condition)
+
+    def _conjunct(self, binder: Binder, tree: exp.Expr) -> Expr | Attach:
+        inner, negated = tree.unnest(), False
+        while isinstance(inner, exp.Not):
+            inner, negated = inner.this.unnest(), not negated
+        kind = "anti" if negated else "semi"
+        query = exists_query(inner)
+        if query is not None:
+            subquery = self._bind(binder, query, inner)
+            return lambda plan: self.decorrelation.exists_join(plan, subquery, kind)
+        if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+            values, subquery = self._membership(binder, inner)
+            exprs = [v.expr for v in values]
+            pending = self.take()
+            join = self.decorrelation.contains_join
+
+            def attach(plan: Node) -> Node:
+                for each in pending:  # values compared may be subqueries themselves
+                    plan = each.attach(plan)
+                return join(plan, exprs, subquery, kind)
+
+            return attach
+        return binder.condition(tree)
+
+
+def exists_query(node: exp.Expr) -> exp.Expr | None:
+    """The query of EXISTS (..); with more parentheses inside, the parser takes it for a call of the function."""
+    if isinstance(node, exp.Exists):
+        return node.this
+    if isinstance(node, exp.Anonymous) and node.name.upper() == "EXISTS" and len(node.expressions) == 1:
+        return node.expressions[0] if isinstance(node.expressions[0], exp.Query) else None
+    return None
+
+
+def comparable(a: str | None, b: str | None) -> bool:
+    """Whether two types can have a common one."""
+    return a is None or b is None or "void" in (a, b) or len({types.family(a), types.family(b)} - {"other"}) < 2
+
+
+def has_subquery(tree: exp.Expr) -> bool:
+    return any(isinstance(n, exp.Query) for n in tree.walk())
+
+
+def _within(node: exp.Expr, kind: type) -> bool:
+    """Whether a node stands in one of a kind inside its own query."""
+    parent = node.parent
+    while parent is not None and not isinstance(parent, exp.Select):
+        if isinstance(parent, kind):
+            return True
+        parent = parent.parent
+    return False

@@ -1,0 +1,148 @@
+"""The tokens of one statement, read word by word: what the clauses of all statements share."""
+
+from __future__ import annotations
+
+from sqlglot.errors import ErrorLevel
+
+from sweeparea.cql import statements as st
+from sweeparea.cql.dialect import Cql, CqlParser
+from sweeparea.cql.durations import DurationText, parse_duration, parse_instant
+from sweeparea.cql.errors import ParseError, Place, nearest
+from sweeparea.cql.source_text import SourceText, Span
+from sweeparea.cql.tokens import Token, TokenType
+
+_KEYWORDS = (
+    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION", "JOIN", "INNER", "LEFT", "CROSS",
+    "ON", "USING",
+    "CREATE", "STREAM", "RELATION", "CONTINUOUS", "QUERY", "TIMESTAMP", "CHRONON", "SEQUENCE", "HEARTBEAT",
+    "RETAIN", "CONSTRAINT",
+    "MATERIALIZE", "START", "WITH", "DISTINCT", "INTERSECT", "EXCEPT", "EXPECT", "VIOLATION",
+)  # fmt: skip
+STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+
+
+class Words(CqlParser):
+    """Reads one statement from its tokens; the grammar is in its subclasses."""
+
+    def __init__(self, source: SourceText, tokens: list[Token]) -> None:
+        super().__init__(dialect=Cql(), error_level=ErrorLevel.IMMEDIATE)
+        self.reset()
+        self.sql = source.text
+        self.source = source
+        self._chunks = [tokens]
+        self._advance_chunk()
+
+    # -- where the reader stands -------------------------------------------------------------------------------------
+
+    def word(self) -> str:
+        if not self._curr or self._curr.token_type in (TokenType.STRING, TokenType.NUMBER):
+            return ""
+        return self._curr.text.upper()
+
+    def position(self) -> int:
+        if self._curr:
+            return self._curr.start
+        return self._tokens[-1].end if self._tokens else 0
+
+    def found(self) -> str:
+        return f"'{self._curr.text}'" if self._curr else "the end of the statement"
+
+    def near_keyword(self) -> str:
+        """The keyword that this word or, where a misspelt keyword was taken for an alias, the one before resembles."""
+        before = self._prev.text.upper() if self._prev and self._prev.token_type == TokenType.VAR else ""
+        return nearest(self.word(), _KEYWORDS) or nearest(before, _KEYWORDS)
+
+    def here(self) -> Place:
+        return self.source.place(self.position())
+
+    def span_from(self, first: int) -> Span:
+        return self._tokens[first].start, self._tokens[self._index - 1].end + 1
+
+    def fail(self, wanted: str, *known: str, hint: str = "") -> ParseError:
+        return ParseError(
+            f"{wanted} is expected, found {self.found()}", self.here(), hint or nearest(self.word(), known)
+        )
+
+    def end(self) -> None:
+        if self._curr:
+            raise ParseError(f"{self.found()} is not expected here", self.here(), self.near_keyword())
+
+    # -- what is read ------------------------------------------------------------------------------------------------
+
+    def take(self, *words: str) -> bool:
+        """Whether these words follow; if they do, the reader stands behind them."""
+        return bool(self._match_text_seq(*words))
+
+    def need(self, *words: str) -> None:
+        for word in words:
+            if not self.take(word):
+                raise self.fail(word, word)
+
+    def open(self, example: str) -> None:
+        if not self._match(TokenType.L_PAREN):
+            raise self.fail("'('", hint=f"Write {example}")
+
+    def close(self, wanted: str = "')'") -> None:
+        if not self._match(TokenType.R_PAREN):
+            raise self.fail(wanted)
+
+    def name(self, what: str) -> str:
+        token = self._curr
+        if (
+            not token
+            or token.token_type in (TokenType.STRING, TokenType.NUMBER)
+            or not (token.token_type == TokenType.IDENTIFIER or token.text.replace("_", "a").isalnum())
+        ):
+            raise self.fail(what, hint="Names are letters, digits and _, or anything between backticks")
+        self._advance()
+        return token.text
+
+    def names(self, what: str) -> tuple[str, ...]:
+        """Names with commas between them."""
+        found = [self.name(what)]
+        while self._match(TokenType.COMMA):
+            found.append(self.name(what))
+        return tuple(found)
+
+    def string(self, what: str, example: str) -> str:
+        token = self._curr
+        if not token or token.token_type not in STRINGS:
+            raise self.fail(f"{what} in quotes", hint=f"Write {example}")
+        if not token.text.strip():
+            raise ParseError(f"{what} is empty", self.here(), f"Write {example}")
+        self._advance()
+        return token.text
+
+    def length(self, what: str) -> DurationText:
+        """A length of time or a number of ticks."""
+        value, index = parse_duration(self.source, self._tokens, self._index, what)
+        self._retreat(index)
+        return value
+
+    def instant(self, what: str) -> DurationText:
+        value, index = parse_instant(self.source, self._tokens, self._index, what)
+        self._retreat(index)
+        return value
+
+    def positive_length(self, what: str) -> DurationText:
+        here, value = self.here(), self.length(what)
+        if (value.ticks if value.micros is None else value.micros) <= 0:  # type: ignore[operator]
+            raise ParseError(f"{what} must be longer than zero", here)
+        return value
+
+    def duration(self, what: str) -> int:
+        """A length of time in microseconds."""
+        return self.length(what).in_micros(what)
+
+    def positive(self, what: str) -> int:
+        here, value = self.here(), self.duration(what)
+        if value <= 0:
+            raise ParseError(f"{what} must be longer than zero", here)
+        return value
+
+    def expression_here(self, what: str) -> st.SourceExpression:
+        first = self._index
+        tree = self._parse_disjunction()
+        if tree is None or self._index == first:
+            raise self.fail(f"an expression for {what}")
+        return st.SourceExpression(tree, self.span_from(first), self.source)

@@ -1,0 +1,202 @@
+"""The Python side of user-defined functions, aggregates and windows.
+
+A decorated object says what it is and which Spark type it gives; ``CREATE FUNCTION | AGGREGATE | WINDOW name AS
+'module:object'`` registers it. All three work on Arrow columns, and all must be functions of their arguments alone: no
+clock, no random number, no state between calls, for a slice may be computed again.
+
+A *function* gets one array for each argument, of equal lengths, and gives one array as long:
+
+>>> import pyarrow as pa
+>>> import pyarrow.compute as pc
+>>> @function(returns="double")
+... def celsius(fahrenheit):
+...     return pc.divide(pc.subtract(fahrenheit, 32.0), 1.8)
+>>> celsius(pa.array([212.0, None])).to_pylist()
+[100.0, None]
+
+An *aggregate* gets the values of one group at one instant, one array for each argument, and gives a single value. The
+rows are in the total order of the arguments, so that the answer is a function of the bag:
+
+>>> @aggregate(returns="double")
+... def spread(values):
+...     bounds = pc.min_max(values)
+...     return pc.subtract(bounds["max"], bounds["min"])
+>>> spread(pa.array([3.0, 1.0, None])).as_py()
+2.0
+
+A *window* gets the instants of elements in ticks, then its arguments' values, and gives two arrays of ticks, from when
+until when each element is valid (``operators/user_window.py``). ``pattern`` is monotonic, WKS, WK or STR (Golab & Oezsu
+2005, section 3):
+
+>>> @window(pattern="WK")
+... def hold_for(instants, lengths):
+...     return instants, pc.add(instants, lengths)
+>>> hold_for.kind, hold_for.type
+('window', 'WK')
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sweeparea.infra.errors import SweepAreaError
+
+PATTERNS = ("monotonic", "WKS", "WK", "STR")
+"""The update patterns that a window may declare."""
+
+_SIMPLE = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    ]
+)
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+class UserCodeError(SweepAreaError):
+    """A registered object cannot be had, or is not what its declaration says."""
+
+    type = "BindError"
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class UserCode:
+    """A decorated Python function: ``kind`` is function, aggregate or window, ``type`` the Spark type that it gives (of
+    a window: its pattern). Calling it calls the function.
+    """
+
+    kind: str
+    type: str
+    call: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.call(*arguments)
+
+
+def function(*, returns: str) -> Callable[[Callable[..., Any]], UserCode]:
+    """Marks a function over columns; ``returns`` is a Spark type such as ``double`` or ``array<int>``."""
+    return _decorator("function", "returns", returns)
+
+
+def aggregate(*, returns: str) -> Callable[[Callable[..., Any]], UserCode]:
+    """Marks a function from the columns of a group to one value; ``returns`` is its Spark type."""
+    return _decorator("aggregate", "returns", returns)
+
+
+def window(*, pattern: str) -> Callable[[Callable[..., Any]], UserCode]:
+    """Marks a function from instants to intervals; ``pattern`` is one of ``PATTERNS``."""
+    return _decorator("window", "pattern", pattern)
+
+
+def _decorator(kind: str, word: str, type_: str) -> Callable[[Callable[..., Any]], UserCode]:
+    def decorate(call: Callable[..., Any]) -> UserCode:
+        if isinstance(call, UserCode) or not callable(call):
+            raise UserCodeError(f"@{kind} marks a function, once; it stands above {call!r}.")
+        return UserCode(kind, type_.strip() if kind == "window" else type_.strip().lower(), call)
+
+    if not isinstance(type_, str):
+        raise UserCodeError(f'@{kind} wants {word} as a text, such as @{kind}({word}="double").')
+    return decorate
+
+
+def load(target: str, kind: str) -> UserCode:
+    """What ``module:object`` names. UserCodeError says what is missing: the module, the object in it, the decorator;
+    or which declaration is wrong.
+    """
+    module_name, _, path = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        if module_name == missing or module_name.startswith(f"{missing}."):
+            raise UserCodeError(
+                f"There is no Python module {missing}. Put it where Python finds it: into the folder that sweeparea is "
+                "run from, or onto PYTHONPATH."
+            ) from None
+        raise UserCodeError(f"Module {module_name} imports {missing}, which is not installed.") from None
+    except Exception as error:
+        raise UserCodeError(f"Importing module {module_name} failed: {type(error).__name__}: {error}.") from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            known = sorted(n for n, value in getattr(found, "__dict__", {}).items() if isinstance(value, UserCode))
+            hint = f" It has {', '.join(known)}." if known else ""
+            raise UserCodeError(f"{target} names nothing: {_named(found, module_name)} has no {name}.{hint}")
+        found = getattr(found, name)
+    return _checked(found, target, kind)
+
+
+def _named(found: Any, module: str) -> str:
+    return f"module {module}" if getattr(found, "__name__", "") == module else str(getattr(found, "__name__", found))
+
+
+def _checked(found: Any, target: str, kind: str) -> UserCode:
+    argument = 'pattern="WK"' if kind == "window" else 'returns="double"'
+    if not isinstance(found, UserCode):
+        raise UserCodeError(
+            f"{target} is not decorated: write @{kind}({argument}) above it (from sweeparea.operators.user import "
+            f"{kind})."
+        )
+    if found.kind != kind:
+        raise UserCodeError(
+            f"{target} is decorated as {'an' if found.kind == 'aggregate' else 'a'} {found.kind}. Write CREATE "
+            f"{found.kind.upper()}, or @{kind}({argument}) above it."
+        )
+    if kind == "window" and found.type not in PATTERNS:
+        raise UserCodeError(f"{target} declares the pattern {found.type!r}; patterns are {', '.join(PATTERNS)}.")
+    if kind != "window" and not is_type(found.type):
+        raise UserCodeError(
+            f"{target} declares that it returns {found.type!r}, which is no Spark type. Types are such as bigint, "
+            "double, string, timestamp, decimal(10,2), array<int>, struct<a:int,b:string>."
+        )
+    return found
+
+
+def is_type(text: str) -> bool:
+    """Whether a text is a Spark type that results may have.
+
+    >>> is_type("array<struct<a:int,b:decimal(10,2)>>"), is_type("int64"), is_type("decimal(40,2)")
+    (True, False, False)
+    """
+    text = text.strip()
+    if text in _SIMPLE:
+        return True
+    if match := _DECIMAL.fullmatch(text):
+        return 0 < int(match[1]) <= 38 and int(match[2]) <= int(match[1])
+    head, _, rest = text.partition("<")
+    if not rest.endswith(">"):
+        return False
+    parts = _parts(rest[:-1])
+    if head == "array":
+        return len(parts) == 1 and is_type(parts[0])
+    if head == "map":
+        return len(parts) == 2 and all(is_type(p) for p in parts)
+    if head == "struct":
+        fields = [p.partition(":") for p in parts]
+        return all(_NAME.fullmatch(name.strip()) is not None and is_type(type_) for name, _, type_ in fields)
+    return False
+
+
+def _parts(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [*parts, text[start:]]

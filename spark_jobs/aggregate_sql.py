@@ -1,0 +1,168 @@
+"""An aggregate as native Spark SQL over the rows of one segment, such that its value is a function of their bag.
+
+Most of Spark's aggregates are that already. The others are put differently: what depends on an order goes by the rows'
+ranks in it (``snapshot.rank_column``), and what would round in the order of the rows is gathered as a list, to be
+evaluated exactly afterwards (``Value.then``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sweeparea.operators import moments
+from sweeparea.operators.lists import OfLists
+from sweeparea.operators.moments import Exact
+from sweeparea.operators.user_aggregate import UserAggregate
+
+_FLOATS = (pa.types.is_floating, pa.types.is_string, pa.types.is_large_string)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One aggregate over columns of the rows.
+
+    ``arguments`` are SQL, ``types`` their Arrow types; ``condition`` tells which rows count; ``rank`` is the column of
+    the rows' ranks in the call's order; ``over`` an OVER clause, or nothing; ``user`` the
+    registered aggregate, where it is one.
+    """
+
+    function: str
+    arguments: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    condition: str | None = None
+    distinct: bool = False
+    rank: str | None = None
+    descending: bool = False
+    ignore_nulls: bool = False
+    over: str = ""
+    user: UserAggregate | None = None
+
+    def only(self, sql: str, *conditions: str) -> str:
+        """``sql`` where the row counts, else NULL."""
+        tests = [c for c in (self.condition, *conditions) if c]
+        return f"IF({' AND '.join(tests)}, {sql}, NULL)" if tests else sql
+
+    @property
+    def value(self) -> str:
+        """The first argument where the row counts; of COUNT(*) a constant."""
+        return self.only(self.arguments[0] if self.arguments else "1")
+
+
+@dataclass(frozen=True)
+class Value:
+    """An aggregate's SQL. ``then``: it gives a list, of which this function makes the value."""
+
+    sql: str
+    then: OfLists | None = None
+
+
+def value_of(call: Call) -> Value:
+    """The SQL of an aggregate call."""
+    function, over = call.function, call.over
+    if call.user is not None:
+        fields = ", ".join(f"'a{i}', {argument}" for i, argument in enumerate(call.arguments))
+        return Value(_gathered(call, f"named_struct({fields})"), call.user)
+    if function == "COUNT":
+        if call.distinct:
+            return Value(f"CAST(size(collect_set({call.value}){over}) AS BIGINT)")
+        return Value(f"count({call.value}){over}")
+    if function in ("SUM", "AVG", "TRY_SUM", "TRY_AVG"):
+        return _total(call)
+    if function in moments.SINGLES:
+        return Value(_gathered(call, f"CAST({call.arguments[0]} AS DOUBLE)"), Exact(function))
+    if function in moments.PAIRS:
+        return _pair(call)
+    if function in moments.VECTORS:
+        return Value(_gathered(call, call.arguments[0]), Exact(function))
+    if function in ("FIRST", "LAST") and call.rank is not None:
+        skipped = (f"{call.arguments[0]} IS NOT NULL",) if call.ignore_nulls else ()
+        by = "min_by" if function == "FIRST" else "max_by"
+        return Value(f"{by}({call.arguments[0]}, {call.only(call.rank, *skipped)}){over}")
+    if function in ("MAX_BY", "MIN_BY") and call.rank is not None:
+        return _extremal(call)
+    if function == "COLLECT_LIST" and call.rank is not None:
+        return Value(_ordered(call, call.arguments[0]))
+    if function == "LISTAGG" and call.rank is not None:
+        return _joined(call)
+    if function == "SINGLE_VALUE":
+        many = "raise_error('a scalar subquery gave more than one row')"
+        value = f"max_by({call.arguments[0]}, {call.only('1')}){over}"
+        return Value(f"IF(count({call.only('1')}){over} > 1, {many}, {value})")
+    if function in ("PERCENTILE_CONT", "PERCENTILE_DISC"):
+        order = f"ORDER BY {call.value}{' DESC' if call.descending else ''}"
+        return Value(f"{function}({call.arguments[1]}) WITHIN GROUP ({order}){over}")
+    if function == "MODE":
+        if call.descending:
+            return Value(f"mode() WITHIN GROUP (ORDER BY {call.value} DESC){over}")
+        return Value(f"mode({call.value}, TRUE){over}")
+    # all others leave out NULLs of their first argument
+    distinct = "DISTINCT " if call.distinct else ""
+    return Value(f"{function}({distinct}{', '.join((call.value, *call.arguments[1:]))}){over}")
+
+
+def _gathered(call: Call, value: str) -> str:
+    """The list of the values that count, in any order."""
+    listed = f"collect_list({call.only(value)}){call.over}"
+    return f"array_distinct({listed})" if call.distinct else listed
+
+
+def _ordered(call: Call, value: str) -> str:
+    """The list of the values that count and are not NULL, in the call's order."""
+    pair = call.only(f"named_struct('r', {call.rank}, 'v', {value})", f"({value}) IS NOT NULL")
+    # rows of equal rank are equal; types without an order (maps) need a comparison of their own
+    compare = ", (l, r) -> CAST(sign(l.r - r.r) AS INT)" if _has_map(call.types[0]) else ""
+    listed = f"transform(array_sort(collect_list({pair}){call.over}{compare}), e -> e.v)"
+    return f"array_distinct({listed})" if call.distinct else listed
+
+
+def _has_map(t: pa.DataType) -> bool:
+    return pa.types.is_map(t) or any(_has_map(t.field(i).type) for i in range(t.num_fields))
+
+
+def _total(call: Call) -> Value:
+    function, argument, over = call.function.removeprefix("TRY_"), call.types[0], call.over
+    if any(test(argument) for test in _FLOATS):
+        return Value(_gathered(call, f"CAST({call.arguments[0]} AS DOUBLE)"), Exact(function))
+    distinct = "DISTINCT " if call.distinct else ""
+    if function == "AVG" and pa.types.is_integer(argument):
+        # Spark would round the running sum
+        total = f"sum({distinct}CAST({call.value} AS DECIMAL(38, 0))){over}"
+        count = f"count({distinct}{call.value}){over}"
+        return Value(f"IF({count} = 0, CAST(NULL AS DOUBLE), CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE))")
+    return Value(f"{call.function}({distinct}{call.value}){over}")
+
+
+def _pair(call: Call) -> Value:
+    x, y = call.arguments
+    there = f"({x}) IS NOT NULL AND ({y}) IS NOT NULL"
+    pair = call.only(f"named_struct('x', CAST({x} AS DOUBLE), 'y', CAST({y} AS DOUBLE))", there)
+    listed = f"collect_list({pair}){call.over}"
+    return Value(f"array_distinct({listed})" if call.distinct else listed, Exact(call.function))
+
+
+def _extremal(call: Call) -> Value:
+    """MAX_BY(x, y [, k]): the rows are ranked by y, descending for MAX_BY, with a total order of their ties."""
+    value, by = call.arguments[:2]
+    number = call.arguments[2:]
+    there = f"({by}) IS NOT NULL"
+    if not number:
+        return Value(f"min_by({value}, {call.only(str(call.rank), there)}){call.over}")
+    pair = call.only(f"named_struct('r', {call.rank}, 'v', {value})", there)
+    compare = ", (l, r) -> CAST(sign(l.r - r.r) AS INT)"
+    listed = f"transform(array_sort(collect_list({pair}){call.over}{compare}), e -> e.v)"
+    return Value(f"IF(size({listed}) = 0, NULL, slice({listed}, 1, {number[0]}))")
+
+
+def _joined(call: Call) -> Value:
+    given = list(call.arguments[1:])
+    kind = "BINARY" if pa.types.is_binary(call.types[0]) or pa.types.is_large_binary(call.types[0]) else "STRING"
+    empty = f"CAST('' AS {kind})"
+    delimiter = f"coalesce(CAST({given[0]} AS {kind}), {empty})" if given else empty
+    items = _ordered(call, f"CAST({call.arguments[0]} AS {kind})")
+    rest = f"slice({items}, 2, greatest(size({items}) - 1, 0))"
+    folded = f"reduce({rest}, element_at({items}, 1), (a, b) -> a || {delimiter} || b)"
+    if kind == "STRING":
+        folded = f"array_join({items}, {delimiter})"
+    return Value(f"IF(size({items}) = 0, NULL, {folded})")

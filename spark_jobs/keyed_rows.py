@@ -1,0 +1,77 @@
+"""The rows that a sweep by key takes, computed by Spark from a bag: keys, other columns, and orders over them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sweeparea.operators import top_k
+from sweeparea.operators.bag import BAG
+from sweeparea.operators.logical import Expr, SortKey, TopK
+from sweeparea.operators.snapshot import OrderKey, SnapshotSpec, rank_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+_NAME = re.compile(r"`?([A-Za-z_][A-Za-z0-9_]*)`?\Z")
+
+
+class KeyedRows:
+    """The rows of one node's sweep. ``keys`` and ``columns``: their columns by name, as SQL over the input's.
+
+    ``orders`` are those asked for by ``rank``; ``global_`` as in ``SnapshotSpec``.
+    """
+
+    def __init__(self) -> None:
+        self.keys: dict[str, str] = {}
+        self.columns: dict[str, str] = {}
+        self.orders: list[tuple[OrderKey, ...]] = []
+        self.global_ = False
+
+    def raw(self, bag: DataFrame) -> DataFrame:
+        """The rows of a bag."""
+        computed = {**self.keys, **self.columns}
+        return bag.selectExpr(*(f"({sql}) AS `{name}`" for name, sql in computed.items()), *BAG)
+
+    def spec(self, start: int) -> SnapshotSpec:
+        return SnapshotSpec(tuple(self.keys), tuple(self.columns), tuple(self.orders), self.global_, start)
+
+    def column(self, expr: Expr) -> str:
+        """The column that holds an expression's value."""
+        plain = _NAME.match(expr.sql)
+        if plain and self.columns.get(plain[1]) == f"`{plain[1]}`":
+            return f"`{plain[1]}`"
+        for name, sql in self.columns.items():
+            if sql == expr.sql:
+                return f"`{name}`"
+        name = f"__x{len(self.columns)}"
+        self.columns[name] = expr.sql
+        return f"`{name}`"
+
+    def rank(self, order: Sequence[SortKey]) -> str:
+        """The column of the rows' ranks in an order."""
+        keys = tuple(OrderKey(self.column(k.expr).strip("`"), k.descending, k.nulls_first) for k in order)
+        if keys not in self.orders:
+            self.orders.append(keys)
+        return rank_column(self.orders.index(keys))
+
+
+class TopKRows(KeyedRows):
+    """The rows of ORDER BY .. LIMIT, and its sweep (``operators/top_k.py``)."""
+
+    def __init__(self, node: TopK) -> None:
+        super().__init__()
+        self.node = node
+        self.keys = {f"__k{i}": e.sql for i, e in enumerate(node.keys)}
+        self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
+        self.rank(node.order)
+
+    def sweep(self, start: int) -> Callable[[pa.Table, int, int], tuple[pa.Table, pa.Table]]:
+        spec = top_k.TopKSpec(self.spec(start), self.node.limit, self.node.offset)
+        return partial(top_k.sweep, spec=spec)

@@ -1,0 +1,61 @@
+"""Aggregates, window functions and LIMIT on random cases: at every instant what SQL gives on the instantaneous rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sweeparea.spark_jobs import slice as slices
+from sweeparea.spark_jobs.replay import replay
+from tests.replay.expansion_cases import generate, wrong
+from tests.replay.slicing import one_slice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _check(spark: SparkSession, seeds: range) -> None:
+    cases = [generate(random.Random(seed)) for seed in seeds]
+    for seed, case, result in zip(seeds, cases, replay([json.dumps(c.case) for c in cases], spark), strict=True):
+        found = wrong(case, result)
+        assert not found, f"seed {seed}; as a replay line:\n{json.dumps(case.case)}\n{found}"
+
+
+@pytest.mark.spark
+def test_random_cases(spark: SparkSession):
+    _check(spark, range(300, 316))
+
+
+@pytest.mark.spark
+def test_random_cases_in_several_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(slices, "SMALL_SLICE", 0)
+    _check(spark, range(330, 336))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("first", range(20_000, 20_200, 20))
+def test_many_random_cases(spark: SparkSession, first: int):
+    _check(spark, range(first, first + 20))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, SUM(v) AS s, STDDEV_SAMP(v) AS d, AVG(v) AS a FROM S [Range 9] GROUP BY k",
+        "SELECT k, v, SUM(v) OVER (PARTITION BY k) AS s, VAR_POP(v) OVER () AS d FROM S [Range 9]",
+    ],
+)
+def test_no_slicing_changes_a_bit(spark: SparkSession, query: str):
+    chance = random.Random(11)
+    values = [1e16, -1e16, 0.1, 1.0, 3e-9, 1e-300]
+    rows = [[chance.randint(0, 30), [chance.randint(0, 1), chance.choice(values) * chance.random()]] for _ in range(40)]
+    case = {"streams": {"S": {"columns": {"k": "int", "v": "double"}, "rows": rows}}, "query": query}
+    sliced = {**case, "heartbeats": [3, 4, 11, 12, 13, 27, 45]}
+    one, many = replay([json.dumps(one_slice(sliced)), json.dumps(sliced)], spark)
+    assert "error" not in one
+    assert one == many
