@@ -151,9 +151,7 @@ def _check_parts(call: Call, known: Aggregate, inner: Binder) -> None:
         )
     if call.ignore_nulls is not None and not known.nulls:
         words = "IGNORE NULLS" if call.ignore_nulls else "RESPECT NULLS"
-        raise TypeError_(
-            f"{name} does not take {words}", place, "FIRST, LAST, ANY_VALUE, NTH_VALUE, LAG and LEAD do"
-        )
+        raise TypeError_(f"{name} does not take {words}", place, "FIRST, LAST, ANY_VALUE, NTH_VALUE, LAG and LEAD do")
     if call.order and known.within == "no":
         words = "WITHIN GROUP (ORDER BY ..)" if call.within else "ORDER BY"
         raise TypeError_(f"{name} does not take {words}: its value does not depend on an order", place, "Leave it out")
@@ -367,9 +365,7 @@ class _Binding:
 
     def _named(self, function: str, type_: str | None, argument: Expr) -> BoundAggregate:
         made = self._make(type_, argument).call
-        return BoundAggregate(
-            AggregateCall(function, made.argument, (), made.distinct, made.filter), type_
-        )
+        return BoundAggregate(AggregateCall(function, made.argument, (), made.distinct, made.filter), type_)
 
     def _median(self) -> BoundAggregate:
         [bound] = self._arguments()
@@ -490,4 +486,3 @@ def has_aggregate(node: exp.Expr) -> bool:
             around = around.this
         return any(has_aggregate(child) for child in (*function.iter_expressions(), *below))
     return is_aggregate(node) or any(has_aggregate(child) for child in node.iter_expressions())
-

@@ -20,7 +20,6 @@ from sqlglot import exp
 
 from sweeparea.cql.aggregates import AGGREGATES, bind_aggregate, count_error
 from sweeparea.cql.calls import Call, take_apart
-from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, RefusedError, TypeError_, nearest
 from sweeparea.cql.frames import Frame, frame_of
 from sweeparea.cql.functions import WINDOW_ONLY
@@ -341,9 +340,7 @@ class _Over:
         sign = "-" if call.function == "MAX_BY" else ""
         sql = f"IF(({by.sql}) IS NULL, NULL, struct(({by.sql}) AS y, {sign}{number.sql} AS n))"
         ranked = Expr(sql, by.text, by.columns | number.columns)
-        return self._bound(
-            self._add(replace(plain, arguments=(value, ranked, *rest)), self.frame.rows, type_), type_
-        )
+        return self._bound(self._add(replace(plain, arguments=(value, ranked, *rest)), self.frame.rows, type_), type_)
 
     def _number(self) -> Expr:
         """The row's number in its partition by the complete order."""
@@ -357,9 +354,5 @@ class _Over:
         if skip:
             sql = f"IF(({value.sql}) IS NULL, NULL, {sql})"
         pair = Expr(sql, value.text, value.columns | number.columns)
-        gathered = self._add(
-            replace(call, function="COLLECT_LIST", arguments=(pair,), ignore_nulls=False), False, None
-        )
+        gathered = self._add(replace(call, function="COLLECT_LIST", arguments=(pair,), ignore_nulls=False), False, None)
         return replace(gathered, sql=f"array_sort({gathered.sql}).v")
-
-

@@ -72,9 +72,11 @@ def members(node: Node, columns: tuple[Column, ...]) -> tuple[Node, list[Expr]]:
 def witnesses(node: Node) -> Node:
     """A subquery of which only matters whether it has a row."""
     while True:
-        if isinstance(node, Project | Analytic) or (isinstance(node, Aggregate) and not node.global_):
-            node = node.input
-        elif isinstance(node, TopK) and not node.offset and node.limit != 0:
+        if (
+            isinstance(node, Project | Analytic)
+            or (isinstance(node, Aggregate) and not node.global_)
+            or (isinstance(node, TopK) and not node.offset and node.limit != 0)
+        ):
             node = node.input
         else:
             return node

@@ -54,10 +54,9 @@ class Decorrelation:
 
     def _domain(self, plan: Node, subquery: Node, place: Place) -> DependentJoin:
         free = self.free(subquery)
-        return self._domain_of(plan, tuple(c for c in plan.columns if c.id in free), place)
-
-    def _domain_of(self, plan: Node, outer: tuple[Column, ...], place: Place) -> DependentJoin:
-        return DependentJoin(Domain(plan, outer, self.new_column), self._free, place)
+        outer = tuple(c for c in plan.columns if c.id in free)
+        source = domain_source(plan, frozenset(c.id for c in outer), may_fail(subquery))
+        return DependentJoin(Domain(source, outer, self.new_column), self._free, place)
 
     def _keyed(self, node: Node, outer: tuple[Column, ...]) -> Keyed | None:
         return Keying({c.id: c for c in outer}, self._free, self.new_column).of(node)
@@ -124,13 +123,15 @@ class Decorrelation:
         keys = list(keyed.keys.items())
         labels = {o.id: o for o in subquery.outer}
 
-        def grouped(more: tuple[tuple[Column, Expr], ...], calls: tuple[tuple[Column, AggregateCall], ...]):  # noqa: ANN202
+        def grouped(more: tuple[tuple[Column, Expr], ...], calls: tuple[tuple[Column, AggregateCall], ...]):
             fresh = [self.new_column(c.label, c.type) for _, c in keys]
             own_keys = tuple((f, column(c)) for f, (_, c) in zip(fresh, keys, strict=True))
             made = Aggregate(keyed.node, (*own_keys, *more), calls, global_=not keys and not more)
             return made, [equal(column(labels[o]), column(f)) for f, (o, _) in zip(fresh, keys, strict=True)]
 
-        found, rows, known = (self.new_column(n, t) for n, t in ((own.label, own.type), ("n", "bigint"), ("k", "bigint")))
+        found, rows, known = (
+            self.new_column(n, t) for n, t in ((own.label, own.type), ("n", "bigint"), ("k", "bigint"))
+        )
         distinct, matching = grouped(((found, theirs),), ())
         counts = ((rows, AggregateCall("COUNT")), (known, AggregateCall("COUNT", theirs)))
         totals, same_group = grouped((), counts)
@@ -176,7 +177,7 @@ class Decorrelation:
             grouped = Aggregate(keyed.node, tuple((fresh[o], column(c)) for o, c in keyed.keys.items()), one.calls)
             names = {c.id: c for c in outer}
             return Join(plan, grouped, all_of(equal(column(names[o]), column(f)) for o, f in fresh.items()), "left")
-        domain = self._domain_of(plan, outer, subquery.place)
+        domain = self._domain(plan, one, subquery.place)
         if known:
             below, keys, values = domain.grouped(one)
             outputs = [(c, column(values[c.id])) for c, _ in one.calls]
@@ -279,7 +280,7 @@ class Decorrelation:
             names = {c.id: c for c in outer}
             matching = all_of(equal(column(names[o]), column(c)) for o, c in keyed.keys.items())
             return Join(plan, keyed.node, both(matching, condition), kind)
-        below, inner = self._domain_of(plan, outer, subquery.place).of(node)
+        below, inner = self._domain(plan, node, subquery.place).of(node)
         return Join(plan, below, both(same([(column(o), column(inner[o.id])) for o in outer]), condition), kind)
 
     def answers(self, plan: Node, attach: Attach, outer: frozenset[str], values: frozenset[str]) -> tuple[Node, dict]:
@@ -291,6 +292,31 @@ class Decorrelation:
         return Aggregate(attached, tuple((fresh[c.id], column(c)) for c in kept), ()), fresh
 
 
+def may_fail(node: Node) -> bool:
+    """Whether a subquery is an error for some outer rows: it must not be computed for rows that are not there."""
+    return any(call.function == "SINGLE_VALUE" for n in node.walk() if isinstance(n, Aggregate) for _, call in n.calls)
+
+
+def domain_source(plan: Node, outer: frozenset[str], exact: bool) -> Node:
+    """A part of ``plan`` whose columns ``outer`` have at least the values that they have in ``plan``; ``exact``: just
+    these. So a plan does not double with each subquery: what was put beside its rows before is left out.
+    """
+    if isinstance(plan, Join) and outer <= ids(plan.left):
+        beside = plan.kind == "left" or (
+            plan.kind == "inner" and has_one_row(plan.right) and (plan.condition is None or not exact)
+        )
+        if beside or (plan.kind in ("semi", "anti") and not exact):
+            return domain_source(plan.left, outer, exact)
+    if isinstance(plan, Select):
+        below = domain_source(plan.input, outer, exact)
+        if below is plan.input:
+            return plan
+        if plan.condition.columns <= ids(below):
+            return Select(below, plan.condition)
+        return plan if exact else below
+    return plan
+
+
 def _comparison(values: list[Expr], theirs: list[Expr]) -> Expr:
     pairs = [equal(_enclosed(a), _enclosed(b)) for a, b in zip(values, theirs, strict=True)]
     condition = all_of(pairs)
@@ -299,8 +325,10 @@ def _comparison(values: list[Expr], theirs: list[Expr]) -> Expr:
 
 
 def _enclosed(expr: Expr) -> Expr:
-    return expr if expr.sql.startswith("`") and expr.sql.count("`") == 2 and expr.sql.endswith("`") else replace(
-        expr, sql=f"({expr.sql})"
+    return (
+        expr
+        if expr.sql.startswith("`") and expr.sql.count("`") == 2 and expr.sql.endswith("`")
+        else replace(expr, sql=f"({expr.sql})")
     )
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import functions, signatures, types
+from sweeparea.cql import functions, types
 from sweeparea.cql.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
+from sweeparea.cql.argument_checks import ArgumentChecks
 from sweeparea.cql.calls import take_apart
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, nearest, not_offered
@@ -29,20 +30,6 @@ if TYPE_CHECKING:
     from sweeparea.cql.grouping import Grouping
     from sweeparea.cql.subqueries import Outer, Subqueries
 
-_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
-_TIMES = frozenset(
-    """
-    ADD_MONTHS CONVERT_TIMEZONE DATE DATE_ADD DATE_DIFF DATE_FORMAT DATE_PART DATE_SUB DATE_TRUNC DATEADD DATEDIFF
-    DATEPART DAY DAYNAME DAYOFMONTH DAYOFWEEK DAYOFYEAR FROM_UTC_TIMESTAMP HOUR LAST_DAY MINUTE MONTH MONTHNAME
-    MONTHS_BETWEEN NEXT_DAY QUARTER SECOND TIMESTAMP TIMESTAMPADD TIMESTAMPDIFF TO_DATE TO_TIMESTAMP TO_TIMESTAMP_LTZ
-    TO_TIMESTAMP_NTZ TO_UNIX_TIMESTAMP TO_UTC_TIMESTAMP TRUNC TRY_TO_DATE TRY_TO_TIMESTAMP UNIX_DATE UNIX_MICROS
-    UNIX_MILLIS UNIX_SECONDS UNIX_TIMESTAMP WEEKDAY WEEKOFYEAR YEAR
-    """.split()
-)
-"""Functions of times: a string among their arguments may be read as one."""
-_MIXED = frozenset(["COALESCE", "NVL", "IFNULL", "NVL2", "NULLIF", "GREATEST", "LEAST", "IF", "ARRAY", "MAP"])
-"""Functions that bring their arguments to one type."""
 _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 
@@ -193,6 +180,7 @@ class _Walk:
         self.replacements: list[Replacement] = []
         self.used: set[str] = set()
         self.types: dict[int, str | None] = {}
+        self.checks = ArgumentChecks(binder, self.types)
 
     def visit(self, node: exp.Expr) -> None:
         if self._grouping_key(node):
@@ -285,6 +273,8 @@ class _Walk:
         if binder.aliases_first and self._alias(node, parts):
             return
         try:
+            if binder.outer is not None and not binder.scope.has(names) and binder.outer.knows(names):
+                raise BindError(f"column {'.'.join(names)} is one of the query around", place)
             column, used = binder.scope.resolve(names, place)
         except BindError as error:
             if self._alias(node, parts):
@@ -366,91 +356,15 @@ class _Walk:
                 self.visit(argument)
                 if name == "STRUCT":
                     self._keep_field_name(argument, position)
-        self._check_arguments(node, name)
-
-    def _check_arguments(self, node: exp.Anonymous, name: str) -> None:
-        """TypeError_ for a wrong number or type of arguments, where Spark is certain to refuse them."""
-        arguments = node.expressions
-        if any(is_star(a) or isinstance(a, exp.Kwarg | exp.Lambda) for a in arguments) or node.meta.get("user"):
-            return
-        wanted = signatures.counts(name)
-        if wanted and len(arguments) not in wanted and not (name in functions.UNIT_FIRST and len(arguments) == 3):
-            low, high = wanted[0], wanted[-1]
-            number = str(low) if low == high else f"{low} to {high}"
-            raise TypeError_(
-                f"{name} takes {number} argument{'s' if number != '1' else ''}, found {len(arguments)}",
-                self.binder.place(node),
-                f"Write {name}({', '.join('abcdefg'[:low])})",
-            )
-        times = name in _TIMES or (name in _MIXED and any(self._is_time(a) for a in arguments))
-        for argument in arguments:
-            self._refuse_special(argument, times)
-        refusal = signatures.refusal(name, [self._checked_type(a) for a in arguments])
-        if refusal is not None:
-            at, families = refusal
-            argument = arguments[at]
-            raise TypeError_(
-                f"{name} cannot take {self._text(argument)}, which is of type {self._type_text(argument)}",
-                self.binder.place(argument),
-                f"It takes {families} there",
-            )
-
-    def _checked_type(self, node: exp.Expr) -> str | None:
-        """The type of an operand for checks: Spark reads a string literal as whatever is wanted."""
-        if isinstance(node, exp.Literal) and node.is_string:
-            return None
-        type_ = types.of(node, self.types)
-        return None if type_ == "void" else type_
-
-    def _text(self, node: exp.Expr) -> str:
-        return self.binder.source.splice(self.binder.span(node))
-
-    def _type_text(self, node: exp.Expr) -> str:
-        return (types.of(node, self.types) or "unknown").upper()
+        self.checks.call(node, name)
 
     def _operation(self, node: exp.Expr) -> None:
-        """An operator with two operands."""
         self._children(node)
-        operator = types.OPERATORS.get(type(node))
-        if operator is None:
-            return
-        left, right = node.this, node.expression
-        both = [self._checked_type(left), self._checked_type(right)]
-        for literal, other in ((left, both[1]), (right, both[0])):
-            self._refuse_special(literal, other in _TIME_TYPES or (other or "").startswith("interval"))
-        if any(isinstance(side, exp.Tuple | exp.Query) for side in (left, right)):
-            return
-        if signatures.refusal(operator, both) is not None:
-            shown = operator if type(node) not in _COMPARISONS else "a comparison"
-            raise TypeError_(
-                f"{shown} cannot take {self._text(left)}, which is {self._type_text(left)}, and {self._text(right)}, "
-                f"which is {self._type_text(right)}",
-                self.binder.place(node),
-                "CAST one of them",
-            )
-
-    def _is_time(self, node: exp.Expr) -> bool:
-        return types.of(node, self.types) in _TIME_TYPES
+        self.checks.operation(node)
 
     def _beside(self, node: exp.Expr) -> None:
-        """CASE, BETWEEN: a string among times is read as one."""
         self._children(node)
-        values = list(node.iter_expressions())
-        if isinstance(node, exp.Case):
-            values = [i.args["true"] for i in node.args.get("ifs") or []]
-            values += [node.args["default"]] if node.args.get("default") is not None else []
-        times = any(self._is_time(v) for v in values)
-        for value in values:
-            self._refuse_special(value, times)
-
-    def _refuse_special(self, node: exp.Expr, as_time: bool) -> None:
-        """RefusedError for ``'now'`` and its like where Spark would read it as a time."""
-        if as_time and isinstance(node, exp.Literal) and node.is_string and functions.is_special_instant(node.name):
-            raise RefusedError(
-                f"'{node.name}' as a time is not deterministic: it depends on when a slice is run",
-                self.binder.place(node),
-                "Use the stream's instant ts, or write the time itself",
-            )
+        self.checks.beside(node)
 
     def _window_bound(self, node: exp.Anonymous) -> None:
         binder = self.binder
@@ -460,9 +374,7 @@ class _Walk:
             key = binder.grouping.key_of_column(column)
             if key is None:
                 text = binder.source.splice(span)
-                raise BindError(
-                    f"{text} is neither grouped nor inside an aggregate", place, f"Add {text} to GROUP BY"
-                )
+                raise BindError(f"{text} is neither grouped nor inside an aggregate", place, f"Add {text} to GROUP BY")
             column = key
         self._replace(node, span, column)
 
@@ -489,7 +401,9 @@ class _Walk:
                 f"Write SELECT {name}(a, b) FROM .., or {name}(SELECT ..)",
             )
         functions.refuse_non_deterministic(name, len(node.expressions), place)
-        functions.refuse_random_iv(name, [a.name if isinstance(a, exp.Literal) else None for a in node.expressions], place)
+        functions.refuse_random_iv(
+            name, [a.name if isinstance(a, exp.Literal) else None for a in node.expressions], place
+        )
         if name in functions.WINDOW_ONLY:
             raise TypeError_(f"{name} needs OVER", place, f"Write {name}(..) OVER (PARTITION BY a ORDER BY b)")
         if name in functions.GENERATORS:
@@ -636,7 +550,7 @@ class _Walk:
         if node.args.get("query") is not None:
             self._subquery(node)
         else:
-            self._children(node)
+            self._beside(node)
 
     def _quantified(self, node: exp.Expr) -> None:
         if isinstance(node.this, exp.Query):
@@ -669,15 +583,7 @@ class _Walk:
 
     def _cast(self, node: exp.Expr) -> None:
         self.visit(node.this)
-        to = types.of(node, self.types)
-        self._refuse_special(node.this, to in _TIME_TYPES)
-        if to is not None and signatures.refusal(f"cast {to}", [self._checked_type(node.this)]) is not None:
-            raise TypeError_(
-                f"{self._text(node.this)}, which is of type {self._type_text(node.this)}, cannot be cast to "
-                f"{to.upper()}",
-                self.binder.place(node),
-                "Cast to a type that can hold it",
-            )
+        self.checks.cast(node)
 
     def _kwarg(self, node: exp.Expr) -> None:
         self.visit(node.expression)

@@ -42,9 +42,7 @@ _EXACT = {
 
 NON_DETERMINISTIC = {
     **dict.fromkeys(
-        _names(
-            "NOW CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME CURDATE LOCALTIMESTAMP UNIX_TIMESTAMP CURRENT_INSTANT"
-        ),
+        _names("NOW CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME CURDATE LOCALTIMESTAMP UNIX_TIMESTAMP CURRENT_INSTANT"),
         "Use the stream's instant ts, or a column that the source fills",
     ),
     **dict.fromkeys(

@@ -39,7 +39,7 @@ def is_generator(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.upper() in functions.GENERATORS
 
 
-# -- where they stand ----------------------------------------------------------------------------------------------------
+# -- where they stand --------------------------------------------------------------------------------------------------
 
 
 def lateral_view(queries: QueryBinder, plan: Node, scope: Scope, view: exp.Expr) -> tuple[Node, Scope]:
@@ -59,12 +59,13 @@ def lateral_view(queries: QueryBinder, plan: Node, scope: Scope, view: exp.Expr)
 
 def in_select(binder: Binder, item: exp.Expr) -> Generated:
     """A generator that is a whole item of the select list, with its alias or aliases."""
+    call: exp.Expr = item
+    names: list[str] = []
     if isinstance(item, exp.Aliases):
         call, names = item.this, [i.name for i in item.expressions]
     elif isinstance(item, exp.Alias):
         call, names = item.this, [item.alias]
-    else:
-        call, names = item, []
+    assert isinstance(call, exp.Anonymous)
     return _bind(binder, call, names)
 
 
@@ -128,7 +129,7 @@ def _alias(node: exp.Expr) -> tuple[str | None, list[str]]:
     return (alias.name or None), [c.name for c in alias.args.get("columns") or []]
 
 
-# -- what they make ------------------------------------------------------------------------------------------------------
+# -- what they make ----------------------------------------------------------------------------------------------------
 
 
 def _bind(binder: Binder, call: exp.Anonymous, names: list[str], outer: bool = False) -> Generated:
@@ -256,7 +257,7 @@ def _range(binder: Binder, call: exp.Anonymous) -> str:
     return f"explode(sequence({start}L, {start + (count - 1) * step}L, {step}L))"
 
 
-# -- struct.* ------------------------------------------------------------------------------------------------------------
+# -- struct.* ----------------------------------------------------------------------------------------------------------
 
 
 def struct_star(scope: Scope, item: exp.Expr, binder: Binder) -> list[exp.Expr] | None:

@@ -196,8 +196,11 @@ class GroupBy:
         behind a comma, or alone, they are one more element."""
         if not tree.expressions:
             count = len(self.grouping.keys)
-            lists[:] = [_rollup([(i,) for i in range(count)]) if isinstance(tree, exp.Rollup) else self._cube(
-                [(i,) for i in range(count)], tree)]
+            lists[:] = [
+                _rollup([(i,) for i in range(count)])
+                if isinstance(tree, exp.Rollup)
+                else self._cube([(i,) for i in range(count)], tree)
+            ]
             return
         before = len(self.grouping.keys)
         found = self._sets(tree)
@@ -245,8 +248,7 @@ class GroupBy:
         count = len(members)
         masks = sorted(range(2**count), reverse=True)
         return [
-            tuple(i for at, part in enumerate(members) if mask >> (count - 1 - at) & 1 for i in part)
-            for mask in masks
+            tuple(i for at, part in enumerate(members) if mask >> (count - 1 - at) & 1 for i in part) for mask in masks
         ]
 
     def _members(self, tree: exp.Expr) -> tuple[int, ...]:

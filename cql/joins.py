@@ -158,9 +158,7 @@ class _Condition:
         alone = Join(self.right, Join(self.left, answers, on_left), both(on_right, full), "anti")
         new_column = self.clause.context.new_column
         first = Project(matched, tuple((new_column(c.label, c.type), column(c)) for c in columns))
-        outputs = [
-            (new_column(c.label, c.type), column(c) if c.id in right_ids else _null(c)) for c in columns
-        ]
+        outputs = [(new_column(c.label, c.type), column(c) if c.id in right_ids else _null(c)) for c in columns]
         return UnionAll((first, Project(alone, tuple(outputs))), columns)
 
 

@@ -208,5 +208,3 @@ class Keying:
         if isinstance(node, UnionAll):
             return Keyed(UnionAll(made, outputs), keys)
         return Keyed(replace(node, left=made[0], right=made[1], outputs=outputs), keys)
-
-

@@ -87,7 +87,9 @@ def _value(tree: exp.Expr) -> int | None:
         left, right = _value(tree.this), _value(tree.expression)
         if left is None or right is None:
             return None
-        return left + right if isinstance(tree, exp.Add) else left - right if isinstance(tree, exp.Sub) else left * right
+        return (
+            left + right if isinstance(tree, exp.Add) else left - right if isinstance(tree, exp.Sub) else left * right
+        )
     return None
 
 
@@ -209,7 +211,7 @@ def order_over_columns(
     order, cut = node.args.get("order"), cut_of(node, place)
     if order is None:
         return columns, relation
-    outputs = [(c, column_expr(c), None) for c in columns]
+    outputs: list[tuple[Column, Expr, exp.Expr | None]] = [(c, column_expr(c), None) for c in columns]
     sorting = SelectOrder(outputs, binder, lambda action: action())
     keys = sorting.keys(order)
     if cut is None:

@@ -80,7 +80,8 @@ class Scope:
             for item in self.items:
                 if item.alias is not None and item.alias.lower() == parts[0].lower() and item.matching(parts[1]):
                     return True
-        return bool(self.unqualified(parts[0]))
+        found = self.unqualified(parts[0])
+        return any(len(parts) == 1 or _has_fields(c) for _, c in found)
 
     def resolve(self, parts: Sequence[str], place: Place) -> tuple[Column, int]:
         """The column that a dotted name means and how many of its parts name it; the rest are fields of a struct."""
@@ -136,6 +137,10 @@ class Scope:
         if name.lower() == INSTANT:
             hint = "ts is the instant of a stream's elements; FROM has no stream here"
         return BindError(f"column {name} is unknown", place, hint)
+
+
+def _has_fields(column: Column) -> bool:
+    return column.type is None or column.type.startswith(("struct", "array", "map", "variant"))
 
 
 def only(found: list[tuple[Item, Column]], name: str, place: Place) -> Column:

@@ -53,9 +53,7 @@ def _is_union_all(node: exp.SetOperation) -> bool:
     return isinstance(node, exp.Union) and not node.args.get("distinct")
 
 
-def _combined(
-    queries: QueryBinder, first: BoundQuery, steps: list[tuple[exp.SetOperation, BoundQuery]]
-) -> BoundQuery:
+def _combined(queries: QueryBinder, first: BoundQuery, steps: list[tuple[exp.SetOperation, BoundQuery]]) -> BoundQuery:
     """``first`` and the parts of one operation, which are several for UNION ALL alone."""
     from sweeparea.cql.query import BoundQuery
 
@@ -128,7 +126,7 @@ def values(queries: QueryBinder, node: exp.Values) -> BoundQuery:
         rows.append([binder.bind(cell) for cell in cells])
         if len(rows[-1]) != len(rows[0]):
             raise TypeError_(
-                f"all rows of VALUES have as many columns as the first, which has {len(rows[0])}; found {len(rows[-1])}",
+                f"all rows of VALUES have as many columns as the first: {len(rows[0])}; found {len(rows[-1])}",
                 queries.place(tree),
                 "Give each row the same number of values",
             )

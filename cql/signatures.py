@@ -170,7 +170,9 @@ def _table() -> dict[str, dict[int, Signature]]:
                 current.append(known.setdefault(int(count), Signature()))
             continue
         types, _, result = line.strip().rpartition("-> ")
-        sets = tuple(frozenset(t.strip() for t in part.split("|")) for part in types.split(";")) if types.strip() else ()
+        sets = (
+            tuple(frozenset(t.strip() for t in part.split("|")) for part in types.split(";")) if types.strip() else ()
+        )
         rule = None if result == "?" else Rule.parse(result)
         for signature in current:
             signature.rows.append((sets, rule))

@@ -17,7 +17,20 @@ from sweeparea.operators import user
 from sweeparea.operators.logical import UserFunction
 
 _WINDOWS = frozenset(
-    "NOW RANGE ROWS TUMBLING HOPPING FIXED SESSION FROM UNTIL PARTITION SLIDE UNBOUNDED".split()
+    [
+        "NOW",
+        "RANGE",
+        "ROWS",
+        "TUMBLING",
+        "HOPPING",
+        "FIXED",
+        "SESSION",
+        "FROM",
+        "UNTIL",
+        "PARTITION",
+        "SLIDE",
+        "UNBOUNDED",
+    ]
 )
 """Words that begin a window of the language."""
 
@@ -62,5 +75,3 @@ def used(tree: exp.Expr) -> dict[str, UserFunction]:
     """The functions and aggregates among ``mark``'s that have been bound."""
     bound = [n.meta["user"] for n in tree.find_all(exp.Anonymous) if n.meta.get("user") and n.meta.get("bound")]
     return {f.name.lower(): f for f in bound}
-
-

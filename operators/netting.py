@@ -53,8 +53,8 @@ def compacted(rows: pa.Table, h1: int) -> pa.Table:
     rows = rows.take(pa.array(live))
     start, end, n = np.maximum(start[live], h1), end[live], n[live]
     codes = keys.codes([rows.column(c) for c in names])[0] if names and len(live) else np.zeros(len(live), np.int64)
-    latest = end.max(initial=0) if (end == INF).all() else end[end != INF].max()
-    order = sorted_order((codes, start, np.where(end == INF, latest + 1, end)))
+    after_all = int(end[end != INF].max(initial=h1)) + 1  # stands for INF, so that the ends' range stays small
+    order = sorted_order((codes, start, np.where(end == INF, after_all, end)))
     codes, start, end, n = codes[order], start[order], end[order], n[order]
     if not len(order):
         return rows

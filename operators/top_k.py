@@ -2,8 +2,8 @@
 instant.
 
 Patroumpas & Sellis 2010 and Golab & Oezsu 2005 (section 3.1) leave top-k to recomputation; here the rows of a group
-stand in an order-statistics tree, and at each tick of the slice at which the group changes only its first rows are
-looked at: O(log n) for a change and for each row shown, instead of the whole group (``snapshot.py``).
+stand in an order-statistics tree, and only its first rows are looked at, at those ticks of the slice at which a row
+comes or goes among them: O(log n) for a change and for each row shown, instead of the whole group (``snapshot.py``).
 
 Columns in: keys, columns, ``__ts``, ``__te``, ``__n``. Out: the columns, ``__ts``, ``__te`` (INF), ``__n``: +n where
 copies of a record come into the result, -n where they leave it.
@@ -13,7 +13,7 @@ SweepArea: the rows alive after h1, netted: any of them may become one of the fi
 >>> spec = TopKSpec(SnapshotSpec((), ("v",), ((OrderKey("v", descending=True),),)), limit=1)
 >>> rows = pa.table({"v": [7, 9], "__ts": [1, 3], "__te": [INF, 5], "__n": [1, 1]})
 >>> [tuple(row.values()) for row in sweep(rows, 0, 9, spec)[0].to_pylist()] == [
-...     (7, 1, INF, 1), (7, 3, INF, -1), (7, 5, INF, 1), (9, 3, INF, 1), (9, 5, INF, -1)]
+...     (7, 1, INF, 1), (9, 3, INF, 1), (7, 3, INF, -1), (9, 5, INF, -1), (7, 5, INF, 1)]
 True
 """
 
@@ -26,8 +26,7 @@ import pyarrow as pa
 
 from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.kernels.top_k import first_rows
-from sweeparea.operators.netting import netted
+from sweeparea.operators.kernels.top_k import changes
 from sweeparea.operators.snapshot import OrderKey, Snapshots, SnapshotSpec
 from sweeparea.operators.ticks import INF
 
@@ -51,10 +50,10 @@ def sweep(rows: pa.Table, h0: int, h1: int, spec: TopKSpec) -> tuple[pa.Table, p
     Errors (DataError): a net number of copies below zero.
     """
     snapshots = Snapshots(rows, spec.rows, h0, h1)
-    return _result(snapshots, spec, h1), snapshots.carry()
+    return _result(snapshots, spec), snapshots.carry()
 
 
-def _result(at: Snapshots, spec: TopKSpec, h1: int) -> pa.Table:
+def _result(at: Snapshots, spec: TopKSpec) -> pa.Table:
     # records in their order, those of equal rank in any: they are equal in every column of the order
     order = np.argsort(at.ranks(0), kind="stable")
     place = np.empty(len(order), np.int64)
@@ -62,16 +61,10 @@ def _result(at: Snapshots, spec: TopKSpec, h1: int) -> pa.Table:
     end = at.first + at.covers
     by_begin, by_end = sorted_order((at.first,)), sorted_order((end,))
     limit = -1 if spec.limit is None else spec.limit
-    places, segment, copies = first_rows(
-        place[at.interval], at.first, end, at.copies, by_begin, by_end, len(at.ts), spec.offset, limit
+    places, segment, n = changes(
+        place[at.interval], at.first, end, at.copies, by_begin, by_end, at.opens, spec.offset, limit
     )
-    record, n = order[places], copies * at.sign[segment]
-    ends = np.flatnonzero(at.te[segment] <= h1)
-    record, tick, n = netted(
-        np.append(record, record[ends]),
-        np.append(at.ts[segment], at.te[segment][ends]),
-        np.append(n, -n[ends]),
-    )
+    record, tick = order[places], at.ts[segment]
     table = at.records.select(list(spec.rows.columns)).take(pa.array(record))
     for name, values in ((TS, tick), (TE, np.full(len(tick), INF)), (N, n)):
         table = table.append_column(name, pa.array(values))

@@ -22,7 +22,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     WindowFunction,
 )
-from sweeparea.spark_jobs.errors import readable
+from sweeparea.spark_jobs.errors import ArgumentTypeError, readable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +87,9 @@ class _Analysis:
         except Exception as error:
             if "UNRESOLVED_ROUTINE" in str(error):  # a user's function
                 return {}
-            raise readable(error, ", ".join(c.label for c, _ in asked)) from error
+            names = {c.id: c.label for child in inputs for c in child.columns}
+            told = readable(error, ", ".join(c.label for c, _ in asked), names)
+            raise ArgumentTypeError(str(told)) from error
         return {f.name: f.dataType.simpleString() for f in schema}
 
 

@@ -118,6 +118,9 @@ def _parser() -> argparse.ArgumentParser:
     add("status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what")
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
     command.add_argument("query", help="a continuous query of the application, or a SELECT in quotes")
+    command.add_argument(
+        "--form", choices=("tree", "mermaid", "svg"), default="tree", help="a tree, or a picture of the plan"
+    )
     command = add("replay", _replay, shared, "run small cases (JSON lines) through the real engine, without Airflow")
     command.add_argument("cases", help="a file of cases, one JSON object a line; - for standard input")
     command.add_argument("--out", metavar="FILE", help="where results go, a line each (default: standard output)")
@@ -284,12 +287,12 @@ def _explain(options: argparse.Namespace) -> int:
         if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
             application.source_expressions(name)  # faults of the streams it reads are told here already
     if options.query.strip().isidentifier():
-        print(explain(application.plan(options.query), static))
+        print(explain(application.plan(options.query), static, options.form))
         return 0
     known = [*application.catalog.streams, *application.catalog.relations, *application.catalog.queries]
     mentioned = [n for n in known if n.lower() in options.query.lower()]
     inputs = {n: application.input_schema(n) for n in mentioned}
-    print(explain(bind_select(options.query, inputs, application.catalog.settings), static))
+    print(explain(bind_select(options.query, inputs, application.catalog.settings), static, options.form))
     return 0
 
 

@@ -9,9 +9,8 @@ when collected, is the slice.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,32 +19,27 @@ import pyarrow as pa
 from sweeparea.operators import (
     aggregate,
     bridge,
-    difference,
     enrich,
     generate,
-    intersect,
     join,
     one_row,
-    outer_join,
     patterns,
     project,
     relation_to_stream,
     select,
-    semi_join,
     sharing,
     snapshot,
     support,
-    two_counts,
     union_all,
+    user,
     window,
 )
-from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.bag import BAG, TE, TS
 from sweeparea.operators.logical import (
     Aggregate,
     Analytic,
     Difference,
     Enrich,
-    Expr,
     Generate,
     Intersect,
     Join,
@@ -65,12 +59,13 @@ from sweeparea.operators.ticks import INF
 from sweeparea.operators.windows import TimeWindow, UserWindow
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.expansion import expansion_of
+from sweeparea.spark_jobs.frames import concatenated, fields
 from sweeparea.spark_jobs.grouping import Grouping
 from sweeparea.spark_jobs.inputs import InputReader
 from sweeparea.spark_jobs.keyed_rows import TopKRows
 from sweeparea.spark_jobs.shape import Shape
 from sweeparea.spark_jobs.sweep_windows import WindowRows
-from sweeparea.tables.schema import arrow_type
+from sweeparea.spark_jobs.two_sided import TwoSided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,14 +109,13 @@ class Evaluation:
         self.attempt, self.partitions = attempt, partitions
         self.h0, self.h1 = reader.h0, reader.h1
         self.static = {name for name, source in reader.inputs.items() if source.static}
-        self._names = {id(node): f"{type(node).__name__.lower()}{i}" for i, node in enumerate(sharing.nodes(plan.root))}
+        self.names = {id(node): f"{type(node).__name__.lower()}{i}" for i, node in enumerate(sharing.nodes(plan.root))}
         self._read_twice = sharing.read_twice(plan.root)
         self._new: dict[int, DataFrame | None] = {}
         self._spilled: list[str] = []
         self._once_computed: set[int] = set()
         self._sides: dict[int, _Side] = {}
-        self._semi_plans: dict[int, semi_join.SemiJoinPlan] = {}
-        self._outer_parts: dict[int, tuple[Join, ...]] = {}
+        self._two_sided = TwoSided(self)
         self._enriching = {id(x) for n in plan.root.walk() if isinstance(n, Enrich) for x in n.relation.walk()}
         self.rstreams: list[tuple[bridge.RowCount, relation_to_stream.Every]] = []
         self.shape = Shape(spark, reader, plan.functions)
@@ -131,7 +125,7 @@ class Evaluation:
         if id(node) not in self._new:
             self._new[id(node)] = self._make_new(node)
             if id(node) in self._read_twice:
-                self._once(node)
+                self.once(node)
         return self._new[id(node)]
 
     def _make_new(self, node: Node) -> DataFrame | None:
@@ -155,15 +149,15 @@ class Evaluation:
             case UnionAll():
                 return self._union(node, self.new)
             case Join() if node.kind == "inner":
-                return self._join(node)
+                return self.inner_join(node)
             case Join() if node.kind in ("semi", "anti"):
-                return self._semi_join(node)
+                return self._two_sided.semi_join(node)
             case Join():
-                return self._outer_join(node)
+                return self._two_sided.outer_join(node)
             case Difference() | Intersect():
-                return self._compared(node)
-            case Aggregate() if self._interval_distinct(node):
-                return self._distinct(node)
+                return self._two_sided.compared(node)
+            case Aggregate() if self._two_sided.is_interval_distinct(node):
+                return self._two_sided.distinct(node)
             case Aggregate() | Analytic() if support.expansion(node) is not None:
                 return self._expand(node)
             case TopK():
@@ -233,7 +227,7 @@ class Evaluation:
     # -- windows in which later elements decide, user-defined windows --------------------------------------------------
 
     def _sweep_window(self, node: Window) -> DataFrame | None:
-        op, rows = self._names[id(node)], WindowRows(node)
+        op, rows = self.names[id(node)], WindowRows(node)
         bag, state = self.new(node.input), self.areas.read(op)
         if bag is None and state is None:
             return None
@@ -245,7 +239,7 @@ class Evaluation:
         task = bridge.SweepTask(rows.sweep(), self.h0, self.h1, schema, output, target, self.attempt)
         bags = ([shown] if bag is not None else []) + ([state.selectExpr(*schema.names)] if state is not None else [])
         partitions = self.partitions if rows.partition else 1
-        swept = bridge.run(_concatenated(bags), task, rows.partition, partitions, frames.ddl(output))
+        swept = bridge.run(concatenated(bags), task, rows.partition, partitions, frames.ddl(output))
         bounds = zip(rows.bounds, node.bounds or (), strict=False)
         stamped = (f"{self.reader.instant_sql(tick)} AS {column.id}" for tick, column in bounds)
         return swept.selectExpr(*rows.ids, *stamped, *BAG)
@@ -261,17 +255,15 @@ class Evaluation:
         return shown.mapInArrow(task, frames.ddl(output))
 
     def _registered(self, name: str) -> Any:
-        target = next(f.target for f in self.plan.functions if f.name == name)
-        module, _, attribute = target.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return user.load(next(f.target for f in self.plan.functions if f.name == name), "window")
 
     # -- join with a non-retroactive relation --------------------------------------------------------------------------
 
     def _enrich(self, node: Enrich) -> DataFrame | None:
-        relation = self._contents(node.relation, f"hold_{self._names[id(node)]}")
+        relation = self._contents(node.relation, f"hold_{self.names[id(node)]}")
         stream = self.new(node.stream)
         if not patterns.readable_again(node.stream):
-            stream = self._drained(stream)
+            stream = self.drained(stream)
         if stream is None or (relation is None and node.kind != "left"):
             return None
         return enrich.apply(node, stream, relation if relation is not None else self.shape.bag(node.relation))
@@ -284,15 +276,15 @@ class Evaluation:
         bags = [bag.selectExpr(*ids, *BAG) for bag in (self.new(node), self.areas.read(op)) if bag is not None]
         if not bags:
             return None
-        rows = _concatenated(bags)
+        rows = concatenated(bags)
         schema = pa.schema([*fields(rows, ids), *BAG_FIELDS])
         sweep = partial(enrich.intervals, columns=ids)
         task = bridge.SweepTask(sweep, self.h0, self.h1, schema, schema, self.areas.target(op, schema), self.attempt)
-        return self._drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
+        return self.drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
 
     # -- join ----------------------------------------------------------------------------------------------------------
 
-    def _join(self, node: Join) -> DataFrame | None:
+    def inner_join(self, node: Join) -> DataFrame | None:
         # rows of a side are needed again only while the other side can still bring new ones
         left = self._side(node.left, held=not patterns.settled(node.right, self.static))
         right = self._side(node.right, held=not patterns.settled(node.left, self.static))
@@ -304,19 +296,19 @@ class Evaluation:
                 parts.append(join.apply(node, left.new, every))
         if left.held is not None and right.new is not None:
             parts.append(join.apply(node, left.held, right.new))
-        return _concatenated(parts) if parts else None
+        return concatenated(parts) if parts else None
 
     def _side(self, node: Node, held: bool) -> _Side:
         """New rows of a join's side and, where they are needed, the held ones."""
         if patterns.readable_again(node):
             return _Side(self.new(node), self.held(node) if held else None)
-        return self._hold(node) if held else _Side(self._once(node), None)
+        return self._hold(node) if held else _Side(self.once(node), None)
 
-    def _once(self, node: Node) -> DataFrame | None:
+    def once(self, node: Node) -> DataFrame | None:
         """``new(node)``, computed by a job of its own where two readers would have it computed twice at a cost."""
         if not patterns.cheap(node) and id(node) not in self._once_computed:
             self._once_computed.add(id(node))
-            self._new[id(node)] = self._drained(self.new(node))
+            self._new[id(node)] = self.drained(self.new(node))
         return self.new(node)
 
     def _hold(self, node: Node) -> _Side:
@@ -326,7 +318,7 @@ class Evaluation:
         return self._sides[id(node)]
 
     def _make_hold(self, node: Node) -> _Side:
-        op, ids = f"hold_{self._names[id(node)]}", [c.id for c in node.columns]
+        op, ids = f"hold_{self.names[id(node)]}", [c.id for c in node.columns]
         new, held = self.new(node), self.areas.read(op)
         bags = [
             bag.selectExpr(*ids, *BAG, f"{flag} AS __new")
@@ -335,12 +327,12 @@ class Evaluation:
         ]
         if not bags:
             return _Side(None, None)
-        rows = _concatenated(bags)
+        rows = concatenated(bags)
         schema = pa.schema([*fields(rows, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
         target = self.areas.target(op, schema.remove(schema.get_field_index("__new")))
         net = not patterns.expiry_known(node, self.static)
         task = bridge.HoldTask(self.h1, schema, target, self.attempt, net)
-        passed = self._drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
+        passed = self.drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
         if passed is None:
             return _Side(None, None)
         return _Side(
@@ -348,7 +340,7 @@ class Evaluation:
             passed.where("NOT __new").drop("__new") if held is not None else None,
         )
 
-    def _drained(self, bag: DataFrame | None) -> DataFrame | None:
+    def drained(self, bag: DataFrame | None) -> DataFrame | None:
         """``bag`` after a job of its own: all of it has been computed, so every sweep below has staged its SweepArea.
 
         Spark pulls from one side of a join only what the other side asks for, and nothing where that is empty.
@@ -364,80 +356,10 @@ class Evaluation:
         bag.write.parquet(path)
         return self.spark.read.schema(bag.schema).parquet(path)
 
-    # -- semi, anti and outer joins ------------------------------------------------------------------------------------
-
-    def _semi_join(self, node: Join) -> DataFrame | None:
-        found, ids = self._semi_plan(node), [c.id for c in node.columns]
-        if node.kind == "anti" or not found.by_sum:
-            self._once(node.left)
-        if len(found.lookups) > 1:
-            self._once(node.right)
-        bags = [bag.selectExpr(*ids, *BAG) for join_ in found.lookups if (bag := self._join(join_)) is not None]
-        matches = _concatenated(bags) if bags else None
-        if not found.by_sum:
-            return self._counted(node, matches)
-        if node.kind == "semi":
-            return matches
-        left = self.new(node.left)
-        if matches is None or left is None:  # without new rows of the left side only matches can take rows back
-            return left if matches is None else matches.selectExpr(*ids, TS, TE, f"-{N} AS {N}")
-        return _concatenated([left.selectExpr(*ids, *BAG), matches.selectExpr(*ids, TS, TE, f"-{N} AS {N}")])
-
-    def _counted(self, node: Join, matches: DataFrame | None) -> DataFrame | None:
-        """The left rows of a semi or anti join that have matches or none, by their counts."""
-        operation = two_counts.SEMI if node.kind == "semi" else two_counts.STRICT_DIFFERENCE
-        known = patterns.expiry_known(node.left, self.static), self._matches_known(node)
-        return self._two_counts(self._names[id(node)], node, operation, (self.new(node.left), matches), known)
-
-    def _matches_known(self, node: Join) -> bool:
-        return all(patterns.expiry_known(side, self.static) for side in node.inputs)
-
-    def _semi_plan(self, node: Join) -> semi_join.SemiJoinPlan:
-        if id(node) not in self._semi_plans:
-            found = self._semi_plans[id(node)] = semi_join.plan_of(node, self._type_of)
-            for i, lookup in enumerate(found.lookups):
-                for side, top, known in (("left", lookup.left, node.left), ("right", lookup.right, None)):
-                    if top is not known:
-                        self._names[id(top)] = f"{self._names[id(node)]}_{side}{i}"
-        return self._semi_plans[id(node)]
-
-    def _type_of(self, node: Node, expression: Expr) -> str | None:
-        declared = [c.type for c in node.columns if c.id == expression.sql.strip("`")]
-        if declared and declared[0]:
-            return declared[0]
-        return self.shape.bag(node).selectExpr(f"({expression.sql}) AS x").schema["x"].dataType.simpleString()
-
-    def _outer_join(self, node: Join) -> DataFrame | None:
-        self._once(node.left)
-        self._once(node.right)
-        inner, *antis = self._parts_of_outer(node)
-        matched, like, bags = self._join(inner), self.shape.bag(node), []
-        if not all(self._semi_plan(anti).by_sum for anti in antis):
-            matched = self._drained(matched)
-        for anti in antis:
-            ids = [c.id for c in anti.columns]
-            if self._semi_plan(anti).by_sum:
-                bag = self._semi_join(anti)
-            else:
-                bag = self._counted(anti, None if matched is None else matched.selectExpr(*ids, *BAG))
-            if bag is not None:
-                bags.append(outer_join.pad(node, bag, like))
-        if matched is not None:
-            bags.append(matched)
-        return _concatenated(bags) if bags else None
-
-    def _parts_of_outer(self, node: Join) -> tuple[Join, ...]:
-        """The inner join and the anti joins of an outer join."""
-        if id(node) not in self._outer_parts:
-            parts = self._outer_parts[id(node)] = (replace(node, kind="inner"), *outer_join.unmatched(node))
-            for side, anti in zip(("left", "right"), parts[1:], strict=False):
-                self._names[id(anti)] = f"{self._names[id(node)]}_{side}"
-        return self._outer_parts[id(node)]
-
     # -- operators that sweep ------------------------------------------------------------------------------------------
 
     def _aggregate(self, node: Aggregate) -> DataFrame | None:
-        op, grouping = self._names[id(node)], Grouping(node)
+        op, grouping = self.names[id(node)], Grouping(node)
         bag, state = self.new(node.input), self.areas.read(op)
         seeded = node.global_ and self.reader.first
         if bag is None and state is None and not seeded:
@@ -467,12 +389,12 @@ class Evaluation:
         area = self.areas.target(op, schema)
         task = bridge.AggregateTask(spec, self.h0, self.h1, schema, output, area, self.attempt)
         partitions = self.partitions if grouping.keys else 1
-        swept = bridge.run(_concatenated(rows), task, grouping.keys, partitions, frames.ddl(output))
+        swept = bridge.run(concatenated(rows), task, grouping.keys, partitions, frames.ddl(output))
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
     def _expand(self, node: Node) -> DataFrame | None:
         """What has no incremental operator, by snapshot expansion (``operators/snapshot.py``)."""
-        op, how = self._names[id(node)], expansion_of(node, self.plan.functions)
+        op, how = self.names[id(node)], expansion_of(node, self.plan.functions)
         [below] = node.inputs
         bag, state = self.new(below), self.areas.read(op)
         if bag is None and state is None and not (how.global_ and self.reader.first):
@@ -490,56 +412,10 @@ class Evaluation:
             spec, self.h0, self.h1, schema, output, self.areas.target(op, schema), self.attempt
         )
         partitions = self.partitions if how.keys else 1
-        return how.evaluate(bridge.run(_concatenated(rows), task, list(how.keys), partitions, frames.ddl(output)))
-
-    def _interval_distinct(self, node: Aggregate) -> bool:
-        return not node.calls and not node.global_ and patterns.expiry_known(node.input, self.static)
-
-    def _distinct(self, node: Aggregate) -> DataFrame | None:
-        """Duplicate elimination where every end is known: it emits intervals, never a negative tuple."""
-        keys = [f"({e.sql}) AS {c.id}" for c, e in node.keys]
-        bag = self.new(node.input)
-        left = None if bag is None else bag.selectExpr(*keys, *BAG)
-        return self._two_counts(self._names[id(node)], node, two_counts.DISTINCT, (left, None), (True, True))
-
-    def _compared(self, node: Difference | Intersect) -> DataFrame | None:
-        bags = [self.new(part) for part in node.inputs]
-        left, right = (None if b is None else union_all.apply(node, [(i, b)]) for i, b in enumerate(bags))
-        known = patterns.expiry_known(node.left, self.static), patterns.expiry_known(node.right, self.static)
-        operation = (difference if isinstance(node, Difference) else intersect).operation(node)  # type: ignore[arg-type]
-        return self._two_counts(self._names[id(node)], node, operation, (left, right), known)
-
-    def _two_counts(
-        self,
-        op: str,
-        node: Node,
-        operation: two_counts.Operation,
-        bags: tuple[DataFrame | None, DataFrame | None],
-        known: tuple[bool, bool],
-    ) -> DataFrame | None:
-        """``two_counts`` of two bags with the columns of ``node``; of a duplicate elimination the second is empty."""
-        ids, state = [c.id for c in node.columns], self.areas.read(op)
-        sides = [
-            bag.selectExpr(*ids, *BAG, f"CAST({side} AS TINYINT) AS {two_counts.SIDE}")
-            for side, bag in enumerate(bags)
-            if bag is not None
-        ]
-        if not sides and state is None:
-            return None
-        # the types of both inputs, whether or not they have rows now
-        like = self.shape.bag(node).selectExpr(*ids, *BAG, f"CAST(0 AS TINYINT) AS {two_counts.SIDE}")
-        schema = two_counts.rows_schema(fields(like, ids))
-        rows = _concatenated([like, *sides])
-        if state is not None:
-            rows = rows.union(state.selectExpr(*schema.names))
-        spec = two_counts.TwoCountsSpec(tuple(ids), operation, known)
-        output = schema.remove(schema.get_field_index(two_counts.SIDE))
-        area = self.areas.target(op, schema)
-        task = bridge.SweepTask(spec.sweep, self.h0, self.h1, schema, output, area, self.attempt)
-        return bridge.run(rows, task, ids, self.partitions if ids else 1, frames.ddl(output))
+        return how.evaluate(bridge.run(concatenated(rows), task, list(how.keys), partitions, frames.ddl(output)))
 
     def _top_k(self, node: TopK) -> DataFrame | None:
-        op, how = self._names[id(node)], TopKRows(node)
+        op, how = self.names[id(node)], TopKRows(node)
         bag, state = self.new(node.input), self.areas.read(op)
         if bag is None and state is None:
             return None
@@ -553,18 +429,18 @@ class Evaluation:
         target, sweep = self.areas.target(op, schema), how.sweep(self.plan.start)
         task = bridge.SweepTask(sweep, self.h0, self.h1, schema, output, target, self.attempt)
         partitions = self.partitions if how.keys else 1
-        return bridge.run(_concatenated(rows), task, list(how.keys), partitions, frames.ddl(output))
+        return bridge.run(concatenated(rows), task, list(how.keys), partitions, frames.ddl(output))
 
     def _nested_stream(self, node: RelationToStream) -> DataFrame | None:
         """A stream inside a plan: Istream, Dstream or Rstream of the input, as elements ``[t, t+1)`` (Arasu 2003,
         section 5.1).
         """
-        op, ids = self._names[id(node)], [c.id for c in node.input.columns]
+        op, ids = self.names[id(node)], [c.id for c in node.input.columns]
         bag, state = self.new(node.input), self.areas.read(op)
         bags = [b.selectExpr(*ids, *BAG) for b in (bag, state) if b is not None]
         if not bags:
             return None
-        rows = _concatenated(bags)
+        rows = concatenated(bags)
         record = fields(rows, ids)
         schema = pa.schema([*record, *BAG_FIELDS])
         count = self.row_count(op, node.every, node.anchor) if node.kind == "rstream" else None
@@ -597,22 +473,9 @@ class _Side:
     held: DataFrame | None
 
 
-def _concatenated(bags: Sequence[DataFrame]) -> DataFrame:
-    total = bags[0]
-    for other in bags[1:]:
-        total = total.union(other)
-    return total
-
-
 def _filled(frame: DataFrame, schema: pa.Schema, given: Mapping[str, str]) -> DataFrame:
     """``frame`` in the shape of a sweep's rows: given expressions, kind 0 (a raw row), NULL for the rest."""
     given = {"__kind": "0", **given}
     return frame.selectExpr(
         *(f"CAST({given.get(f.name, 'NULL')} AS {frames.spark_type(f.type)}) AS {f.name}" for f in schema)
     )
-
-
-def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
-    """Arrow fields of columns of a DataFrame: one analysis, no job."""
-    types = {f.name: f.dataType for f in frame.schema}
-    return [pa.field(name, arrow_type(types[name].simpleString())) for name in names]

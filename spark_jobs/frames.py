@@ -65,3 +65,17 @@ def read(
 
 
 __all__ = ["arrow_type", "ddl", "from_arrow", "quoted", "read", "spark_type"]
+
+
+def concatenated(bags: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all frames, whose columns stand in the same order."""
+    total = bags[0]
+    for other in bags[1:]:
+        total = total.union(other)
+    return total
+
+
+def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
+    """Arrow fields of columns of a DataFrame: one analysis, no job."""
+    types = {f.name: f.dataType for f in frame.schema}
+    return [pa.field(name, arrow_type(types[name].simpleString())) for name in names]

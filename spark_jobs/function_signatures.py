@@ -115,6 +115,7 @@ def ask(spark: SparkSession) -> Iterator[tuple[str, int, dict[Combination, str]]
     """What Spark says: of each name and number of arguments that it takes, the types that it accepts and gives."""
     analyzer = Analyzer(spark)
     for name, count, text in _calls(spark):
+
         def call(types: Combination, name: str = name, text: Callable[[Sequence[str]], str] = text) -> str:
             return text([_CONSTANT.get((name, i)) or analyzer.column(t) for i, t in enumerate(types)])
 
@@ -128,7 +129,7 @@ def ask(spark: SparkSession) -> Iterator[tuple[str, int, dict[Combination, str]]
         yield name, count, {c: t for c, t in zip(combinations, types, strict=True) if t is not None}
 
 
-# -- what Spark says as rows ---------------------------------------------------------------------------------------------
+# -- what Spark says as rows -------------------------------------------------------------------------------------------
 
 
 def lines(answers: Iterable[tuple[str, int, dict[Combination, str]]]) -> list[str]:
@@ -152,9 +153,7 @@ def _rows(accepted: dict[Combination, str], count: int) -> list[str]:
     return found
 
 
-def _boxes(
-    entries: list[tuple[Combination, str]], count: int
-) -> list[tuple[tuple[tuple[str, ...], ...], Rule | None]]:
+def _boxes(entries: list[tuple[Combination, str]], count: int) -> list[tuple[tuple[tuple[str, ...], ...], Rule | None]]:
     """Products of sets of types that cover the combinations, each with one rule."""
     rules: set[Rule] | None = None
     for types, result in entries:

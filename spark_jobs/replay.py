@@ -416,9 +416,7 @@ class ReplayApplication(Application):
             names = [*self._sources, *before, *(n for n in kept if n not in self._sources)]
             inputs = {n: self.input_schema(n) for n in names}
             kinds = ("relation", "istream", "dstream") if name in self._rstreams else self._kept
-            plan = bind_select(
-                texts[name], inputs, self._settings, name=name, start=self._start, materialize=kinds
-            )
+            plan = bind_select(texts[name], inputs, self._settings, name=name, start=self._start, materialize=kinds)
             kinds = plan.materialize
             if name in self._rstreams:
                 every, anchor = self._rstreams[name]

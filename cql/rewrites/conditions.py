@@ -55,7 +55,7 @@ def column_of(expr: Expr) -> str | None:
     if len(expr.columns) != 1:
         return None
     (id_,) = expr.columns
-    return id_ if _bare(expr.sql) == f"`{id_}`" else None
+    return id_ if bare(expr.sql) == f"`{id_}`" else None
 
 
 def substitute(expr: Expr, by: Mapping[str, Expr]) -> Expr:
@@ -221,7 +221,7 @@ _CLOSE = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.E
 @functools.lru_cache(8192)
 def _parts(sql: str) -> tuple[str, ...]:
     """The text between the ANDs that stand outside all parentheses, each part again without its own."""
-    sql = _bare(sql)
+    sql = bare(sql)
     cuts, depth, between = [], 0, 0
     for token in _tokens(sql):
         kind = token.token_type
@@ -245,7 +245,7 @@ def _parts(sql: str) -> tuple[str, ...]:
 
 
 @functools.lru_cache(8192)
-def _bare(sql: str) -> str:
+def bare(sql: str) -> str:
     """The text without parentheses around all of it."""
     while sql.startswith("(") and sql.endswith(")"):
         depth, tokens = 0, _tokens(sql)

@@ -58,6 +58,7 @@ def _transitive(node: Node, rewriting: Rewriting) -> Node | None:
     if node.kind == "full":
         return None
     types = {c.id: c.type for side in node.inputs for c in side.columns}
+    labels = {c.id: c.label for side in node.inputs for c in side.columns}
     left, right = ids(node.left), ids(node.right)
     known = {side: _known(child) for side, child in (("left", node.left), ("right", node.right))}
     add: dict[str, list[Expr]] = {"left": [], "right": []}
@@ -73,7 +74,7 @@ def _transitive(node: Node, rewriting: Rewriting) -> Node | None:
                 if condition.columns != {given}:
                     continue
                 moved = substitute(condition, {given: Expr(f"`{renamed}`", "", frozenset({renamed}))})
-                moved = replace(moved, text=condition.text)
+                moved = replace(moved, text=moved.sql.replace(f"`{renamed}`", labels[renamed]))
                 # told once: further below it may be hidden by an expression
                 if moved.sql in rewriting.told or any(moved.sql == c.sql for c in known[target]):
                     continue

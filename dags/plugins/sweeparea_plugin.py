@@ -11,7 +11,7 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.plugins_manager import AirflowPlugin
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from sweeparea.dags.model import Application, ApplicationCache
 from sweeparea.dags.timetables import HeartbeatSchedule
@@ -37,6 +37,27 @@ def state(user: GetUserDep) -> dict[str, Any]:
         "applications": [_application_state(one, allowed) for one in loaded],
         "broken": {name: str(error) for name, error in broken.items()},
     }
+
+
+@app.get("/picture/{name}/{query}")
+def picture(name: str, query: str, user: GetUserDep) -> Response:
+    """A query's plan as SVG, for users who may see its DAG; an SVG image runs no scripts."""
+    from sweeparea.cql.explain import explain
+    from sweeparea.dags.factory import query_dag_id
+    from sweeparea.infra import settings
+    from sweeparea.infra.errors import SweepAreaError
+    from sweeparea.spark_jobs.application import Application as Opened
+
+    known = {one.name: one for one in applications()[0]}
+    allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
+    if name not in known or query not in known[name].queries or query_dag_id(name, query) not in allowed:
+        return Response(status_code=404)
+    try:
+        opened = Opened.open(settings.application(name) if "@" not in name else name, known[name].data_folder)
+        shown = explain(opened.plan(query), tuple(opened.catalog.relations), "svg")
+    except SweepAreaError as error:
+        return Response(str(error), status_code=409, media_type="text/plain")
+    return Response(shown, media_type="image/svg+xml")
 
 
 def _application_state(application: Application, allowed: set[str]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The first rows of every segment: an order-statistics tree (Fenwick 1994) over the places of the rows in their order.
+"""The first rows of a group and how they change: an order-statistics tree (Fenwick 1994) over their places.
 
-The tree counts the copies alive at each place. A row enters where its interval begins and leaves where it ends, so a
-segment costs O(log n) for each of its events and each row that it shows.
+The tree counts the copies alive at each place. A row enters where its interval begins and leaves where it ends, at
+O(log n). Only where that happens before the last row that is shown are the first rows looked up again, O(log n) each.
 """
 
 from __future__ import annotations
@@ -33,12 +33,20 @@ def _place(tree, top, copies):
 
 
 @njit(cache=True)
-def first_rows(place, begin, end, copies, by_begin, by_end, segments, offset, limit):
-    """(place, segment, copies): per segment the rows with copies number ``offset`` to ``offset + limit - 1``; with a
-    negative limit all from ``offset`` on.
+def _larger(rows, size):
+    grown = np.empty((rows.shape[0], 2 * rows.shape[1]), np.int64)
+    grown[:, :size] = rows[:, :size]
+    return grown
+
+
+@njit(cache=True)
+def changes(place, begin, end, copies, by_begin, by_end, opens, offset, limit):
+    """(place, segment, n): how the rows with copies number ``offset`` to ``offset + limit - 1`` change from segment to
+    segment; with a negative limit all from ``offset`` on.
 
     Interval i lies in segments ``begin[i]`` to ``end[i] - 1``, at ``place[i]`` of the order, with ``copies[i]`` > 0;
-    ``by_begin`` and ``by_end`` sort the intervals. Places are dense and unlike for intervals of one segment.
+    ``by_begin`` and ``by_end`` sort the intervals. Places are dense, and unlike for intervals of one segment.
+    ``opens[s]`` tells that segment s is the first of its group, which changes nothing.
     """
     places = 0
     for p in place:
@@ -48,38 +56,69 @@ def first_rows(place, begin, end, copies, by_begin, by_end, segments, offset, li
     top = 1
     while top * 2 <= places:
         top *= 2
-    capacity = 1024
-    found = np.empty((3, capacity), np.int64)
+    found = np.empty((3, 1024), np.int64)
     size = 0
+    shown = np.empty((2, 64), np.int64)  # places and copies of the rows that the last segment shows, and of this one
+    fresh = np.empty((2, 64), np.int64)
+    held = 0
+    full = False
     total = 0
     a = 0
     z = 0
-    for segment in range(segments):
+    for segment in range(len(opens)):
+        touched = opens[segment] or not full
+        edge = shown[0, held - 1] if held > 0 else places
         while z < len(by_end) and end[by_end[z]] == segment:
             i = by_end[z]
             _add(tree, place[i], -copies[i])
             at_place[place[i]] -= copies[i]
             total -= copies[i]
+            touched |= place[i] <= edge
             z += 1
         while a < len(by_begin) and begin[by_begin[a]] == segment:
             i = by_begin[a]
             _add(tree, place[i], copies[i])
             at_place[place[i]] += copies[i]
             total += copies[i]
+            touched |= place[i] <= edge
             a += 1
+        if not touched:
+            continue
         last = total if limit < 0 else min(total, offset + limit)
+        full = limit >= 0 and total >= offset + limit
+        count = 0
         copy = offset
         while copy < last:
             p, before = _place(tree, top, copy)
             until = min(before + at_place[p], last)
-            if size == capacity:
-                capacity *= 2
-                larger = np.empty((3, capacity), np.int64)
-                larger[:, :size] = found
-                found = larger
-            found[0, size] = p
-            found[1, size] = segment
-            found[2, size] = until - copy
-            size += 1
+            if count == fresh.shape[1]:
+                fresh = _larger(fresh, count)
+            fresh[0, count] = p
+            fresh[1, count] = until - copy
+            count += 1
             copy = until
+        i = 0
+        j = 0
+        while not opens[segment] and (i < held or j < count):
+            p = places
+            n = 0
+            if i < held:
+                p = shown[0, i]
+            if j < count:
+                p = min(p, fresh[0, j])
+            if i < held and shown[0, i] == p:
+                n -= shown[1, i]
+                i += 1
+            if j < count and fresh[0, j] == p:
+                n += fresh[1, j]
+                j += 1
+            if n != 0:
+                if size == found.shape[1]:
+                    found = _larger(found, size)
+                found[0, size] = p
+                found[1, size] = segment
+                found[2, size] = n
+                size += 1
+        shown, fresh = fresh, shown
+        held = count
     return found[:, :size]

@@ -156,7 +156,7 @@ class Plans:
 
     def plain(self, depth: int) -> Node:
         """A relation of one Unbounded or Now window under select, project and union."""
-        spec = self.r.choice((w.Unbounded(), w.Unbounded(), w.Range(1)))
+        spec = self.r.choice((w.Unbounded(), w.Unbounded(), w.Range(1), w.Landmark(2, 5)))
 
         def one() -> Node:
             node: Node = Window(self.stream(depth - 1), spec)
@@ -319,6 +319,10 @@ class Plans:
     def distinct(self, depth: int) -> Node:
         roll = self.r.random()
         below = self.inner_joins(depth) if roll < 0.5 else self.relation(depth - 1)
+        if roll > 0.9:  # fewer columns than a grouping has
+            below = self.aggregate(depth)
+            below = Project(below, tuple((self.column(c.type), self.ref(c)) for c in below.columns[:1]))
+            return self.distinct_of(below)
         if roll < 0.25 and isinstance(below, Join):  # columns of one side
             left = below.left.columns
             below = Project(below, tuple((self.column(c.type), self.ref(c)) for c in left))
@@ -342,7 +346,7 @@ class Plans:
     def top(self, depth: int) -> Node:
         below = self.relation(depth - 1)
         keys = (self.ref(self.r.choice(below.columns)),) if self.r.random() < 0.6 else ()
-        return TopK(below, self.order(below.columns), self.r.randint(1, 3), self.r.choice((0, 0, 1)), keys)
+        return TopK(below, self.order(below.columns), self.r.randint(1, 2), self.r.choice((0, 0, 1)), keys)
 
     def analytic(self, depth: int) -> Node:
         below = self.relation(depth - 1)

@@ -7,6 +7,7 @@ do. Orders under LIMIT are complete, so that the answer is a function of the tab
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 TABLES = {
@@ -56,7 +57,6 @@ class Generator:
     rng: random.Random
     aliases: int = 0
     around: list[Columns] = field(default_factory=list)
-    grouped_around: bool = False
 
     def chance(self, p: float) -> bool:
         return self.rng.random() < p
@@ -128,7 +128,14 @@ class Generator:
             return text("SUM({} + " + name + ")", self.scalar(depth - 1, columns))
         return same(
             self.rng.choice(
-                (f"COUNT({name})", "COUNT(*)", f"MIN({name})", f"MAX({name})", f"SUM({name})", f"COUNT(DISTINCT {name})")
+                (
+                    f"COUNT({name})",
+                    "COUNT(*)",
+                    f"MIN({name})",
+                    f"MAX({name})",
+                    f"SUM({name})",
+                    f"COUNT(DISTINCT {name})",
+                )
             )
         )
 
@@ -149,13 +156,19 @@ class Generator:
                 columns, found = self.lateral(depth, columns, found)
                 continue
             more, other = self.entry(depth)
-            word = self.rng.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "CROSS JOIN"))
+            word = self.rng.choice(
+                ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "CROSS JOIN")
+            )
             if word == "CROSS JOIN":
                 found = text("{} CROSS JOIN {}", found, other)
+            elif word == "LEFT JOIN" and depth > 0 and self.chance(0.3):
+                # DuckDB knows no subquery in the ON of an outer join, but the same as a lateral one
+                on = self.condition(depth - 1, [*columns, *more])
+                alias = more[0][0].split(".")[0]
+                duck = f"{found.duck} LEFT JOIN LATERAL (SELECT * FROM {other.duck} WHERE {on.duck}) AS {alias} ON TRUE"
+                found = Text(f"{found.cql} LEFT JOIN {other.cql} ON {on.cql}", duck)
             else:
-                # subqueries in the ON of outer joins are beyond DuckDB
-                inner = depth - 1 if word == "JOIN" else 0
-                on = self.condition(inner, [*columns, *more], simple=word != "JOIN")
+                on = self.condition(depth - 1 if word == "JOIN" else 0, [*columns, *more])
                 found = text(f"{{}} {word} {{}} ON {{}}", found, other, on)
             columns = columns if word in ("SEMI JOIN", "ANTI JOIN") else [*columns, *more]
         return columns, found
@@ -163,12 +176,14 @@ class Generator:
     def lateral(self, depth: int, columns: Columns, found: Text) -> tuple[Columns, Text]:
         alias = self.alias()
         inner = self.within(columns, lambda: self.query(depth - 1, ["int"]))
-        word = self.rng.choice(("CROSS JOIN LATERAL ({}) AS " + alias, "LEFT JOIN LATERAL ({}) AS " + alias + " ON TRUE"))
+        word = self.rng.choice(
+            ("CROSS JOIN LATERAL ({}) AS " + alias, "LEFT JOIN LATERAL ({}) AS " + alias + " ON TRUE")
+        )
         return [*columns, (f"{alias}.o0", "int")], text("{} " + word, found, inner)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
-    def within(self, columns: Columns, make):  # noqa: ANN001, ANN201
+    def within(self, columns: Columns, make: Callable[[], Text]) -> Text:
         """What ``make`` makes as a subquery of a place where ``columns`` can be named."""
         self.around.append(columns)
         try:
@@ -194,7 +209,7 @@ class Generator:
                 return same(f"{self.column(columns, 'int')} + {self.rng.choice((1, 2))}")
         return same(self.column(columns, type_))
 
-    def condition(self, depth: int, columns: Columns, simple: bool = False) -> Text:
+    def condition(self, depth: int, columns: Columns) -> Text:
         roll = self.rng.random()
         if depth <= 0 or roll < 0.3:
             return self.comparison(columns)
@@ -247,7 +262,8 @@ class Generator:
         return text(f"{{}} {word} ({{}})", left_one, inner)
 
     def scalar(self, depth: int, columns: Columns) -> Text:
-        """A scalar subquery that has at most one row, but for a few."""
+        """A scalar subquery that has at most one row."""
+
         def make() -> Text:
             inner_columns, source = self.source(depth - 1)
             where = self.condition(depth - 1, inner_columns)
@@ -257,11 +273,9 @@ class Generator:
                 having = " HAVING COUNT(*) > 1" if self.chance(0.15) else ""
                 plus = f" + {self.column(columns, 'int')}" if self.chance(0.15) else ""
                 return text(f"SELECT {{}}{plus} AS o0 FROM {{}} WHERE {{}}{having}", value, source, where)
-            if roll < 0.9:
-                order = self.rng.choice(("ASC NULLS FIRST", "DESC NULLS LAST"))
-                value = self.expression(0, inner_columns, "int")
-                return text(f"SELECT {{}} AS o0 FROM {{}} WHERE {{}} ORDER BY o0 {order} LIMIT 1", value, source, where)
-            return text("SELECT {} AS o0 FROM {} WHERE {}", self.expression(0, inner_columns, "int"), source, where)
+            order = self.rng.choice(("ASC NULLS FIRST", "DESC NULLS LAST"))
+            value = self.expression(0, inner_columns, "int")
+            return text(f"SELECT {{}} AS o0 FROM {{}} WHERE {{}} ORDER BY o0 {order} LIMIT 1", value, source, where)
 
         return text("({})", self.within(columns, make))
 

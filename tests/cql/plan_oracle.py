@@ -118,7 +118,7 @@ def emitted(plan: Plan, inputs: Inputs, last: int) -> Elements:
         return [
             (t, row)
             for t in range(plan.start, last + 1)
-            for row in sorted(oracle.appearing(plan.root, t), key=order_key)
+            for row in sorted(oracle.appearing(plan.root, t).elements(), key=order_key)
         ]
     stream = RelationToStream(plan.root, kind, plan.every, plan.anchor)
     return sorted(oracle.elements(stream, last), key=lambda e: (e[0], order_key(e[1])))
@@ -459,10 +459,16 @@ class Oracle:
         """Copies that are in a relation at ``tick`` because of elements of that very instant: every element counts
         once, whatever was there before.
         """
-        later = Oracle(self.inputs, tick, self.time)
         if any(isinstance(n, Join) for n in node.walk()):  # pairs, of which one part may be older
             return Counter(self.contents(node, tick)) - Counter(self.before(node, tick))
-        return Counter(later.contents(node, tick))
+
+        def arrived(window: Node) -> list[Row] | None:
+            if not isinstance(window, Window):
+                return None
+            now = [(s, row) for s, row in self.elements(window.input, tick) if s == tick]
+            return [row for s, row in now if isinstance(window.spec, w.TimeWindow) and _visible(window.spec, s, tick)]
+
+        return Counter(Query(arrived).run(node))
 
     def before(self, node: Node, tick: int) -> list[Row]:
         return self.contents(node, tick - 1) if tick > self.start else []

@@ -75,7 +75,9 @@ def test_a_call(text: str) -> None:
 
 
 def test_equal_calls_are_one() -> None:
-    bound = Readable(plan("SELECT sum(x) AS p, SUM( x ) + 1 AS q FROM S [Now] HAVING sum(x) > 1 ORDER BY sum(x) LIMIT 1"))
+    bound = Readable(
+        plan("SELECT sum(x) AS p, SUM( x ) + 1 AS q FROM S [Now] HAVING sum(x) > 1 ORDER BY sum(x) LIMIT 1")
+    )
     assert bound.aggregates() == ["SUM(x)"]
 
 
@@ -93,8 +95,8 @@ def test_decimals_have_sparks_digits() -> None:
 
 WRONG = {
     "sum(b > 'x')": "TypeError: SUM cannot take b > 'x', which is of type BOOLEAN. It takes numbers.",
-    "max(map(a, b))": "TypeError: MAX cannot take map(a, b), which is of type MAP<INT,STRING>. It takes types that have "
-    "an order.",
+    "max(map(a, b))": "TypeError: MAX cannot take map(a, b), which is of type MAP<INT,STRING>. It takes types that "
+    "have an order.",
     "count()": "TypeError: COUNT needs an argument. Write COUNT(*).",
     "sum(a, x)": "TypeError: SUM takes one argument, found 2. Write SUM(a).",
     "sum(*)": "TypeError: SUM takes one argument, found *. Write SUM(a).",
@@ -112,14 +114,14 @@ WRONG = {
     "FIRST(a) IGNORE NULLS.",
     "listagg(DISTINCT b) WITHIN GROUP (ORDER BY x)": "TypeError: LISTAGG(DISTINCT ..) can be ordered by its argument b "
     "alone. Equal values are one here, so no other column of theirs is left.",
-    "sum(a) FILTER (WHERE b)": "TypeError: FILTER of SUM needs a condition, but b is of type STRING. Write a comparison, "
-    "such as a > 0.",
-    "abs(a) FILTER (WHERE a > 1)": "TypeError: abs is no aggregate, so it takes no FILTER, WITHIN GROUP or IGNORE NULLS. "
-    "Leave it out.",
-    "approx_count_distinct(a)": "RefusedError: approx_count_distinct is approximate: its answer depends on the order of "
-    "the rows, so no two runs agree. The exact answer is COUNT(DISTINCT a).",
-    "theta_union_agg(b)": "RefusedError: theta_union_agg is approximate: its answer depends on the order of the rows, so "
-    "no two runs agree. Use COUNT(DISTINCT a) or PERCENTILE(a, 0.5).",
+    "sum(a) FILTER (WHERE b)": "TypeError: FILTER of SUM needs a condition, but b is of type STRING. Write a "
+    "comparison, such as a > 0.",
+    "abs(a) FILTER (WHERE a > 1)": "TypeError: abs is no aggregate, so it takes no FILTER, WITHIN GROUP or IGNORE "
+    "NULLS. Leave it out.",
+    "approx_count_distinct(a)": "RefusedError: approx_count_distinct is approximate: its answer depends on the order "
+    "of the rows, so no two runs agree. The exact answer is COUNT(DISTINCT a).",
+    "theta_union_agg(b)": "RefusedError: theta_union_agg is approximate: its answer depends on the order of the rows, "
+    "so no two runs agree. Use COUNT(DISTINCT a) or PERCENTILE(a, 0.5).",
     "measure(a)": "RefusedError: measure(..) is not offered: it reads metric views. Write the aggregate itself.",
     "array_agg(a ORDER BY b LIMIT 2)": "RefusedError: ARRAY_AGG with LIMIT inside is not offered. Take a part of the "
     "array: slice(.., 1, n).",

@@ -69,12 +69,12 @@ NUMBER = "ROW_NUMBER() OVER (ORDER BY x, a, b)"
 LAYERS = {
     "last_value(b) OVER (ORDER BY x)": "MAX_BY(b, row_number) OVER (ORDER BY x)",
     "last_value(b) IGNORE NULLS OVER (ORDER BY x)": "MAX_BY(b, IF((b) IS NULL, NULL, row_number)) OVER (ORDER BY x)",
-    "first_value(b) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)": "MIN_BY(b, row_number) OVER (ORDER BY "
-    "x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
+    "first_value(b) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)": "MIN_BY(b, row_number) OVER (ORDER "
+    "BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
     "collect_list(b) OVER (ORDER BY x)": "COLLECT_LIST(IF((b) IS NULL, NULL, struct(row_number AS n, (b) AS v))) OVER "
     "(ORDER BY x)",
-    "max_by(b, a) OVER (ORDER BY x)": "MAX_BY(b, IF((a) IS NULL, NULL, struct((a) AS y, -row_number AS n))) OVER (ORDER "
-    "BY x)",
+    "max_by(b, a) OVER (ORDER BY x)": "MAX_BY(b, IF((a) IS NULL, NULL, struct((a) AS y, -row_number AS n))) OVER "
+    "(ORDER BY x)",
 }
 
 
@@ -94,10 +94,10 @@ def test_an_instant_orders_last_and_only_where_it_is_read() -> None:
 
 
 def test_over_groups() -> None:
-    bound = plan("SELECT a, sum(sum(x)) OVER (ORDER BY a) AS c, row_number() OVER (ORDER BY sum(x)) AS r FROM S GROUP BY a")
-    assert Readable(bound).overs() == [
-        ["SUM(sum(x)) OVER (ORDER BY a)", "ROW_NUMBER() OVER (ORDER BY sum(x), a)"]
-    ]
+    bound = plan(
+        "SELECT a, sum(sum(x)) OVER (ORDER BY a) AS c, row_number() OVER (ORDER BY sum(x)) AS r FROM S GROUP BY a"
+    )
+    assert Readable(bound).overs() == [["SUM(sum(x)) OVER (ORDER BY a)", "ROW_NUMBER() OVER (ORDER BY sum(x), a)"]]
     assert tree(bound.root) == "Project(Analytic(Aggregate(Window(StreamScan))))"
 
 
@@ -133,33 +133,33 @@ def test_equal_calls_are_one() -> None:
 
 WRONG = {
     "row_number()": "TypeError: ROW_NUMBER needs OVER. Write ROW_NUMBER(..) OVER (PARTITION BY a ORDER BY b).",
-    "row_number() OVER ()": "TypeError: ROW_NUMBER needs ORDER BY in OVER. Write ROW_NUMBER(..) OVER (PARTITION BY a ORDER "
-    "BY b).",
-    "rank() OVER (ORDER BY a ROWS 1 PRECEDING)": "TypeError: RANK takes no frame: it looks at the whole partition. Leave "
-    "it out.",
+    "row_number() OVER ()": "TypeError: ROW_NUMBER needs ORDER BY in OVER. Write ROW_NUMBER(..) OVER (PARTITION BY a "
+    "ORDER BY b).",
+    "rank() OVER (ORDER BY a ROWS 1 PRECEDING)": "TypeError: RANK takes no frame: it looks at the whole partition. "
+    "Leave it out.",
     "rank(a) OVER (ORDER BY a)": "TypeError: RANK takes no argument, found 1. Write RANK().",
-    "abs(a) OVER (ORDER BY a)": "TypeError: abs is neither a window function nor an aggregate, so it takes no OVER. Leave "
-    "OVER out.",
-    "sum(DISTINCT a) OVER (ORDER BY a)": "RefusedError: SUM(DISTINCT ..) OVER is not offered: Spark SQL has no DISTINCT "
-    "in window functions. Aggregate in a subquery with GROUP BY, and join it.",
+    "abs(a) OVER (ORDER BY a)": "TypeError: abs is neither a window function nor an aggregate, so it takes no OVER. "
+    "Leave OVER out.",
+    "sum(DISTINCT a) OVER (ORDER BY a)": "RefusedError: SUM(DISTINCT ..) OVER is not offered: Spark SQL has no "
+    "DISTINCT in window functions. Aggregate in a subquery with GROUP BY, and join it.",
     "sum(a) OVER w": "BindError: there is no window w. Define it: WINDOW w AS (PARTITION BY .. ORDER BY ..).",
-    "sum(sum(a) OVER ()) OVER ()": "BindError: the window function SUM cannot stand in the argument of SUM. Compute it in "
-    "a subquery, or filter by it with QUALIFY.",
+    "sum(sum(a) OVER ()) OVER ()": "BindError: the window function SUM cannot stand in the argument of SUM. Compute it "
+    "in a subquery, or filter by it with QUALIFY.",
     "lag(a, b) OVER (ORDER BY a)": "TypeError: the offset of LAG must be a constant whole number, found b. Write a number.",
     "ntile(0) OVER (ORDER BY a)": "TypeError: NTILE counts from 1. Write a positive number.",
     "sum(a) OVER (ORDER BY a ROWS BETWEEN CURRENT ROW AND 1 PRECEDING)": "TypeError: the frame ends before it starts: "
     "CURRENT ROW comes after 1 PRECEDING. Write the earlier edge first.",
-    "sum(a) OVER (ORDER BY a ROWS x PRECEDING)": "TypeError: an edge of a frame must be a constant, found x. Write a number "
-    "or an INTERVAL.",
+    "sum(a) OVER (ORDER BY a ROWS x PRECEDING)": "TypeError: an edge of a frame must be a constant, found x. Write a "
+    "number or an INTERVAL.",
     "sum(a) OVER (ORDER BY b RANGE 1 PRECEDING)": "TypeError: a RANGE frame cannot add an offset to STRING. Order by a "
     "number or a time, or count ROWS.",
-    "sum(a) OVER (ORDER BY a, b RANGE 1 PRECEDING)": "TypeError: a RANGE frame with an offset needs exactly one expression "
-    "in ORDER BY. Order by one expression, or count ROWS.",
+    "sum(a) OVER (ORDER BY a, b RANGE 1 PRECEDING)": "TypeError: a RANGE frame with an offset needs exactly one "
+    "expression in ORDER BY. Order by one expression, or count ROWS.",
     "sum(a) OVER (RANGE 1 PRECEDING)": "TypeError: a RANGE frame needs ORDER BY in OVER. Add ORDER BY, or write ROWS.",
-    "mode(a) IGNORE NULLS OVER ()": "TypeError: MODE does not take IGNORE NULLS. FIRST, LAST, ANY_VALUE, NTH_VALUE, LAG "
-    "and LEAD do.",
-    "percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER (ORDER BY a)": "TypeError: PERCENTILE_CONT with WITHIN GROUP takes "
-    "neither ORDER BY nor a frame in OVER. Write OVER (PARTITION BY ..).",
+    "mode(a) IGNORE NULLS OVER ()": "TypeError: MODE does not take IGNORE NULLS. FIRST, LAST, ANY_VALUE, NTH_VALUE, "
+    "LAG and LEAD do.",
+    "percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER (ORDER BY a)": "TypeError: PERCENTILE_CONT with WITHIN GROUP "
+    "takes neither ORDER BY nor a frame in OVER. Write OVER (PARTITION BY ..).",
 }
 
 

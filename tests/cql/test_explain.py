@@ -1,52 +1,90 @@
-"""What explain tells: the tree with update patterns, what is read and kept, the defaults."""
+"""What explain tells: the tree with update patterns, what is read and kept, the defaults; the same plan as a picture.
+
+``SWEEPAREA_GOLDEN=write`` writes the golden files anew.
+"""
 
 from __future__ import annotations
 
-from sweeparea.cql.explain import explain
+import os
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sweeparea.cql.explain import FORMS, explain
+from sweeparea.cql.monotonicity import is_monotonic
 from sweeparea.cql.patterns import edge_of, reach_of
+from sweeparea.operators import windows as w
+from sweeparea.operators.logical import (
+    Aggregate,
+    AggregateCall,
+    Analytic,
+    Column,
+    Difference,
+    Enrich,
+    Expr,
+    Generate,
+    Intersect,
+    Join,
+    Node,
+    OneRow,
+    Plan,
+    Project,
+    RelationScan,
+    RelationToStream,
+    Select,
+    SortKey,
+    StreamScan,
+    TimeDomain,
+    TopK,
+    UnionAll,
+    Window,
+    WindowFunction,
+)
 from sweeparea.operators.ticks import INF
 from tests.cql.schemas import plan
 
+GOLDEN = Path(__file__).parent / "golden" / "explain"
+QUERIES = {
+    "grouped": "SELECT origin, AVG(dep_delay) AS d, MAX(dep_delay) AS m "
+    "FROM flights [RANGE INTERVAL 6 HOURS SLIDE INTERVAL 1 HOUR] GROUP BY origin HAVING COUNT(*) >= 5",
+    "emitted": "SELECT a, a FROM S WHERE a > 1",
+    "joined": "SELECT T.c, R.d, e FROM S [Range 5], T [Rows 9], R, Fixed WHERE S.a = 1 AND S.a = T.a AND T.a = R.a "
+    "AND R.a = Fixed.a",
+    "nested": "SELECT a, COUNT(*) AS n FROM (SELECT ISTREAM(a) FROM S WHERE x > 0) [Range 9] AS w GROUP BY a",
+    "shared": "WITH g AS (SELECT a, COUNT(*) AS n FROM S [Range 5] GROUP BY a) "
+    "SELECT p.a, q.n FROM g AS p, g AS q WHERE p.n = q.a",
+}
 
-def test_explain_of_a_grouped_query() -> None:
-    text = explain(
-        plan(
-            "SELECT origin, AVG(dep_delay) AS d, MAX(dep_delay) AS m "
-            "FROM flights [RANGE INTERVAL 6 HOURS SLIDE INTERVAL 1 HOUR] GROUP BY origin HAVING COUNT(*) >= 5",
-            name="delays",
-        )
-    )
-    assert (
-        text
-        == """\
-Query delays: a relation
 
-Result
-  columns   origin string, d double, m double + valid_from, valid_to
-  time      TIMESTAMP with chronon 1 second, START AT 1970-01-01T00:00:00Z
-  tables    delays
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("form", FORMS)
+def test_explain_is_as_in_the_golden_file(name: str, form: str) -> None:
+    file = GOLDEN / f"{name}.{({'tree': 'txt', 'mermaid': 'mmd', 'svg': 'svg'})[form]}"
+    shown = explain(plan(QUERIES[name], "all", name=name), ("Fixed",), form)
+    if os.environ.get("SWEEPAREA_GOLDEN") == "write":
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(shown, encoding="utf-8")
+    assert shown == file.read_text(encoding="utf-8")
 
-Plan (each line: operator, columns, then the update pattern of its output)
-  Project origin, AVG(dep_delay) AS d, MAX(dep_delay) AS m  [WK, expiry unknown]
-  └─ Select COUNT(*) >= 5  [WK, expiry unknown]
-     └─ Aggregate AVG(dep_delay), MAX(dep_delay), COUNT(*) BY origin  [WK, expiry unknown]
-        └─ Window [Range 6 hours Exclusive Slide 1 hour]  [WKS, expiry known]
-           └─ Stream flights (origin, dep_delay)  [monotonic, expiry known]
 
-Read from each input, for a slice (h0, h1]
-  flights: its elements in (h0, h1]; an element matters for 7 hours, what it still contributes is in the state
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_picture_is_whole_and_fetches_nothing(name: str) -> None:
+    picture = explain(plan(QUERIES[name], "all"), form="svg")
+    root = ElementTree.fromstring(picture)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"(href|src|url|import|script)", picture)
+    boxes = [(float(e.attrib["x"]), float(e.attrib["y"])) for e in root.iter("{http://www.w3.org/2000/svg}rect")]
+    for i, (x, y) in enumerate(boxes):
+        assert all(abs(x - a) >= 260 or abs(y - b) >= 44 for a, b in boxes[:i]), "boxes overlap"
 
-State kept
-  op 2 Aggregate: counts and sums, one row a (group, end); the undominated elements of each group (MIN, MAX)
-  materialize (relation): the rows that are valid after h1, and their known ends
 
-Defaults applied
-  none
-
-Evaluation
-  incremental everywhere
-"""
-    )
+def test_texts_of_a_query_cannot_break_the_pictures() -> None:
+    found = plan("SELECT '</svg>\"`<b>#' AS x FROM S WHERE b = '\"]\n-->'")
+    ElementTree.fromstring(explain(found, form="svg"))
+    assert all(line.count('"') % 2 == 0 for line in explain(found, form="mermaid").splitlines())
 
 
 def test_explain_tells_defaults_and_tables() -> None:
@@ -73,6 +111,87 @@ def test_update_patterns_follow_golab() -> None:
     assert pattern("SELECT S.a FROM S [Range 5], Fixed", "Fixed") == "WK, expiry known"
 
 
+A, B, C = (Column(i, i, "int") for i in ("c1", "c2", "c3"))
+S, T = StreamScan("S", ((A, "a"),)), StreamScan("T", ((B, "b"),))
+FIVE, ALL = Window(S, w.Range(5)), Window(S, w.Unbounded())
+OTHER, EVER = Window(T, w.Range(5)), Window(T, w.Unbounded())
+R = RelationScan("R", ((B, "b"),))
+KEY, TRUE = Expr("`c1`", "a", frozenset({"c1"})), Expr("TRUE")
+ROWS = Window(S, w.Rows(3))
+
+
+@pytest.mark.parametrize(
+    ("node", "edge"),
+    [
+        (OneRow(), "monotonic, expiry known"),
+        (Window(S, w.Landmark(1, 5)), "monotonic, expiry known"),
+        (Window(S, w.Hopping(4, 2)), "WKS, expiry known"),
+        (ROWS, "WKS, expiry unknown"),
+        (Window(S, w.Rows(3), (KEY,)), "WK, expiry unknown"),
+        (Window(S, w.Session(3)), "WK, expiry unknown"),
+        (Window(S, w.When(), condition=TRUE), "WK, expiry unknown"),
+        (Window(S, w.UserWindow("f", "WK")), "WK, expiry known"),
+        (Window(Enrich(S, R), w.Range(5)), "WKS, expiry known"),
+        (Select(ROWS, TRUE), "WKS, expiry unknown"),
+        (Project(FIVE, ((C, KEY),)), "WKS, expiry known"),
+        (Generate(FIVE, TRUE, (C,)), "WKS, expiry known"),
+        (UnionAll((FIVE, ALL), (C,)), "WK, expiry known"),
+        (UnionAll((FIVE, ROWS), (C,)), "WK, expiry unknown"),
+        (Join(ALL, EVER), "monotonic, expiry known"),
+        (Join(FIVE, OTHER, kind="semi"), "WK, expiry known"),
+        (Join(FIVE, R, kind="semi"), "STR, expiry unknown"),
+        (Join(ALL, EVER, kind="left"), "STR, expiry unknown"),
+        (Join(FIVE, OTHER, kind="full"), "STR, expiry unknown"),
+        (Join(FIVE, OTHER, kind="anti"), "STR, expiry unknown"),
+        (Difference(FIVE, OTHER, (C,)), "STR, expiry unknown"),
+        (Intersect(FIVE, OTHER, (C,)), "WK, expiry known"),
+        (Intersect(ALL, EVER, (C,), all=False), "monotonic, expiry known"),
+        (Aggregate(ROWS, ((C, KEY),), ()), "WK, expiry unknown"),
+        (Aggregate(R, ((C, KEY),), ((A, AggregateCall("COUNT")),)), "WK, expiry unknown"),
+        (TopK(FIVE, (SortKey(KEY),), 1), "STR, expiry unknown"),
+        (Analytic(ALL, ((C, WindowFunction("COUNT")),)), "STR, expiry unknown"),
+        (RelationToStream(Difference(FIVE, OTHER, (C,)), "dstream"), "monotonic, expiry known"),
+    ],
+    ids=str,
+)
+def test_every_operator_has_an_update_pattern(node: Node, edge: str) -> None:
+    assert str(edge_of(node)) == edge
+    for form in FORMS:
+        assert explain(Plan("q", node, None, TimeDomain()), form=form)
+
+
+@pytest.mark.parametrize(
+    ("node", "grows"),
+    [
+        (ALL, True),
+        (FIVE, False),
+        (Window(S, w.Landmark(1, 5)), True),
+        (Window(Enrich(S, R), w.Unbounded()), True),
+        (Select(Project(ALL, ((C, KEY),)), TRUE), True),
+        (UnionAll((ALL, EVER), (C,)), True),
+        (UnionAll((ALL, OTHER), (C,)), False),
+        (Aggregate(ALL, ((C, KEY),), ()), True),
+        (Aggregate(ALL, ((C, KEY),), ((B, AggregateCall("COUNT")),)), False),
+        (Aggregate(ALL, (), ((B, AggregateCall("MAX", KEY)),), global_=True), False),
+        (Intersect(ALL, EVER, (C,)), True),
+        (Intersect(ALL, EVER, (C,), all=False), True),
+        (Difference(ALL, EVER, (C,)), False),
+        (Join(ALL, EVER), True),
+        (Join(ALL, EVER, TRUE, "semi"), True),
+        (Join(ALL, EVER, TRUE, "left"), False),
+        (Join(ALL, EVER, TRUE, "full"), False),
+        (Join(ALL, EVER, TRUE, "anti"), False),
+        (Join(ALL, R, TRUE), False),
+        (TopK(ALL, (SortKey(KEY),), 1), False),
+        (Analytic(ALL, ((C, WindowFunction("COUNT")),)), False),
+        (R, False),
+    ],
+    ids=str,
+)
+def test_what_is_a_monotonic_relation(node: Node, grows: bool) -> None:
+    assert is_monotonic(node) is grows
+
+
 def test_how_long_elements_matter() -> None:
     assert reach_of(plan("SELECT S.a FROM S [Range 5], T [Range 9 Slide 2], S [Range 7] s2").root) == {"S": 8, "T": 11}
     assert reach_of(plan("SELECT a FROM (SELECT ISTREAM(a) FROM S [Range 5]) [Range 9]").root) == {"S": 16}
@@ -92,6 +211,10 @@ def test_windows_are_told_with_units() -> None:
         "[Tumbling 1 day]",
         "[Hopping 2 hours Slide 30 minutes]",
         "[Fixed 1 hour]",
+        "[Session 5 minutes Partition By dest]",
+        "[Partition By origin, dest Rows 5]",
+        "[Rows 5 Slide 2]",
+        "[Tumbling When (dep_delay > 60) Partition By dest]",
     ):
         assert f"Window {window}" in explain(plan(f"SELECT origin FROM flights {window}"))
     assert "[From 2013-01-01T00:00:00Z]" in explain(plan("SELECT origin FROM flights [From TIMESTAMP '2013-01-01']"))

@@ -7,7 +7,7 @@ import pytest
 from sweeparea.cql import functions, signatures
 from sweeparea.cql.binder import InputSchema, bind_select
 from sweeparea.cql.column_types import unknown
-from sweeparea.cql.errors import CqlError, RefusedError, TypeError_
+from sweeparea.cql.errors import RefusedError, TypeError_
 from sweeparea.operators.logical import TimeDomain
 from tests.cql.schemas import plan
 
@@ -65,8 +65,8 @@ def test_the_current_instant_is_refused_with_its_reason() -> None:
     with pytest.raises(RefusedError) as caught:
         bind("CURRENT_INSTANT()")
     assert str(caught.value) == (
-        "q:1:8: RefusedError: current_instant is not offered: a result that holds the instant would change at every tick. "
-        "The result's ts or valid_from is that instant; for ages, choose a window: S [Range INTERVAL 1 HOUR].\n"
+        "q:1:8: RefusedError: current_instant is not offered: a result that holds the instant would change at every "
+        "tick. The result's ts or valid_from is that instant; for ages, choose a window: S [Range INTERVAL 1 HOUR].\n"
         "    SELECT CURRENT_INSTANT() AS z FROM S [Now]\n"
         "           ^"
     )

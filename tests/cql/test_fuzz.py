@@ -140,7 +140,7 @@ def statement_outcomes(seed: int, count: int) -> Counter[str]:
 def test_mutated_queries() -> None:
     found = query_outcomes(20260128, 400)
     assert found["ok"] > 10
-    assert set(found) == {"ok", *KINDS}
+    assert {"ParseError", "BindError", "RefusedError"} <= set(found) <= {"ok", *KINDS}
 
 
 def test_mutated_queries_of_the_papers() -> None:

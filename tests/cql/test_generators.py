@@ -57,7 +57,9 @@ def test_lateral_view(view: str, generator: str, columns: str, outer: bool) -> N
 
 
 def test_views_see_those_before() -> None:
-    bound = bind("SELECT k, w FROM N LATERAL VIEW explode(rows_) a AS r LATERAL VIEW explode(array(r.p)) b AS w WHERE w > 1")
+    bound = bind(
+        "SELECT k, w FROM N LATERAL VIEW explode(rows_) a AS r LATERAL VIEW explode(array(r.p)) b AS w WHERE w > 1"
+    )
     assert tree(bound.root) == "Project(Select(Generate(Generate(Window(StreamScan)))))"
     assert bound.root.columns[1].type == "int"
 
@@ -122,23 +124,23 @@ def test_the_star_of_a_struct(text: str, columns: str) -> None:
 
 
 WRONG = {
-    "SELECT k FROM N LATERAL VIEW explode(k) t": "TypeError: explode cannot take k, which is of type INT. It takes ARRAY or "
-    "MAP.",
-    "SELECT k FROM N LATERAL VIEW explode(arr) t AS y, z": "BindError: explode makes 1 column, and the alias names 2. Its "
-    "columns are col.",
-    "SELECT k FROM N LATERAL VIEW explode(u) t": "TypeError: how many columns explode(u) has cannot be told here: its type "
-    "is not known. Name its columns: AS (k, v), or CAST the argument to its type.",
-    "SELECT k FROM N LATERAL VIEW upper(j) t": "TypeError: LATERAL VIEW needs a generator, and upper is none. Generators "
-    "are explode, posexplode, inline, stack, json_tuple and variant_explode.",
-    "SELECT explode(arr) + 1 AS e FROM N": "TypeError: EXPLODE makes rows, so it stands alone in the select list, not inside "
-    "SELECT. Write LATERAL VIEW explode(..) t AS x, and use its columns.",
-    "SELECT explode(arr), explode(arr) FROM N": "TypeError: a select list has one generator at most. Put the other into "
-    "LATERAL VIEW.",
-    "SELECT x FROM N, explode(arr) AS t(x)": "BindError: column arr is unknown. To see the columns before it, write LATERAL "
-    "explode(..).",
+    "SELECT k FROM N LATERAL VIEW explode(k) t": "TypeError: explode cannot take k, which is of type INT. It takes "
+    "ARRAY or MAP.",
+    "SELECT k FROM N LATERAL VIEW explode(arr) t AS y, z": "BindError: explode makes 1 column, and the alias names 2. "
+    "Its columns are col.",
+    "SELECT k FROM N LATERAL VIEW explode(u) t": "TypeError: how many columns explode(u) has cannot be told here: its "
+    "type is not known. Name its columns: AS (k, v), or CAST the argument to its type.",
+    "SELECT k FROM N LATERAL VIEW upper(j) t": "TypeError: LATERAL VIEW needs a generator, and upper is none. "
+    "Generators are explode, posexplode, inline, stack, json_tuple and variant_explode.",
+    "SELECT explode(arr) + 1 AS e FROM N": "TypeError: EXPLODE makes rows, so it stands alone in the select list, not "
+    "inside SELECT. Write LATERAL VIEW explode(..) t AS x, and use its columns.",
+    "SELECT explode(arr), explode(arr) FROM N": "TypeError: a select list has one generator at most. Put the other "
+    "into LATERAL VIEW.",
+    "SELECT x FROM N, explode(arr) AS t(x)": "BindError: column arr is unknown. To see the columns before it, write "
+    "LATERAL explode(..).",
     "SELECT * FROM range(1.5)": "TypeError: range takes constant whole numbers. Write range(0, 10).",
-    "SELECT * FROM frobnicate(3)": "RefusedError: the table function frobnicate is not offered by this version. Offered are "
-    "generators, such as explode, and range.",
+    "SELECT * FROM frobnicate(3)": "RefusedError: the table function frobnicate is not offered by this version. "
+    "Offered are generators, such as explode, and range.",
     "SELECT k.* FROM N": "TypeError: k.* needs a STRUCT, and k is of type INT. Write k.",
     "SELECT u.* FROM N": "RefusedError: u.* is not offered: the type of u is not known here. Name the fields.",
     "SELECT k AS (y, z) FROM N": "TypeError: only a generator has several columns to name. Write stack(1, a, b) AS (x, y).",

@@ -90,7 +90,9 @@ def test_aggregates_see_the_keys_own_values() -> None:
 
 
 def test_grouping_reads_the_id() -> None:
-    bound = Readable(plan("SELECT grouping(b) AS g, grouping_id() AS i FROM S GROUP BY CUBE(a, b) HAVING grouping(a) = 1"))
+    bound = Readable(
+        plan("SELECT grouping(b) AS g, grouping_id() AS i FROM S GROUP BY CUBE(a, b) HAVING grouping(a) = 1")
+    )
     [top, *_] = [n for n in nodes(bound.plan.root, Project) if n is bound.plan.root]
     assert [bound.sql(e) for _, e in top.outputs] == [
         "CAST(shiftright(grouping_id(), 0) & 1L AS TINYINT)",
@@ -109,7 +111,10 @@ def test_grouping_reads_the_id() -> None:
         ("SELECT a FROM S GROUP BY a, b GROUPING SETS ((a), (x))", "x in GROUPING SETS is not among the expressions"),
         ("SELECT a FROM S GROUP BY map(a, b)", "GROUP BY cannot compare map(a, b), which is a MAP"),
         ("SELECT grouping(x) FROM S GROUP BY CUBE(a)", "GROUPING takes expressions of GROUP BY, and x is none"),
-        ("SELECT a FROM S GROUP BY CUBE(a, b, x, a+1, a+2, a+3, a+4, a+5, a+6, a+7, a+8)", "CUBE of 11 columns has 2,048"),
+        (
+            "SELECT a FROM S GROUP BY CUBE(a, b, x, a+1, a+2, a+3, a+4, a+5, a+6, a+7, a+8)",
+            "CUBE of 11 columns has 2,048",
+        ),
     ],
 )
 def test_what_is_told(text: str, told: str) -> None:

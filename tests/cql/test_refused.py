@@ -13,26 +13,9 @@ from sweeparea.cql.statements import parse_text
 from tests.cql.schemas import plan
 
 QUERIES = {
-    "SELECT 1 AS o FROM S LEFT JOIN T ON S.a = T.a": "LEFT JOIN",
-    "SELECT 1 AS o FROM S RIGHT OUTER JOIN T ON S.a = T.a": "RIGHT OUTER JOIN",
-    "SELECT 1 AS o FROM S FULL JOIN T ON S.a = T.a": "FULL JOIN",
-    "SELECT 1 AS o FROM S LEFT SEMI JOIN T ON S.a = T.a": "LEFT SEMI JOIN",
-    "SELECT 1 AS o FROM S ANTI JOIN T ON S.a = T.a": "ANTI JOIN",
-    "SELECT a FROM S EXCEPT SELECT a FROM T": "EXCEPT",
-    "SELECT a FROM S EXCEPT ALL SELECT a FROM T": "EXCEPT ALL",
-    "SELECT a FROM S INTERSECT SELECT a FROM T": "INTERSECT",
-    "SELECT a FROM S UNION SELECT a FROM T INTERSECT SELECT a FROM R": "INTERSECT",
-    "SELECT a FROM S WHERE a IN (SELECT a FROM T)": "IN (subquery)",
-    "SELECT a FROM S WHERE a NOT IN (SELECT a FROM T)": "NOT IN (subquery)",
-    "SELECT a FROM S WHERE EXISTS (SELECT 1 FROM T WHERE T.a = S.a)": "EXISTS (subquery)",
-    "SELECT a FROM S WHERE a > (SELECT max(a) FROM T)": "a scalar subquery",
-    "SELECT (SELECT max(a) FROM T) AS m FROM S": "a scalar subquery",
-    "SELECT a FROM VALUES (1) AS t(a)": "VALUES in FROM",
-    "SELECT 1 AS o": "SELECT without FROM",
     "SELECT window(ts, '1 hour') AS w FROM S": "Spark's window(..)",
     "WITH RECURSIVE w AS (SELECT a FROM S) SELECT a FROM w": "WITH RECURSIVE",
     "SELECT a FROM S VERSION AS OF 3": "time travel",
-    "SELECT a FROM q__istream": "reading the materialization q__istream",
 }
 
 

@@ -53,7 +53,7 @@ SELECT CASE WHEN a > 1 THEN 'hi' ELSE b END AS c, a + 1 AS d, d * 2 AS e FROM S
 """.strip().splitlines()
 """Text for both."""
 
-ORDER = 'a NULLS FIRST, b NULLS FIRST, x NULLS FIRST'
+ORDER = "a NULLS FIRST, b NULLS FIRST, x NULLS FIRST"
 TWINS = {
     "SELECT count_if(a > 1) AS c FROM S": "SELECT count(CASE WHEN a > 1 THEN 1 END) AS c FROM S",
     "SELECT first(b) AS f, last(x) AS l, any_value(b) AS v FROM S": f"SELECT first(b ORDER BY {ORDER}) AS f, "
@@ -68,9 +68,9 @@ TWINS = {
     "SELECT a, max_by(b, x) AS m, min_by(x, b) AS n FROM S GROUP BY a": "SELECT a, first(b ORDER BY x DESC NULLS LAST, "
     f"{ORDER}) FILTER (WHERE x IS NOT NULL) AS m, first(x ORDER BY b, {ORDER}) FILTER (WHERE b IS NOT NULL) AS n "
     "FROM S GROUP BY a",
-    "SELECT b, mode(a) AS m FROM S GROUP BY b": "SELECT b, (SELECT first(a ORDER BY n DESC, a) FROM (SELECT a, count(*) "
-    "AS n FROM S AS i WHERE i.b IS NOT DISTINCT FROM o.b AND a IS NOT NULL GROUP BY a)) AS m FROM (SELECT DISTINCT b "
-    "FROM S) AS o",
+    "SELECT b, mode(a) AS m FROM S GROUP BY b": "SELECT b, (SELECT first(a ORDER BY n DESC, a) FROM (SELECT a, "
+    "count(*) AS n FROM S AS i WHERE i.b IS NOT DISTINCT FROM o.b AND a IS NOT NULL GROUP BY a)) AS m FROM (SELECT "
+    "DISTINCT b FROM S) AS o",
     "SELECT a, b, x, row_number() OVER (PARTITION BY b ORDER BY x) AS r FROM S": "SELECT a, b, x, row_number() OVER "
     f"(PARTITION BY b ORDER BY x NULLS FIRST, {ORDER}) AS r FROM S",
     "SELECT a, b, x, lag(a, 1, -1) OVER (ORDER BY b) AS p, lead(x) OVER (ORDER BY b) AS n FROM S": "SELECT a, b, x, "
@@ -80,8 +80,8 @@ TWINS = {
     "FROM S",
     "SELECT a, b, x, sum(x) OVER (ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM S": "SELECT a, b, x, "
     f"sum(x) OVER (ORDER BY b NULLS FIRST, {ORDER} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM S",
-    "SELECT a, b, x, first_value(a) OVER (PARTITION BY b ORDER BY x) AS f FROM S": "SELECT a, b, x, first_value(a ORDER "
-    f"BY x NULLS FIRST, {ORDER}) OVER (PARTITION BY b ORDER BY x NULLS FIRST) AS f FROM S",
+    "SELECT a, b, x, first_value(a) OVER (PARTITION BY b ORDER BY x) AS f FROM S": "SELECT a, b, x, first_value(a "
+    f"ORDER BY x NULLS FIRST, {ORDER}) OVER (PARTITION BY b ORDER BY x NULLS FIRST) AS f FROM S",
     "SELECT a, b, x, last_value(b) OVER (PARTITION BY a ORDER BY x) AS l FROM S": "SELECT a, b, x, last_value(b ORDER "
     f"BY x NULLS FIRST, {ORDER}) OVER (PARTITION BY a ORDER BY x NULLS FIRST) AS l FROM S",
     "SELECT a, b, x, last_value(b) IGNORE NULLS OVER (PARTITION BY a ORDER BY x) AS l FROM S": "SELECT a, b, x, "
@@ -92,8 +92,8 @@ TWINS = {
     "SELECT a, b, x, max_by(b, x) OVER (PARTITION BY a) AS m FROM S": "SELECT a, b, x, (SELECT first(b ORDER BY x DESC "
     f"NULLS LAST, {ORDER}) FILTER (WHERE x IS NOT NULL) FROM S AS i WHERE i.a IS NOT DISTINCT FROM S.a) AS m FROM S",
     "SELECT a, b, x FROM S ORDER BY b LIMIT 3": f"SELECT a, b, x FROM S ORDER BY b NULLS FIRST, {ORDER} LIMIT 3",
-    "SELECT b FROM S ORDER BY x + 1 DESC LIMIT 3": "SELECT b FROM S ORDER BY x + 1 DESC NULLS LAST, b NULLS FIRST LIMIT "
-    "3",
+    "SELECT b FROM S ORDER BY x + 1 DESC LIMIT 3": "SELECT b FROM S ORDER BY x + 1 DESC NULLS LAST, b NULLS FIRST "
+    "LIMIT 3",
     "SELECT a, b FROM S QUALIFY row_number() OVER (PARTITION BY a ORDER BY x) = 1": "SELECT a, b FROM S QUALIFY "
     f"row_number() OVER (PARTITION BY a ORDER BY x NULLS FIRST, {ORDER}) = 1",
     "SELECT a, e FROM S LATERAL VIEW explode(array(a, a + 1)) t AS e": "SELECT a, unnest([a, a + 1]) AS e FROM S",

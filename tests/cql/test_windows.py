@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sweeparea.cql.binder import InputSchema, bind, bind_select
@@ -27,7 +29,7 @@ from tests.cql.schemas import TICKS, TIMES, nodes, plan
 HOUR, DAY = 3600, 86_400
 
 
-def spec(window: str, stream: str = "S", **arguments: object) -> Spec:
+def spec(window: str, stream: str = "S", **arguments: Any) -> Spec:
     column = "a" if stream == "S" else "origin"
     [found] = nodes(plan(f"SELECT {column} FROM {stream} {window}", **arguments).root, Window)
     return found.spec
@@ -202,7 +204,7 @@ def test_a_window_on_a_relation_is_a_type_error() -> None:
         plan("SELECT a FROM R [Range 5]")
 
 
-def window(text: str, **arguments: object) -> Window:
+def window(text: str, **arguments: Any) -> Window:
     [found] = nodes(plan(text, **arguments).root, Window)
     return found
 

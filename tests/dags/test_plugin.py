@@ -35,6 +35,11 @@ out = {
     "closed": [client.get(path).status_code for path in ("/sweeparea/", "/sweeparea/api/state", "/sweeparea/docs")],
     "page": client.get("/sweeparea/", headers=seen).text,
     "state": client.get("/sweeparea/api/state", headers=seen).json(),
+    "hidden": [
+        client.get("/sweeparea/picture/shop/sales").status_code,
+        *(client.get(f"/sweeparea/picture/{p}", headers=seen).status_code for p in ("shop/surges", "no/sales")),
+    ],
+    "picture": client.get("/sweeparea/picture/shop/sales", headers=seen).text,
     "post": client.post("/sweeparea/api/state", headers=seen).status_code,
 }
 print("RESULT", json.dumps(out))
@@ -46,6 +51,9 @@ def test_the_page_shows_positions_to_users_only(in_airflow):
     assert out["closed"][:2] == [401, 401]
     assert out["closed"][2] == 404
     assert out["post"] == 405
+    assert out["hidden"] == [401, 404, 404]
+    # the example's source tables are nowhere here, so its plan cannot be made: that is told, and is no failure
+    assert out["picture"].startswith("<svg") or "orders" in out["picture"]
     assert "Continuous queries" in out["page"]
     mill, shop = out["state"]["applications"]
     at = "1970-01-01 00:05:00"

@@ -1,5 +1,7 @@
 """Difference, intersection and their kin against their definitions at every instant, however the timeline is cut."""
 
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import math

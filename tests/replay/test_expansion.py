@@ -59,3 +59,48 @@ def test_no_slicing_changes_a_bit(spark: SparkSession, query: str):
     one, many = replay([json.dumps(one_slice(sliced)), json.dumps(sliced)], spark)
     assert "error" not in one
     assert one == many
+
+
+ROWS = [[1, [1, [1, 2]]], [2, [2, []]], [4, [3, None]]]
+
+
+@pytest.mark.spark
+def test_worked_by_hand(spark: SparkSession):
+    case = {"streams": {"S": {"columns": {"k": "int", "a": "array<int>"}, "rows": ROWS}}, "heartbeats": [2, 9]}
+    worked = {
+        "SELECT k, x FROM S [Range 1] LATERAL VIEW explode(a) t AS x": [[1, 3, [1, 1]], [1, 3, [1, 2]]],
+        "SELECT k, i, x FROM S [Range 1] LATERAL VIEW OUTER posexplode(a) t AS i, x": [
+            [1, 3, [1, 0, 1]],
+            [1, 3, [1, 1, 2]],
+            [2, 4, [2, None, None]],
+            [4, 6, [3, None, None]],
+        ],
+        "SELECT MEDIAN(k) AS m FROM S [Range 1]": [
+            [0, 1, [None]],
+            [1, 2, [1.0]],
+            [2, 3, [1.5]],
+            [3, 4, [2.0]],
+            [4, 6, [3.0]],
+            [6, None, [None]],
+        ],
+        "SELECT k FROM S [Range 1] UNION ALL SELECT 7": [[0, None, [7]], [1, 3, [1]], [2, 4, [2]], [4, 6, [3]]],
+        "SELECT k FROM S [Range 1] ORDER BY k DESC LIMIT 1": [[1, 2, [1]], [2, 4, [2]], [4, 6, [3]]],
+    }
+    results = replay([json.dumps({**case, "query": query}) for query in worked], spark)
+    for (query, relation), result in zip(worked.items(), results, strict=True):
+        assert result.get("relation") == relation, (query, result.get("error"))
+
+
+@pytest.mark.spark
+def test_strict_refuses_snapshot_expansion(spark: SparkSession):
+    case = {"streams": {"S": {"columns": {"k": "int", "a": "array<int>"}, "rows": ROWS}}, "heartbeats": [9]}
+    texts = [
+        "SELECT MEDIAN(k) FROM S",
+        "SELECT COUNT(*) FILTER (WHERE k > 1) FROM S",
+        "SELECT k FROM S ORDER BY k LIMIT 1",
+    ]
+    lines = [json.dumps({**case, "query": text, "settings": {"strict": True}}) for text in texts]
+    expanded, *incremental = replay(lines, spark)
+    assert expanded["error"]["type"] == "RefusedError"
+    assert "PERCENTILE" in expanded["error"]["message"]
+    assert not any("error" in result for result in incremental)

@@ -1,0 +1,81 @@
+"""What runs incrementally after a rewriting, and what is left to snapshot expansion."""
+
+from __future__ import annotations
+
+from sweeparea.operators.logical import (
+    Aggregate,
+    AggregateCall,
+    Analytic,
+    Column,
+    Expr,
+    Node,
+    Project,
+    RelationScan,
+    TopK,
+    WindowFunction,
+)
+from sweeparea.operators.lowering import lower
+from sweeparea.operators.support import expansion
+
+A, B = Column("a", "a", "int"), Column("b", "b", "double")
+INPUT = RelationScan("R", ((A, "a"), (B, "b")))
+KEY = (Column("k", "a", "int"), Expr("a", "a", frozenset({"a"})))
+VALUE = Expr("b", "b", frozenset({"b"}))
+CONDITION = Expr("a > 1", "a > 1", frozenset({"a"}))
+
+
+def _grouped(*calls: AggregateCall, global_: bool = False) -> Aggregate:
+    outputs = tuple((Column(f"o{i}", f"o{i}"), call) for i, call in enumerate(calls))
+    return Aggregate(INPUT, () if global_ else (KEY,), outputs, global_)
+
+
+def _aggregates(node: Node) -> list[Aggregate]:
+    return [n for n in node.walk() if isinstance(n, Aggregate)]
+
+
+def test_filters_become_conditions():
+    node = _grouped(AggregateCall("COUNT", filter=CONDITION), AggregateCall("SUM", VALUE, filter=CONDITION))
+    assert expansion(node) is None
+    [lowered] = _aggregates(lower(node))
+    assert [call.argument and call.argument.sql for _, call in lowered.calls] == [
+        "IF((a > 1), (1), NULL)",
+        "IF((a > 1), (b), NULL)",
+    ]
+    assert all(call.filter is None and call.reads >= {"a"} for _, call in lowered.calls)
+
+
+def test_distinct_values_are_eliminated_first():
+    calls = [AggregateCall(f, VALUE, distinct=f != "MAX") for f in ("COUNT", "AVG", "MAX")]
+    for global_ in (False, True):
+        node = _grouped(*calls, global_=global_)
+        assert expansion(node) is None
+        lowered = lower(node)
+        assert lowered.columns == node.columns
+        below, above = _aggregates(lowered)
+        assert not below.calls
+        assert not below.global_
+        assert len(below.keys) == 1 + (not global_)
+        assert above.global_ == global_
+        assert not any(call.distinct for _, call in above.calls)
+
+
+def test_distinct_beside_others_is_expanded():
+    node = _grouped(AggregateCall("COUNT", VALUE, distinct=True), AggregateCall("COUNT"))
+    assert lower(node) == node
+    assert expansion(node) == "COUNT(DISTINCT ..) beside other aggregates"
+
+
+def test_what_is_expanded_is_named_once():
+    node = _grouped(*(AggregateCall(f, VALUE) for f in ("SUM", "VAR_POP", "CORR", "VAR_POP")))
+    assert expansion(node) == "the aggregate VAR_POP, the aggregate CORR"
+    assert expansion(Analytic(INPUT, ((A, WindowFunction("RANK")),))) == "window functions (OVER)"
+    assert expansion(TopK(INPUT, (), 3)) is None
+
+
+def test_window_functions_of_several_partitions():
+    by_a, by_b = WindowFunction("RANK", partition=(KEY[1],)), WindowFunction("RANK", partition=(VALUE,))
+    node = Analytic(INPUT, tuple((Column(f"o{i}", "o"), call) for i, call in enumerate((by_a, by_b, by_a))))
+    lowered = lower(node)
+    assert isinstance(lowered, Project)
+    assert lowered.columns == node.columns
+    assert [len(n.calls) for n in lowered.walk() if isinstance(n, Analytic)] == [2, 1]

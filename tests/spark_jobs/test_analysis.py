@@ -1,0 +1,65 @@
+"""Types that only Spark knows, and that what the binder knows without Spark is what Spark says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sweeparea.cql.binder import InputSchema, bind_select
+from sweeparea.cql.column_types import unknown
+from sweeparea.cql.signatures import FAMILIES
+from sweeparea.cql.types import normal
+from sweeparea.spark_jobs.analysis import analyzer
+from sweeparea.spark_jobs.errors import ArgumentTypeError
+from sweeparea.spark_jobs.function_signatures import Analyzer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+INPUTS = {"N": InputSchema("N", "stream", (("k", "int"), ("arr", "array<int>"), ("j", "string")))}
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("SELECT transform(arr, v -> v + 1L) AS z, from_json(j, 'a INT') AS y FROM N", "array<bigint> struct<a:int>"),
+        (
+            "SELECT k, sum(s) AS s, collect_list(s) AS l FROM (SELECT k, aggregate(arr, 0L, (p, q) -> p + q) AS s "
+            "FROM N) w GROUP BY k",
+            "int bigint array<bigint>",
+        ),
+        (
+            "SELECT q, lag(q) OVER (ORDER BY k) AS p FROM N LATERAL VIEW explode(transform(arr, v -> v * 1.5)) t AS q",
+            "decimal(13,1) decimal(13,1)",
+        ),
+        (
+            "SELECT k, x, grouping(x) AS g FROM (SELECT k, from_json(j, 'a INT') AS x FROM N) w GROUP BY CUBE(k, x)",
+            "int struct<a:int> tinyint",
+        ),
+        ("SELECT k FROM N UNION ALL SELECT from_json(j, 'a BIGINT').a FROM N", "bigint"),
+    ],
+)
+def test_the_binder_fills_in_what_spark_knows(spark: SparkSession, text: str, types: str) -> None:
+    bound = bind_select(text, INPUTS, analyze=analyzer(spark))
+    assert [c.type for c in bound.root.columns] == types.split()
+    assert not unknown(bound.root)
+
+
+def test_what_spark_refuses_is_told(spark: SparkSession) -> None:
+    with pytest.raises(ArgumentTypeError, match="DATATYPE_MISMATCH"):
+        bind_select("SELECT transform(arr, v -> v + arr) AS z FROM N", INPUTS, analyze=analyzer(spark))
+
+
+def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
+    """A sample of the file, asked again: calls of one argument of every sample type."""
+    asked = Analyzer(spark)
+    samples = [s for family in FAMILIES.values() for s in family]
+    inputs = {"S": InputSchema("S", "stream", tuple((f"v{i}", t) for i, t in enumerate(samples)))}
+    for name in ("abs", "upper", "size", "year", "sqrt", "to_json", "map_values", "array_max", "sum", "collect_set"):
+        said = asked.types([f"{name}({asked.column(t)})" for t in samples])
+        for i, type_ in enumerate(said):
+            if type_ is None or (name == "sum" and samples[i].startswith("timestamp")):
+                continue
+            bound = bind_select(f"SELECT {name}(v{i}) AS z FROM S [Now]", inputs)
+            assert bound.root.columns[0].type in (None, normal(type_)), f"{name}({samples[i]})"
