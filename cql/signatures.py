@@ -134,8 +134,8 @@ _HARDLY_TRIED = (*_NESTED, "timestamp_ntz", "interval", "variant")
 
 
 def _fits(accepted: frozenset[str], type_: str | None, few: bool) -> bool:
-    """Whether a type may stand where a set of families and samples is accepted; None may be anything. ``few``: Spark was
-    asked about few samples only.
+    """Whether a type may stand where a set of families and samples is accepted; None may be anything. ``few``: Spark
+    was asked about few samples only.
     """
     family = None if type_ is None else family_of(type_)
     if family is None or type_ in accepted or (few and family in _HARDLY_TRIED):

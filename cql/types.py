@@ -137,8 +137,8 @@ def decimal_sum(function: str, argument: str | None) -> str | None:
 
 
 def common(types: list[str | None]) -> str | None:
-    """The type of a value that may be any of several: certain only if they are equal, or have one that Spark widens them
-    to."""
+    """The type of a value that may be any of several: certain only if they are equal, or Spark widens them to
+    one."""
     found = [t for t in types if t != "void"]
     if not found:
         return "void" if types else None

@@ -42,8 +42,8 @@ class Every:
 @dataclass(frozen=True)
 class MaterializeSpec:
     """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all
-    outputs. ``rstream``: its instants; ``most``: of how many rows it consists at most. ``each``: the Istream is the rows
-    as they come (``emission.py``).
+    outputs. ``rstream``: its instants; ``most``: of how many rows it consists at most. ``each``: the Istream is the
+    rows as they come (``emission.py``).
     """
 
     columns: tuple[str, ...]

@@ -5,8 +5,9 @@ judges the DataFrame where it lies. Two passes: the first decides with counts on
 failures only.
 
 Every thread has an ephemeral context of its own, so threads cannot mix up each other's rows (making one costs as much
-as the checks of a small slice); SQL expectations are refused, because they go through a view of a fixed name that other slices of the session overwrite and
-so can pass a bad slice. Nothing is cached in Spark, nothing is written, nothing goes over the network.
+as the checks of a small slice); SQL expectations are refused, because they go through a view of a fixed name that other
+slices of the session overwrite and so can pass a bad slice. Nothing is cached in Spark, nothing is written, nothing
+goes over the network.
 """
 
 from __future__ import annotations

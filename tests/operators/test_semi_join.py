@@ -190,7 +190,7 @@ def test_only_equal_types_are_looked_up_by_sum():
 
 
 def test_the_right_side_is_distinct_where_equality_decides():
-    (found,) = planned("a = c AND d > 0 AND b = 'x'").lookups
+    (found,) = planned("a = c AND d > 0 AND b = 'z'").lookups
     assert isinstance(found.left, Select)
     assert isinstance(found.right, Aggregate)
     assert isinstance(found.right.input, Select)
