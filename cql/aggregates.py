@@ -120,8 +120,8 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def bind_aggregate(call: Call, inner: Binder, over: bool = False) -> BoundAggregate:
-    """The aggregate of a call. ``inner`` binds arguments over single rows of the input; ``over``: it has an OVER clause,
-    whose order is not the aggregate's own.
+    """The aggregate of a call. ``inner`` binds arguments over single rows of the input; ``over``: it has an OVER
+    clause, whose order is not the aggregate's own.
 
     Raises ParseError, BindError, TypeError_ or RefusedError.
     """

@@ -79,11 +79,11 @@ class ArgumentChecks:
             return
         if signatures.refusal(operator, both) is not None:
             shown = operator if type(node) not in _COMPARISONS else "a comparison"
+            told = [f"{self._text(s)}, which is {t.upper()}" for s, t in zip((left, right), both, strict=True) if t]
             raise TypeError_(
-                f"{shown} cannot take {self._text(left)}, which is {self._type_text(left)}, and {self._text(right)}, "
-                f"which is {self._type_text(right)}",
+                f"{shown} cannot take {', and '.join(told)}",
                 self.binder.place(node),
-                "CAST one of them",
+                "CAST one of them" if len(told) > 1 else "CAST it",
             )
 
     def cast(self, node: exp.Expr) -> None:

@@ -38,8 +38,8 @@ def bind(
     analyze: Analyze | None = None,
 ) -> Plan:
     """The plan of a CREATE CONTINUOUS QUERY. ``inputs`` by name (case does not matter), ``defaults`` the application's
-    settings, ``functions`` what it has registered. ``analyze`` is asked once for types that only Spark knows; without it
-    they stay unknown.
+    settings, ``functions`` what it has registered. ``analyze`` is asked once for types that only Spark knows;
+    without it they stay unknown.
 
     Raises ParseError, BindError, TypeError_ or RefusedError, or CqlErrors with several of them.
     """

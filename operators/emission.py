@@ -1,7 +1,7 @@
 """The stream of a relation whose rows come and never go: each new row is an element, once, when it begins.
 
-Definition (Arasu et al. 2003, section 7.2.1): ``Istream(L(S [Range Unbounded]))`` is ``Rstream(L(S [Now]))``. Every row of
-the delta is then one of the stream's elements, and no difference of neighbouring instants has to be taken; equal
+Definition (Arasu et al. 2003, section 7.2.1): ``Istream(L(S [Range Unbounded]))`` is ``Rstream(L(S [Now]))``. Every
+row of the delta is then one of the stream's elements, and no difference of neighbouring instants has to be taken; equal
 rows count as often as they come. Which plans are of that kind is decided when they are made (``Plan.emits_each``).
 
 Columns in: the record, checks, ``__ts``, ``__te``, ``__n``. Columns out: as ``relation_to_stream.sweep``, with an empty
@@ -27,7 +27,7 @@ from sweeparea.operators.relation_to_stream import FROM, TICK, TO, Materialized,
 
 
 def emit(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materialized:
-    """Outputs of the slice ``(h0, h1]``. Rows that start outside of it or take something away are a fault of the plan."""
+    """Outputs of the slice ``(h0, h1]``. SweepAreaError: a row starts outside of it, or takes one away."""
     start, n = (key_codes.int64_of(rows.column(c)) for c in (TS, N))
     if len(start) and (start.min() <= h0 or start.max() > h1 or n.min() < 0):
         raise SweepAreaError(

@@ -103,7 +103,8 @@ WRONG = {
     "corr(a)": "TypeError: CORR takes two arguments, found 1. Write CORR(a, b).",
     "corr(a, ts > 1)": "TypeError: CORR cannot take ts > 1, which is of type BOOLEAN. It takes numbers or STRING.",
     "sum(max(a))": "BindError: the aggregate MAX cannot stand inside the aggregate SUM. Aggregate in a subquery first.",
-    "sum(a) IGNORE NULLS": "TypeError: SUM does not take IGNORE NULLS. FIRST, LAST, ANY_VALUE, NTH_VALUE, LAG and LEAD do.",
+    "sum(a) IGNORE NULLS": "TypeError: SUM does not take IGNORE NULLS. FIRST, LAST, ANY_VALUE, NTH_VALUE, LAG "
+    "and LEAD do.",
     "sum(a) WITHIN GROUP (ORDER BY b)": "TypeError: SUM does not take WITHIN GROUP (ORDER BY ..): its value does not "
     "depend on an order. Leave it out.",
     "percentile_cont(0.5)": "TypeError: PERCENTILE_CONT needs WITHIN GROUP (ORDER BY ..). Write PERCENTILE_CONT(0.5) "
@@ -124,7 +125,8 @@ WRONG = {
     "so no two runs agree. Use COUNT(DISTINCT a) or PERCENTILE(a, 0.5).",
     "measure(a)": "RefusedError: measure(..) is not offered: it reads metric views. Write the aggregate itself.",
     "array_agg(a ORDER BY b LIMIT 2)": "RefusedError: ARRAY_AGG with LIMIT inside is not offered. Take a part of the "
-    "array: slice(.., 1, n).",
+    "array: slice(.., 1, "
+    "n).",
     "grouping(a)": "TypeError: GROUPING needs GROUP BY with GROUPING SETS, ROLLUP or CUBE. Otherwise every key is grouped.",
 }
 

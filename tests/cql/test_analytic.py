@@ -145,7 +145,8 @@ WRONG = {
     "sum(a) OVER w": "BindError: there is no window w. Define it: WINDOW w AS (PARTITION BY .. ORDER BY ..).",
     "sum(sum(a) OVER ()) OVER ()": "BindError: the window function SUM cannot stand in the argument of SUM. Compute it "
     "in a subquery, or filter by it with QUALIFY.",
-    "lag(a, b) OVER (ORDER BY a)": "TypeError: the offset of LAG must be a constant whole number, found b. Write a number.",
+    "lag(a, b) OVER (ORDER BY a)": "TypeError: the offset of LAG must be a constant whole number, found b. "
+    "Write a number.",
     "ntile(0) OVER (ORDER BY a)": "TypeError: NTILE counts from 1. Write a positive number.",
     "sum(a) OVER (ORDER BY a ROWS BETWEEN CURRENT ROW AND 1 PRECEDING)": "TypeError: the frame ends before it starts: "
     "CURRENT ROW comes after 1 PRECEDING. Write the earlier edge first.",

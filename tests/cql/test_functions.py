@@ -115,11 +115,13 @@ WRONG = {
     "sqrt(flag)": "SQRT cannot take flag, which is of type BOOLEAN. It takes numbers or STRING there.",
     "date_add(d, t)": "DATE_ADD cannot take t, which is of type TIMESTAMP. It takes numbers or STRING there.",
     "size(a)": "SIZE cannot take a, which is of type INT. It takes ARRAY or MAP there.",
-    "array_contains(arr, t)": "ARRAY_CONTAINS cannot take t, which is of type TIMESTAMP. It takes numbers or STRING there.",
+    "array_contains(arr, t)": "ARRAY_CONTAINS cannot take t, which is of type TIMESTAMP. It takes numbers or "
+    "STRING there.",
     "a + m": "+ cannot take a, which is INT, and m, which is MAP<STRING,INT>. CAST one of them.",
     "a = flag": "a comparison cannot take a, which is INT, and flag, which is BOOLEAN. CAST one of them.",
     "d < a": "a comparison cannot take d, which is DATE, and a, which is INT. CAST one of them.",
     "m = m": "a comparison cannot take m, which is MAP<STRING,INT>, and m, which is MAP<STRING,INT>. CAST one of them.",
+    "transform(arr, v -> v + m)": "+ cannot take m, which is MAP<STRING,INT>. CAST it.",
     "a AND flag": "AND cannot take a, which is INT, and flag, which is BOOLEAN. CAST one of them.",
     "CAST(arr AS INT)": "arr, which is of type ARRAY<INT>, cannot be cast to INT. Cast to a type that can hold it.",
 }

@@ -143,7 +143,8 @@ WRONG = {
     "Offered are generators, such as explode, and range.",
     "SELECT k.* FROM N": "TypeError: k.* needs a STRUCT, and k is of type INT. Write k.",
     "SELECT u.* FROM N": "RefusedError: u.* is not offered: the type of u is not known here. Name the fields.",
-    "SELECT k AS (y, z) FROM N": "TypeError: only a generator has several columns to name. Write stack(1, a, b) AS (x, y).",
+    "SELECT k AS (y, z) FROM N": "TypeError: only a generator has several columns to name. Write stack(1, a, b) "
+    "AS (x, y).",
 }
 
 

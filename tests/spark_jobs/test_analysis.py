@@ -48,7 +48,7 @@ def test_the_binder_fills_in_what_spark_knows(spark: SparkSession, text: str, ty
 
 def test_what_spark_refuses_is_told(spark: SparkSession) -> None:
     with pytest.raises(ArgumentTypeError, match="DATATYPE_MISMATCH"):
-        bind_select("SELECT transform(arr, v -> v + arr) AS z FROM N", INPUTS, analyze=analyzer(spark))
+        bind_select("SELECT aggregate(arr, 'x', (p, q) -> p + q) AS z FROM N", INPUTS, analyze=analyzer(spark))
 
 
 def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
