@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sweeparea.cql import types
-from sweeparea.cql.errors import RefusedError, TypeError_
+from sweeparea.cql.errors import ParseError, RefusedError, TypeError_
 
 if TYPE_CHECKING:
     from sweeparea.cql.expressions import Binder
@@ -83,6 +83,10 @@ def _edge(spec: exp.Expr, which: str, kind: str, binder: Binder, node: exp.Expr)
         return ("CURRENT ROW", "", None) if word == "CURRENT ROW" else (f"UNBOUNDED {side}", "", None)
     if not isinstance(value, exp.Expr):
         return "CURRENT ROW", "", None
+    if side not in ("PRECEDING", "FOLLOWING"):
+        raise ParseError(
+            "an edge of a frame says PRECEDING or FOLLOWING", binder.place(value), "Write 1 PRECEDING, or CURRENT ROW"
+        )
     bound = binder.derived("a frame", windows=None).bind(value)
     place = binder.place(value)
     if bound.expr.columns:

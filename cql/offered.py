@@ -18,8 +18,6 @@ def not_offered_statements(statement: st.Statement) -> list[RefusedError]:
         return list(_source(statement))
     if isinstance(statement, st.CreateQuery):
         return list(_query(statement))
-    if isinstance(statement, st.CreateFunction):
-        return [not_offered(f"CREATE {statement.kind.upper()}", statement.place)]
     return []
 
 
@@ -55,13 +53,9 @@ def _relation(statement: st.CreateRelation) -> Iterator[RefusedError]:
     clauses = {"history": "HISTORY BY", "changes": "CHANGES BY", "feed": "CHANGE DATA FEED"}
     if statement.contents in clauses:
         yield not_offered(clauses[statement.contents], statement.places.get(statement.contents))
-    if not statement.retroactive:
-        yield not_offered("NON RETROACTIVE", statement.places.get("retroactive"))
 
 
 def _query(statement: st.CreateQuery) -> Iterator[RefusedError]:
-    if any(kind == "rstream" for kind, _ in statement.materialize):
-        yield not_offered("MATERIALIZE RSTREAM", statement.places.get("materialize"))
     for expectation in statement.expectations:
         yield _expectation(expectation)
 

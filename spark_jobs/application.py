@@ -13,9 +13,10 @@ from sweeparea.cql.catalog import Catalog, base_name
 from sweeparea.cql.errors import BindError, raise_all
 from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
 from sweeparea.spark_jobs.errors import NotReadyError, ReservedNameError
 from sweeparea.spark_jobs.registry import Registry
+from sweeparea.spark_jobs.user_code import registered
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger, LedgerRow
@@ -140,7 +141,14 @@ class Application:
             columns = tuple(self.source_table(name).spark_schema())
             refuse_reserved(name, [column for column, _ in columns])
         if name in self.catalog.relations:
-            return InputSchema(name, "relation", columns, TimeDomain(), static=True)
+            return InputSchema(
+                name,
+                "relation",
+                columns,
+                TimeDomain(),
+                retroactive=self.catalog.relations[name].retroactive,
+                static=True,
+            )
         sequence = self.catalog.streams[name].sequence_by
         return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)), sequence_by=sequence)
 
@@ -235,7 +243,13 @@ class Application:
     def bind(self, query: CreateQuery, settings: Mapping[str, str]) -> Plan:
         """The plan of a query over this application's streams, relations and queries."""
         self.catalog.check_names(query)
-        return bind(query, {i: self.input_schema(i) for i in self.catalog.inputs(query)}, settings)
+        inputs = {i: self.input_schema(i) for i in self.catalog.inputs(query)}
+        return bind(query, inputs, settings, self.functions)
+
+    @functools.cached_property
+    def functions(self) -> tuple[UserFunction, ...]:
+        """The user's own functions, aggregates and windows, imported."""
+        return registered(self.catalog.functions.values(), self.folder)
 
     # -- what has happened ---------------------------------------------------------------------------------------------
 

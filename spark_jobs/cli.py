@@ -292,7 +292,8 @@ def _explain(options: argparse.Namespace) -> int:
     known = [*application.catalog.streams, *application.catalog.relations, *application.catalog.queries]
     mentioned = [n for n in known if n.lower() in options.query.lower()]
     inputs = {n: application.input_schema(n) for n in mentioned}
-    print(explain(bind_select(options.query, inputs, application.catalog.settings), static, options.form))
+    plan = bind_select(options.query, inputs, application.catalog.settings, functions=application.functions)
+    print(explain(plan, static, options.form))
     return 0
 
 

@@ -57,7 +57,7 @@ from sweeparea.operators.logical import (
 )
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.windows import TimeWindow, UserWindow
-from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs import frames, user_code
 from sweeparea.spark_jobs.expansion import expansion_of
 from sweeparea.spark_jobs.frames import concatenated, fields
 from sweeparea.spark_jobs.grouping import Grouping
@@ -118,6 +118,7 @@ class Evaluation:
         self._two_sided = TwoSided(self)
         self._enriching = {id(x) for n in plan.root.walk() if isinstance(n, Enrich) for x in n.relation.walk()}
         self.rstreams: list[tuple[bridge.RowCount, relation_to_stream.Every]] = []
+        user_code.register(spark, plan.functions)
         self.shape = Shape(spark, reader, plan.functions)
 
     def new(self, node: Node) -> DataFrame | None:
@@ -408,9 +409,7 @@ class Evaluation:
             rows.append(_filled(self.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         spec = how.spec(self.plan.start)
         output = snapshot.expanded_schema(schema, spec)
-        task = bridge.ExpandTask(
-            spec, self.h0, self.h1, schema, output, self.areas.target(op, schema), self.attempt
-        )
+        task = bridge.ExpandTask(spec, self.h0, self.h1, schema, output, self.areas.target(op, schema), self.attempt)
         partitions = self.partitions if how.keys else 1
         return how.evaluate(bridge.run(concatenated(rows), task, list(how.keys), partitions, frames.ddl(output)))
 

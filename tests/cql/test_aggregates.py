@@ -125,9 +125,9 @@ WRONG = {
     "so no two runs agree. Use COUNT(DISTINCT a) or PERCENTILE(a, 0.5).",
     "measure(a)": "RefusedError: measure(..) is not offered: it reads metric views. Write the aggregate itself.",
     "array_agg(a ORDER BY b LIMIT 2)": "RefusedError: ARRAY_AGG with LIMIT inside is not offered. Take a part of the "
-    "array: slice(.., 1, "
-    "n).",
-    "grouping(a)": "TypeError: GROUPING needs GROUP BY with GROUPING SETS, ROLLUP or CUBE. Otherwise every key is grouped.",
+    "array: slice(.., 1, n).",
+    "grouping(a)": "TypeError: GROUPING needs GROUP BY with GROUPING SETS, ROLLUP or CUBE. Otherwise every key is "
+    "grouped.",
 }
 
 

@@ -157,6 +157,8 @@ WRONG = {
     "sum(a) OVER (ORDER BY a, b RANGE 1 PRECEDING)": "TypeError: a RANGE frame with an offset needs exactly one "
     "expression in ORDER BY. Order by one expression, or count ROWS.",
     "sum(a) OVER (RANGE 1 PRECEDING)": "TypeError: a RANGE frame needs ORDER BY in OVER. Add ORDER BY, or write ROWS.",
+    "sum(a) OVER (ORDER BY a ROWS BETWEEN 1 AND CURRENT ROW)": "ParseError: an edge of a frame says PRECEDING or "
+    "FOLLOWING. Write 1 PRECEDING, or CURRENT ROW.",
     "mode(a) IGNORE NULLS OVER ()": "TypeError: MODE does not take IGNORE NULLS. FIRST, LAST, ANY_VALUE, NTH_VALUE, "
     "LAG and LEAD do.",
     "percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER (ORDER BY a)": "TypeError: PERCENTILE_CONT with WITHIN GROUP "

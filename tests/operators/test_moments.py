@@ -84,3 +84,9 @@ def test_vectors_element_by_element():
     assert moments.vectors("VECTOR_AVG", lists)[0].as_py()[1] == 2.0
     with pytest.raises(DataError, match="differ in length"):
         moments.vectors("VECTOR_SUM", pa.array([[[1.0], [1.0, 2.0]]]))
+
+
+def test_a_root_just_beyond_a_tie_is_rounded_up():
+    tie = 2**54 + 2  # lies between two doubles
+    assert moments.root(tie * tie, 1) == 2.0**54
+    assert moments.root(tie * tie + 1, 1) == 2.0**54 + 4
