@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.errors import BindError
+from sweeparea.cql import user_functions
 from sweeparea.operators import user
 from sweeparea.operators.logical import UserFunction
 
@@ -26,14 +26,7 @@ def registered(declared: Iterable[CreateFunction], folder: str | Path | None) ->
     """What the declarations name, imported and checked. BindError with the statement's place where one is no good."""
     if folder is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    found = []
-    for statement in declared:
-        try:
-            code = user.load(statement.target, statement.kind)
-        except user.UserCodeError as error:
-            raise BindError(f"{statement.kind} {statement.name}: {error}", statement.place) from None
-        found.append(UserFunction(statement.name, statement.kind, statement.target, code.type))
-    return tuple(found)
+    return tuple(user_functions.register(statement) for statement in declared)
 
 
 def register(spark: SparkSession, functions: Iterable[UserFunction]) -> None:
@@ -46,7 +39,8 @@ def register(spark: SparkSession, functions: Iterable[UserFunction]) -> None:
         cloudpickle.register_pickle_by_value(module)
         if function.kind == "function":
             call: Any = user.load(function.target, "function").call
-            spark.udf.register(function.name, arrow_udf(_variadic(call), function.type))
+            made: Any = arrow_udf(_variadic(call), function.type)  # pyright: ignore
+            spark.udf.register(function.name, made)
 
 
 def _variadic(call: Any) -> Any:
