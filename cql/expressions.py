@@ -148,7 +148,10 @@ class Binder:
         replacements: list[Replacement] = []
         try:
             # equal texts of subqueries at one place mean the same
-            for column in node.walk(prune=lambda n: isinstance(n, exp.Query)):
+            for column in node.walk(prune=lambda n: isinstance(n, exp.Query) or _is_window_bound(n)):
+                if isinstance(column, exp.Anonymous) and _is_window_bound(column):
+                    bound = bound_column(column, self.scope, self.place(column))
+                    replacements.append(Replacement(self.span(column), quoted(bound)))
                 if not isinstance(column, exp.Column):
                     continue
                 parts = parts_of(column)
@@ -161,8 +164,12 @@ class Binder:
                     found, used = self.scope.resolve(names, place)
                 replacements.append(Replacement(_span_of_parts(parts[:used]), quoted(found)))
             return self.source.canonical(self.span(node), replacements)
-        except BindError:
+        except (BindError, TypeError_):
             return None
+
+
+def _is_window_bound(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() in functions.WINDOW_BOUNDS
 
 
 def _span_of_parts(parts: list[exp.Identifier]) -> Span:

@@ -264,6 +264,15 @@ def test_a_window_of_the_user() -> None:
     assert bound.functions == (FUNCTIONS[0],)
 
 
+@pytest.mark.parametrize("text", ["WINDOW_END(S) * 2", "(window_end( s )*2)", "2 * WINDOW_START(S) + WINDOW_END(S)"])
+def test_expressions_of_bounds_are_grouped(text: str) -> None:
+    bound = plan(f"SELECT {text} AS e, count(*) AS n FROM S [Tumbling 3] GROUP BY {text}")
+    [found], [grouped] = nodes(bound.root, Window), nodes(bound.root, Aggregate)
+    assert found.bounds is not None
+    assert grouped.reads <= {c.id for c in found.bounds}
+    assert bound.root.columns[0].type == "bigint"
+
+
 def test_bounds_of_windows() -> None:
     text = "SELECT a, WINDOW_START(S) AS f, window_end(s) AS t, count(*) AS n FROM S [Tumbling 5] "
     bound = plan(text + "GROUP BY a, WINDOW_START(S), t HAVING WINDOW_END(S) > 3")
