@@ -31,7 +31,6 @@ SETTINGS: dict[str, Setting] = {
     "rstream.max_rows_per_slice": Setting("how many rows RSTREAM may add in a slice", (), r"[0-9_]+", "10000000"),
     "backfill_slice": Setting("length of the slices of a backfill", (), r".*\S.*", "6 hours"),
     "rewrites": Setting("which rewrite rules may change plans", (), r"[a-z_]+(\s*,\s*[a-z_]+)*", "all"),
-    "share_subplans": Setting("whether queries share what they have in common", ("true", "false")),
     "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]+", "flights"),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -35,7 +35,7 @@ folder, or by its name under queries/. A first round by hand:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     parser = _parser()
-    options = parser.parse_args(_options_last(sys.argv[1:] if arguments is None else arguments))
+    options = parser.parse_args(_options_last(sys.argv[1:] if arguments is None else arguments, _with_values(parser)))
     try:
         return options.run(options) or 0
     except SweepAreaError as error:
@@ -59,7 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return shown.exit_code
 
 
-def _options_last(arguments: Sequence[str]) -> list[str]:
+def _with_values(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of all commands that are followed by a value."""
+    commands = [c for action in parser._actions if isinstance(action.choices, dict) for c in action.choices.values()]
+    return {text for c in commands for action in c._actions if action.nargs != 0 for text in action.option_strings}
+
+
+def _options_last(arguments: Sequence[str], valued: Container[str]) -> list[str]:
     """Options behind names: argparse takes an optional name only right behind the application."""
     names, options = [], []
     rest = iter(arguments)
@@ -68,7 +74,7 @@ def _options_last(arguments: Sequence[str]) -> list[str]:
             names += rest
         elif argument.startswith("-") and argument != "-" and not argument[1:2].isdigit():
             options.append(argument)
-            if argument in ("--data", "--env", "--until", "--out", "--format", "-c"):
+            if argument in valued:
                 options += [value for value in (next(rest, None),) if value is not None]
         else:
             names.append(argument)

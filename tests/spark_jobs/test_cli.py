@@ -46,6 +46,8 @@ def test_status_and_explain_before_anything_ran(capsys, sales):
     assert "[Range 1 minute Inclusive]" in capsys.readouterr().out
     assert main(["explain", *sales, "SELECT shop FROM sales [NOW] WHERE amount > 3"]) == 0
     assert "amount > 3" in capsys.readouterr().out
+    assert main(["explain", "--form", "mermaid", *sales, "turnover"]) == 0
+    assert capsys.readouterr().out.startswith("flowchart BT")
 
 
 @pytest.mark.parametrize(
