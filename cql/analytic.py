@@ -85,10 +85,6 @@ def named_windows(trees: list[exp.Window], binder: Binder) -> dict[str, exp.Wind
     return found
 
 
-def is_over(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Window)
-
-
 def bind_over(binder: Binder, node: exp.Window) -> Bound:
     """The value of a window function: an expression over columns of Analytic nodes."""
     call = take_apart(node.this)

@@ -37,11 +37,6 @@ class Call:
 _AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
-def is_call_part(node: exp.Expr) -> bool:
-    """Whether a node is something around a call that belongs to it (FILTER, WITHIN GROUP, IGNORE NULLS)."""
-    return isinstance(node, _AROUND)
-
-
 def function_of(node: exp.Expr) -> exp.Anonymous | None:
     """The call inside its FILTER, WITHIN GROUP and IGNORE NULLS."""
     while isinstance(node, _AROUND):

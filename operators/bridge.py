@@ -66,9 +66,9 @@ def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[s
 
 @dataclass(frozen=True)
 class SweepTask:
-    """Runs ``sweep(rows, h0, h1)`` on one partition: yields the delta, stages the carry."""
+    """Runs ``sweep(rows, h0=, h1=)`` on one partition: yields the delta, stages the carry."""
 
-    sweep: Callable[[pa.Table, int, int], tuple[pa.Table, pa.Table]]
+    sweep: Callable[..., tuple[pa.Table, pa.Table]]
     h0: int
     h1: int
     schema: pa.Schema
@@ -80,7 +80,7 @@ class SweepTask:
         rows = _gather(batches, self.schema)
         if rows is None:
             return
-        delta, carry = self.sweep(rows, self.h0, self.h1)
+        delta, carry = self.sweep(rows, h0=self.h0, h1=self.h1)
         write_carry(carry, self.carry, self.attempt)
         yield from _filled_batches(_conform(delta, self.output))
 
@@ -145,29 +145,6 @@ class RowCount:
         from pathlib import Path
 
         return sum(int(p.read_text()) for p in Path(self.folder).glob(f"{self.op}-*.rows"))
-
-
-@dataclass(frozen=True)
-class AggregateTask:
-    """Runs the aggregate sweep on one partition: yields the delta, stages the carry."""
-
-    spec: Any
-    h0: int
-    h1: int
-    schema: pa.Schema
-    output: pa.Schema
-    carry: Target
-    attempt: str
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from sweeparea.operators.aggregate import sweep
-
-        rows = _gather(batches, self.schema)
-        if rows is None:
-            return
-        delta, carry = sweep(rows, self.spec, self.h0, self.h1)
-        write_carry(carry, self.carry, self.attempt)
-        yield from _filled_batches(_conform(delta, self.output))
 
 
 @dataclass(frozen=True)
@@ -342,7 +319,6 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 __all__ = [
     "FILES_DDL",
     "FILES_SCHEMA",
-    "AggregateTask",
     "ExpandTask",
     "HoldTask",
     "MapTask",

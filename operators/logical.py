@@ -301,9 +301,10 @@ class UnionAll(Node):
 
 
 @dataclass(frozen=True)
-class Difference(Node):
-    """EXCEPT ALL: max(0, n1 - n2) copies of a record (Kraemer eq. 5); ``all`` False: EXCEPT, one copy of what the left
-    has and the right has not. Columns as in ``UnionAll``: the inputs' columns fill ``outputs`` by position.
+class SetOperation(Node):
+    """Base of the operators that compare two bags record by record.
+
+    Columns as in ``UnionAll``: the inputs' columns fill ``outputs`` by position.
     """
 
     left: Node
@@ -321,23 +322,15 @@ class Difference(Node):
 
 
 @dataclass(frozen=True)
-class Intersect(Node):
-    """INTERSECT ALL: min(n1, n2) copies of a record; ``all`` False: one copy of what both have. Columns as in
-    ``UnionAll``.
+class Difference(SetOperation):
+    """EXCEPT ALL: max(0, n1 - n2) copies of a record (Kraemer eq. 5); ``all`` False: EXCEPT, one copy of what the left
+    has and the right has not.
     """
 
-    left: Node
-    right: Node
-    outputs: tuple[Column, ...]
-    all: bool = True
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.outputs
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
+@dataclass(frozen=True)
+class Intersect(SetOperation):
+    """INTERSECT ALL: min(n1, n2) copies of a record; ``all`` False: one copy of what both have."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sweeparea.cql.errors import BindError, raise_all
 from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
-from sweeparea.spark_jobs.errors import NotReadyError, ReservedNameError
+from sweeparea.spark_jobs.errors import ReservedNameError
 from sweeparea.spark_jobs.registry import Registry
 from sweeparea.spark_jobs.user_code import registered
 from sweeparea.tables.delta_log import DeltaLog
@@ -280,14 +280,6 @@ class Application:
         """Whether a query was paused (PAUSE CONTINUOUS QUERY)."""
         row = self.registry.deployed.rows().get(name)
         return row is not None and row.paused
-
-    def required_row(self, name: str) -> LedgerRow:
-        row = self.ledger.head().get(name)
-        if row is None:
-            raise NotReadyError(
-                f"{name} has not run yet. Run `sweeparea status {self.name}` to see what waits for what."
-            )
-        return row
 
 
 def refuse_reserved(name: str, columns: Iterable[str]) -> None:

@@ -388,7 +388,8 @@ class Evaluation:
             rows.append(_filled(self.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         output = aggregate.delta_schema(spec)
         area = self.areas.target(op, schema)
-        task = bridge.AggregateTask(spec, self.h0, self.h1, schema, output, area, self.attempt)
+        sweep = partial(aggregate.sweep, spec=spec)
+        task = bridge.SweepTask(sweep, self.h0, self.h1, schema, output, area, self.attempt)
         partitions = self.partitions if grouping.keys else 1
         swept = bridge.run(concatenated(rows), task, grouping.keys, partitions, frames.ddl(output))
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
