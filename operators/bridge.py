@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sweeparea.operators.bag import N
+from sweeparea.operators.sweep_area import SweepArea
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -47,6 +50,31 @@ def write_target(table: pa.Table, target: Target, attempt: str, suffix: str) -> 
     return _write(table, target, attempt, suffix) if table.num_rows else None
 
 
+def _opened(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, area: Target | SweepArea, attempt: str
+) -> tuple[pa.Table | None, Callable[[pa.Table], None]]:
+    """The rows that a sweep has to do with, None if there are none, and how to stage what it carries.
+
+    Of a whole SweepArea they came through Spark with the new ones; of a keyed one they are read here, by the keys of
+    what came, of which rows with NULL copies only name a key.
+    """
+    given = _gather(batches, schema)
+    if isinstance(area, Target):
+        return given, lambda carry: write_carry(carry, area, attempt)
+    given = schema.empty_table() if given is None else given
+    held = area.held(given)
+    new = given.filter(given.column(N).is_valid())
+    rows = pa.concat_tables([new, held.select(schema.names)]).combine_chunks()
+
+    def stage(carry: pa.Table) -> None:
+        area.stage(carry, held, attempt, _place())
+
+    if not rows.num_rows:
+        stage(rows)
+        return None, stage
+    return rows, stage
+
+
 def write_carry(carry: pa.Table, target: Target, attempt: str) -> None:
     """Stages what a sweep carries to the next slice, also when it is nothing: the file tells that the sweep has run."""
     _write(carry.select(target.schema.names), target, attempt, _partition())
@@ -73,15 +101,15 @@ class SweepTask:
     h1: int
     schema: pa.Schema
     output: pa.Schema
-    carry: Target
+    carry: Target | SweepArea
     attempt: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = _gather(batches, self.schema)
+        rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:
             return
         delta, carry = self.sweep(rows, h0=self.h0, h1=self.h1)
-        write_carry(carry, self.carry, self.attempt)
+        stage(carry)
         yield from _filled_batches(_conform(delta, self.output))
 
 
@@ -94,17 +122,17 @@ class ExpandTask:
     h1: int
     schema: pa.Schema
     output: pa.Schema
-    carry: Target
+    carry: Target | SweepArea
     attempt: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from sweeparea.operators.snapshot import expand
 
-        rows = _gather(batches, self.schema)
+        rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:
             return
         pieces, carry = expand(rows, self.spec, self.h0, self.h1)
-        write_carry(carry, self.carry, self.attempt)
+        stage(carry)
         for piece in pieces:
             yield from _filled_batches(_conform(piece, self.output))
 
@@ -149,7 +177,10 @@ class RowCount:
 
 @dataclass(frozen=True)
 class MaterializeTask:
-    """Runs the relation-to-stream sweep on one partition: stages every output, yields one line per file."""
+    """Runs the relation-to-stream sweep on one partition: stages every output, yields one line per file.
+
+    ``carry``: None where nothing is kept for the next slice.
+    """
 
     spec: Any
     h0: int
@@ -159,16 +190,22 @@ class MaterializeTask:
     targets: Mapping[str, Target]
     labels: Mapping[str, str]
     attempt: str
+    carry: Target | SweepArea | None
     rstream_rows: RowCount | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from sweeparea.operators.emission import emit
         from sweeparea.operators.relation_to_stream import sweep
 
-        rows = _gather(batches, self.schema)
+        if self.carry is None:
+            rows, stage = _gather(batches, self.schema), None
+        else:
+            rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:
             return
         out = (emit if self.spec.each else sweep)(rows, self.spec, self.h0, self.h1)
+        if stage is not None:
+            stage(out.carry)
         if self.rstream_rows is not None:
             self.rstream_rows.note(out.rstream_rows)
         names = [*self.spec.columns, *self.spec.checks]
@@ -178,7 +215,6 @@ class MaterializeTask:
             "rstream": self._stamped(out.rstream, names, ["__tick"]),
             "closed": self._stamped(out.closed, names, ["__from", "__to"]),
             "open": self._stamped(out.opened, names, ["__from", None]),
-            "carry": out.carry,
         }
         lines = []
         for key, target in self.targets.items():
@@ -187,7 +223,7 @@ class MaterializeTask:
             if line is None:
                 continue
             lines.append(line)
-            if key != "carry" and self.spec.checks:
+            if self.spec.checks:
                 # the truths of constraints are judged beside the rows and never become part of a table
                 truths = table.select(list(self.spec.checks))
                 audit = write_target(truths, Target(target.root, truths.schema, AUDIT), self.attempt, _partition())
@@ -219,7 +255,7 @@ class StreamTask:
     h0: int
     h1: int
     schema: pa.Schema
-    carry: Target
+    carry: Target | SweepArea
     attempt: str
     rstream_rows: RowCount | None = None
 
@@ -228,11 +264,11 @@ class StreamTask:
 
         from sweeparea.operators.relation_to_stream import sweep
 
-        rows = _gather(batches, self.schema)
+        rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:
             return
         out = sweep(rows, self.spec, self.h0, self.h1)
-        write_carry(out.carry, self.carry, self.attempt)
+        stage(out.carry)
         if self.rstream_rows is not None:
             self.rstream_rows.note(out.rstream_rows)
         stream = {"istream": out.istream, "dstream": out.dstream, "rstream": out.rstream}[self.kind]
@@ -290,10 +326,15 @@ def staged_carry(folder_listing: Sequence[str]) -> list[str]:
 
 
 def _partition() -> str:
+    return f"{_place():05d}"
+
+
+def _place() -> int:
+    """The number of this partition."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return f"{context.partitionId() if context else 0:05d}"
+    return context.partitionId() if context else 0
 
 
 def _gather(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | None:

@@ -9,8 +9,8 @@ when collected, is the slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,8 @@ from sweeparea.operators import (
     user,
     window,
 )
-from sweeparea.operators.bag import BAG, TE, TS
+from sweeparea.operators.bag import BAG, TS
+from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import (
     Aggregate,
     Analytic,
@@ -55,9 +56,12 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.sweep_area import Due, SweepArea, bag_due
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.windows import TimeWindow, UserWindow
 from sweeparea.spark_jobs import frames, user_code
+from sweeparea.spark_jobs.areas import SweepAreas
+from sweeparea.spark_jobs.encode import Encoder
 from sweeparea.spark_jobs.expansion import expansion_of
 from sweeparea.spark_jobs.frames import concatenated, fields
 from sweeparea.spark_jobs.grouping import Grouping
@@ -71,24 +75,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BAG_FIELDS = [pa.field(name, pa.int64()) for name in BAG]
-
-
-@dataclass
-class SweepAreas:
-    """Where a slice finds the SweepAreas of its operators and stages the next ones.
-
-    ``read(op)`` gives the rows left by the last slice (None: no rows), ``root(op, schema)`` the table's folder,
-    created on first use.
-    """
-
-    read: Callable[[str], DataFrame | None]
-    root: Callable[[str, pa.Schema], str]
-    spill: str
-    staged: dict[str, pa.Schema] = field(default_factory=dict)
-
-    def target(self, op: str, schema: pa.Schema) -> bridge.Target:
-        self.staged[op] = schema
-        return bridge.Target(self.root(op, schema), schema, op)
 
 
 class Evaluation:
@@ -116,6 +102,8 @@ class Evaluation:
         self._once_computed: set[int] = set()
         self._sides: dict[int, _Side] = {}
         self._two_sided = TwoSided(self)
+        self.edges = Edges.of(plan, self.static)
+        self._encoder = Encoder(self)
         self._enriching = {id(x) for n in plan.root.walk() if isinstance(n, Enrich) for x in n.relation.walk()}
         self.rstreams: list[tuple[bridge.RowCount, relation_to_stream.Every]] = []
         user_code.register(spark, plan.functions)
@@ -124,7 +112,7 @@ class Evaluation:
     def new(self, node: Node) -> DataFrame | None:
         """What this slice adds to the node's relation (or stream). Starts after h0; may start after h1 (pending)."""
         if id(node) not in self._new:
-            self._new[id(node)] = self._make_new(node)
+            self._new[id(node)] = self._encoder.encoded(node, self._make_new(node))
             if id(node) in self._read_twice:
                 self.once(node)
         return self._new[id(node)]
@@ -179,8 +167,7 @@ class Evaluation:
             case RelationScan():
                 return self.reader.past_contents(node)
             case Window():
-                past = self._windowed(node, self._past(node.input, node.spec.reach))
-                return None if past is None else past.where(f"{TE} > {self.h0 + 1}L")
+                return self._encoder.held(node, self._windowed(node, self._past(node.input, node.spec.reach)))
             case Select():
                 return self._map(select.apply, node, self.held(node.input))
             case Project():
@@ -229,21 +216,66 @@ class Evaluation:
 
     def _sweep_window(self, node: Window) -> DataFrame | None:
         op, rows = self.names[id(node)], WindowRows(node)
-        bag, state = self.new(node.input), self.areas.read(op)
-        if bag is None and state is None:
+        bag = self.new(node.input)
+        if bag is None and self.idle(op, rows.partition):
             return None
         shown = rows.raw(bag if bag is not None else self.shape.bag(node.input))
         schema = pa.schema(fields(shown, shown.columns))
         record = [schema.field(c) for c in rows.ids]
         output = pa.schema([*record, *(pa.field(b, pa.int64()) for b in rows.bounds), *BAG_FIELDS])
-        target = self.areas.target(op, schema)
-        task = bridge.SweepTask(rows.sweep(), self.h0, self.h1, schema, output, target, self.attempt)
-        bags = ([shown] if bag is not None else []) + ([state.selectExpr(*schema.names)] if state is not None else [])
-        partitions = self.partitions if rows.partition else 1
-        swept = bridge.run(concatenated(bags), task, rows.partition, partitions, frames.ddl(output))
+        task = partial(self.sweep_task, rows.sweep(), schema, output)
+        given = None if bag is None else shown
+        swept = self.swept(op, given, schema, rows.partition, rows.due, task, frames.ddl(output))
         bounds = zip(rows.bounds, node.bounds or (), strict=False)
         stamped = (f"{self.reader.instant_sql(tick)} AS {column.id}" for tick, column in bounds)
         return swept.selectExpr(*rows.ids, *stamped, *BAG)
+
+    # -- sweeps with a SweepArea ---------------------------------------------------------------------------------------
+
+    def idle(self, op: str, keys: Sequence[str]) -> bool:
+        """Whether a sweep that gets no new rows has nothing to do."""
+        return self.areas.quiet(op) if keys else not self.areas.files(op)
+
+    def swept(
+        self,
+        op: str,
+        new: DataFrame | None,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        due: Due,
+        task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
+        ddl: str,
+    ) -> DataFrame:
+        """What ``task`` makes of new rows and of what the SweepArea of ``op`` holds (``areas.py``), all of ``schema``.
+
+        Without ``keys`` the SweepArea is whole, and one worker has it.
+        """
+        if keys:
+            area = self.areas.keyed(op, schema, keys, due)
+            return bridge.run(self.areas.given(area, new), task(area), keys, self.partitions, ddl)
+        return self.swept_whole(op, new, schema, (), task, ddl)
+
+    def swept_whole(
+        self,
+        op: str,
+        new: DataFrame | None,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
+        ddl: str,
+    ) -> DataFrame:
+        """As ``swept``, of a sweep that looks at every row in every slice."""
+        state = self.areas.read(op)
+        rows = [] if new is None else [new]
+        if state is not None:
+            rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
+        target = task(self.areas.target(op, schema))
+        return bridge.run(concatenated(rows), target, keys, self.partitions if keys else 1, ddl)
+
+    def sweep_task(
+        self, sweep: Callable[..., Any], schema: pa.Schema, output: pa.Schema, area: bridge.Target | SweepArea
+    ) -> bridge.SweepTask:
+        return bridge.SweepTask(sweep, self.h0, self.h1, schema, output, area, self.attempt)
 
     def _user_window(self, node: Window) -> DataFrame | None:
         bag, rows = self.new(node.input), WindowRows(node)
@@ -273,15 +305,13 @@ class Evaluation:
         """The intervals of a relation's history that reach into the slice."""
         if patterns.settled(node, self.static) and patterns.readable_again(node):
             return self.new(node) if self.reader.first else self.held(node)
-        ids = [c.id for c in node.columns]
-        bags = [bag.selectExpr(*ids, *BAG) for bag in (self.new(node), self.areas.read(op)) if bag is not None]
-        if not bags:
+        ids, bag = [c.id for c in node.columns], self.new(node)
+        if bag is None and not self.areas.files(op):
             return None
-        rows = concatenated(bags)
-        schema = pa.schema([*fields(rows, ids), *BAG_FIELDS])
-        sweep = partial(enrich.intervals, columns=ids)
-        task = bridge.SweepTask(sweep, self.h0, self.h1, schema, schema, self.areas.target(op, schema), self.attempt)
-        return self.drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
+        new = None if bag is None else bag.selectExpr(*ids, *BAG)
+        schema = pa.schema([*fields(new if new is not None else self.shape.bag(node), ids), *BAG_FIELDS])
+        task = partial(self.sweep_task, partial(enrich.intervals, columns=ids), schema, schema)
+        return self.drained(self.swept_whole(op, new, schema, ids, task, frames.ddl(schema)))
 
     # -- join ----------------------------------------------------------------------------------------------------------
 
@@ -302,12 +332,13 @@ class Evaluation:
     def _side(self, node: Node, held: bool) -> _Side:
         """New rows of a join's side and, where they are needed, the held ones."""
         if patterns.readable_again(node):
-            return _Side(self.new(node), self.held(node) if held else None)
+            new = self.once(node) if self.edges.sweeps(node) else self.new(node)
+            return _Side(new, self.held(node) if held else None)
         return self._hold(node) if held else _Side(self.once(node), None)
 
     def once(self, node: Node) -> DataFrame | None:
         """``new(node)``, computed by a job of its own where two readers would have it computed twice at a cost."""
-        if not patterns.cheap(node) and id(node) not in self._once_computed:
+        if not self.edges.cheap(node) and id(node) not in self._once_computed:
             self._once_computed.add(id(node))
             self._new[id(node)] = self.drained(self.new(node))
         return self.new(node)
@@ -331,7 +362,7 @@ class Evaluation:
         rows = concatenated(bags)
         schema = pa.schema([*fields(rows, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
         target = self.areas.target(op, schema.remove(schema.get_field_index("__new")))
-        net = not patterns.expiry_known(node, self.static)
+        net = not self.edges.expiry_known(node)
         task = bridge.HoldTask(self.h1, schema, target, self.attempt, net)
         passed = self.drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
         if passed is None:
@@ -361,20 +392,16 @@ class Evaluation:
 
     def _aggregate(self, node: Aggregate) -> DataFrame | None:
         op, grouping = self.names[id(node)], Grouping(node)
-        bag, state = self.new(node.input), self.areas.read(op)
-        seeded = node.global_ and self.reader.first
-        if bag is None and state is None and not seeded:
+        bag = self.new(node.input)
+        if bag is None and self.idle(op, grouping.keys) and not (node.global_ and self.reader.first):
             return None
         shown = grouping.raw(bag if bag is not None else self.shape.bag(node.input), list(BAG))
         types = {f.name: f.type for f in fields(shown, [*grouping.keys, *grouping.arguments])}
         spec = aggregate.AggregateSpec(
             keys=tuple((key, types[key]) for key in grouping.keys),
-            calls=tuple(
-                aggregate.BaseCall(f"b{i}", base.function, result, base.text, types.get(f"a{i}"))
-                for i, (base, result) in enumerate(zip(grouping.bases, grouping.result_types(types), strict=True))
-            ),
+            calls=grouping.calls(types),
             global_=node.global_,
-            expiry_known=patterns.expiry_known(node.input, self.static),
+            expiry_known=self.edges.expiry_known(node.input),
             start=self.plan.start,
         )
         schema = aggregate.rows_schema(spec)
@@ -382,67 +409,56 @@ class Evaluation:
         if bag is not None:
             given = {*grouping.keys, *grouping.arguments, *BAG}
             rows.append(_filled(shown, schema, {name: name for name in given}))
-        if state is not None:
-            rows.append(state.selectExpr(*schema.names))
         if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
             rows.append(_filled(self.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         output = aggregate.delta_schema(spec)
-        area = self.areas.target(op, schema)
-        sweep = partial(aggregate.sweep, spec=spec)
-        task = bridge.SweepTask(sweep, self.h0, self.h1, schema, output, area, self.attempt)
-        partitions = self.partitions if grouping.keys else 1
-        swept = bridge.run(concatenated(rows), task, grouping.keys, partitions, frames.ddl(output))
+        task = partial(self.sweep_task, partial(aggregate.sweep, spec=spec), schema, output)
+        new = concatenated(rows) if rows else None
+        swept = self.swept(op, new, schema, grouping.keys, bag_due, task, frames.ddl(output))
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
     def _expand(self, node: Node) -> DataFrame | None:
         """What has no incremental operator, by snapshot expansion (``operators/snapshot.py``)."""
         op, how = self.names[id(node)], expansion_of(node, self.plan.functions)
-        [below] = node.inputs
-        bag, state = self.new(below), self.areas.read(op)
-        if bag is None and state is None and not (how.global_ and self.reader.first):
+        [below], keys = node.inputs, list(how.keys)
+        bag = self.new(below)
+        if bag is None and self.idle(op, keys) and not (how.global_ and self.reader.first):
             return None
         shown = how.raw(bag if bag is not None else self.shape.bag(below))
         schema = pa.schema(fields(shown, shown.columns))
         rows = [shown] if bag is not None else []
-        if state is not None:
-            rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
         if how.global_:  # a row that counts nothing, so that the expansion runs when nothing else has arrived
             rows.append(_filled(self.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         spec = how.spec(self.plan.start)
         output = snapshot.expanded_schema(schema, spec)
-        task = bridge.ExpandTask(spec, self.h0, self.h1, schema, output, self.areas.target(op, schema), self.attempt)
-        partitions = self.partitions if how.keys else 1
-        return how.evaluate(bridge.run(concatenated(rows), task, list(how.keys), partitions, frames.ddl(output)))
+        new = concatenated(rows) if rows else None
+
+        def task(area: bridge.Target | SweepArea) -> bridge.ExpandTask:
+            return bridge.ExpandTask(spec, self.h0, self.h1, schema, output, area, self.attempt)
+
+        return how.evaluate(self.swept(op, new, schema, keys, bag_due, task, frames.ddl(output)))
 
     def _top_k(self, node: TopK) -> DataFrame | None:
         op, how = self.names[id(node)], TopKRows(node)
-        bag, state = self.new(node.input), self.areas.read(op)
-        if bag is None and state is None:
+        bag, keys = self.new(node.input), list(how.keys)
+        if bag is None and self.idle(op, keys):
             return None
         shown = how.raw(bag if bag is not None else self.shape.bag(node.input))
         schema = pa.schema(fields(shown, shown.columns))
-        rows = [shown] if bag is not None else []
-        if state is not None:
-            rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
-        ids = [c.id for c in node.columns]
-        output = pa.schema([*(schema.field(c) for c in ids), *BAG_FIELDS])
-        target, sweep = self.areas.target(op, schema), how.sweep(self.plan.start)
-        task = bridge.SweepTask(sweep, self.h0, self.h1, schema, output, target, self.attempt)
-        partitions = self.partitions if how.keys else 1
-        return bridge.run(concatenated(rows), task, list(how.keys), partitions, frames.ddl(output))
+        output = pa.schema([*(schema.field(c.id) for c in node.columns), *BAG_FIELDS])
+        task = partial(self.sweep_task, how.sweep(self.plan.start), schema, output)
+        return self.swept(op, None if bag is None else shown, schema, keys, bag_due, task, frames.ddl(output))
 
     def _nested_stream(self, node: RelationToStream) -> DataFrame | None:
         """A stream inside a plan: Istream, Dstream or Rstream of the input, as elements ``[t, t+1)`` (Arasu 2003,
         section 5.1).
         """
         op, ids = self.names[id(node)], [c.id for c in node.input.columns]
-        bag, state = self.new(node.input), self.areas.read(op)
-        bags = [b.selectExpr(*ids, *BAG) for b in (bag, state) if b is not None]
-        if not bags:
+        bag, whole = self.new(node.input), node.kind == "rstream"
+        if bag is None and self.idle(op, [] if whole else ids):
             return None
-        rows = concatenated(bags)
-        record = fields(rows, ids)
-        schema = pa.schema([*record, *BAG_FIELDS])
+        new = None if bag is None else bag.selectExpr(*ids, *BAG)
+        schema = pa.schema([*fields(new if new is not None else self.shape.bag(node.input), ids), *BAG_FIELDS])
         count = self.row_count(op, node.every, node.anchor) if node.kind == "rstream" else None
         spec = relation_to_stream.MaterializeSpec(
             columns=tuple(ids),
@@ -451,9 +467,15 @@ class Evaluation:
             rstream=None if count is None else self.rstreams[-1][1],
             most=self.most_rows,
         )
-        area = self.areas.target(op, schema)
-        task = bridge.StreamTask(spec, node.kind, self.h0, self.h1, schema, area, self.attempt, count)
-        stream = bridge.run(rows, task, ids, self.partitions, frames.ddl(schema))
+
+        def task(area: bridge.Target | SweepArea) -> bridge.StreamTask:
+            return bridge.StreamTask(spec, node.kind, self.h0, self.h1, schema, area, self.attempt, count)
+
+        ddl = frames.ddl(schema)
+        if whole:
+            stream = self.swept_whole(op, new, schema, ids, task, ddl)
+        else:
+            stream = self.swept(op, new, schema, ids, bag_due, task, ddl)
         if node.instant is None:
             return stream
         return stream.selectExpr(*ids, f"{self.reader.instant_sql(TS)} AS {node.instant.id}", *BAG)

@@ -21,15 +21,18 @@ from sweeparea.operators.bag import BAG
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
 from sweeparea.operators.plan_identity import state_identity
+from sweeparea.operators.sweep_area import SweepArea, bag_due
 from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.areas import SweepAreas
 from sweeparea.spark_jobs.errors import ArgumentTypeError
-from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, SweepAreas, fields
+from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, describe_file, write_file
 from sweeparea.tables.ledger import LedgerRow
@@ -76,7 +79,7 @@ class Slice:
         previous = publication.previous
         committed = previous.committed if previous is not None and previous.committed is not None else plan.start - 1
         if committed != self.h0:
-            raise SweepAreaError(f"another run of {plan.name} committed up to {committed} meanwhile; run it again.")
+            raise LostRace(f"another run of {plan.name} committed up to {committed} meanwhile; run it again.")
         if previous is not None:
             self._require_tables(previous)
         head = application.ledger.head()
@@ -84,12 +87,14 @@ class Slice:
         recover(str(application.data), application.ledger, owners.values())
         inputs = {name: self._input(name, head[owner]) for name, owner in owners.items()}
         reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1)
-        state_rows = sum((previous.info.get("state_rows") or {}).values()) if previous else 0
+        # what the last slice carried on tells how many held rows this one will have to do with
+        touched = sum((previous.info.get("state_touched") or {}).values()) if previous else 0
         arrived = new_rows(application, plan, self.h0, self.h1)
-        expected = arrived + state_rows
+        expected = arrived + touched
         partitions = 1 if expected <= SMALL_SLICE else max(2, -(-expected // ROWS_PER_PARTITION))
         spill = f"{application.data}/_sweeparea/spill/{attempt}"
-        areas = SweepAreas(self._read_area, self._area_root, spill)
+        seq = previous.seq + 1 if previous is not None else 1
+        areas = SweepAreas(self.spark, self._area_log, self._create_area, spill, seq, self.h1, partitions)
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
         evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions, most)
         self._lap("plan")
@@ -100,17 +105,17 @@ class Slice:
             shutil.rmtree(spill, ignore_errors=True)
         self._lap("compute")
         crash_point("slice.staged_files")
-        rows = self._stage(publication, attempt, areas, lines, tables)
+        rows = self._stage(publication, attempt, lines, tables)
+        state = self._stage_areas(publication, attempt, areas, previous)
         verdicts = self._audit(lines, tables)
         self._lap("quality")
-        state = {op: sum(f.rows for f in self._carry_files(op, attempt, lines)) for op in areas.staged}
         info = {
             "definition": application.fingerprint(plan.name),
             "plan": state_identity(plan),
             "h0": self.h0,
             "rows_in": arrived,
             "rows": rows,
-            "state_rows": state,
+            **state,
             "verdicts": verdicts,
             "seconds": self.seconds,
             "chronon": plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
@@ -169,7 +174,7 @@ class Slice:
 
     def _input(self, name: str, row: LedgerRow) -> Input:
         application = self.application
-        if application.owner(name) in application.catalog.queries:
+        if application.is_query(application.owner(name)):
             stream = application.input_schema(name).kind == "stream"
             log = DeltaLog(application.result_table(name))
             return Input(name, "query_stream" if stream else "query_relation", log, row.seq)
@@ -181,18 +186,9 @@ class Slice:
             self._state_logs[op] = DeltaLog(self.application.layout.state(self.plan.name, op))
         return self._state_logs[op]
 
-    def _read_area(self, op: str) -> DataFrame | None:
-        log = self._area_log(op)
-        if not log.exists():
-            return None
-        chosen = scan.plan(log)
-        return frames.read(self.spark, chosen, chosen.schema.names)
-
-    def _area_root(self, op: str, schema: pa.Schema) -> str:
-        path = self.application.layout.state(self.plan.name, op)
+    def _create_area(self, op: str, schema: pa.Schema) -> None:
         description = f"SweepArea {op} of {self.plan.name}"
         self._area_log(op).create(schema, name=f"{self.plan.name}.{op}", description=description, configuration=None)
-        return path
 
     # -- the one Spark job ---------------------------------------------------------------------------------------------
 
@@ -203,26 +199,22 @@ class Slice:
         plan = self.plan
         ids = [c.id for c in plan.root.columns]
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
-        top, state = evaluation.new(plan.root), None if plan.emits_each else areas.read(MATERIALIZE)
+        top = evaluation.new(plan.root)
         shape = top if top is not None else evaluation.shape.bag(plan.root)
         record = self._record(shape, ids)
         tables = self._result_tables(record)
+        # levels and repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
+        keyed = ids and not ("open" in tables or "rstream" in tables or plan.emits_each)
+        if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
+            return [], tables
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
-        bags = []
         if top is not None:
             judged = [
                 f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}"
                 for c in suites.judged(plan.constraints)
             ]
-            bags.append(top.selectExpr(*ids, *judged, *BAG))
-        if state is not None:
-            bags.append(state.selectExpr(*schema.names))
-        targets = {} if plan.emits_each else {"carry": areas.target(MATERIALIZE, schema)}
-        for key, (path, table_schema) in tables.items():
-            targets[key] = bridge.Target(path, table_schema, key)
-        if not bags:
-            return [], tables
-        rows = bags[0] if len(bags) == 1 else bags[0].union(bags[1])
+            top = top.selectExpr(*ids, *judged, *BAG)
+        targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
         kept = {key: key in tables for key in ("istream", "dstream")}
         count = evaluation.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
         spec = relation_to_stream.MaterializeSpec(
@@ -236,11 +228,19 @@ class Slice:
         )
         chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
         labels = {c.id: c.label for c in plan.root.columns}
-        task = bridge.MaterializeTask(spec, self.h0, self.h1, chronon, schema, targets, labels, attempt, count)
+
+        def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:
+            return bridge.MaterializeTask(
+                spec, self.h0, self.h1, chronon, schema, targets, labels, attempt, area, count
+            )
+
         if plan.emits_each:  # no row has to meet another
-            staged = rows.coalesce(partitions).mapInArrow(task, bridge.FILES_DDL)
+            assert top is not None
+            staged = top.coalesce(partitions).mapInArrow(task(None), bridge.FILES_DDL)
+        elif keyed:
+            staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL)
         else:
-            staged = bridge.run(rows, task, ids, partitions, bridge.FILES_DDL)
+            staged = evaluation.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables
 
     def _record(self, shape: DataFrame, ids: list[str]) -> list[pa.Field]:
@@ -276,9 +276,8 @@ class Slice:
 
     # -- staging, quality ----------------------------------------------------------------------------------------------
 
-    def _carry_files(self, op: str, attempt: str, lines: list[dict[str, Any]]) -> list[DataFile]:
-        if op == MATERIALIZE:
-            return [_file(line) for line in lines if line["target"] == MATERIALIZE]
+    def _carried(self, op: str, attempt: str) -> list[DataFile]:
+        """The files that the sweep of ``op`` has staged."""
         root = Path(self.application.layout.state(self.plan.name, op))
         folder = root / "data" / attempt
         names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
@@ -290,17 +289,25 @@ class Slice:
         files = (describe_file(str(root), f"data/{attempt}/{name}") for name in bridge.staged_carry(names))
         return [file for file in files if file.rows]
 
+    def _stage_areas(
+        self, publication: Publication, attempt: str, areas: SweepAreas, previous: LedgerRow | None
+    ) -> dict[str, dict[str, int]]:
+        """Stages the SweepAreas; returns their rows and bytes by operator, and the rows of those that were touched."""
+        info = previous.info if previous is not None else {}
+        rows, size = (dict(info.get(key) or {}) for key in ("state_rows", "state_bytes"))
+        touched = {}
+        for op, removes in areas.staged.items():
+            adds = self._carried(op, attempt)
+            publication.stage(areas.log(op).uri, adds=adds, removes=removes)
+            replaced = {file.path for file in removes}
+            live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]
+            rows[op], size[op] = sum(file.rows for file in live), sum(file.size for file in live)
+            touched[op] = sum(file.rows for file in adds if f"{op}.m-" not in file.path)
+        return {"state_rows": rows, "state_bytes": size, "state_touched": touched}
+
     def _stage(
-        self,
-        publication: Publication,
-        attempt: str,
-        areas: SweepAreas,
-        lines: list[dict[str, Any]],
-        tables: dict[str, Any],
+        self, publication: Publication, attempt: str, lines: list[dict[str, Any]], tables: dict[str, Any]
     ) -> dict[str, int]:
-        for op in areas.staged:
-            log = self._area_log(op)
-            publication.stage(log.uri, adds=self._carry_files(op, attempt, lines), removes=log.files())
         rows: dict[str, int] = {}
         for key, (path, _) in tables.items():
             adds = [_file(line) for line in lines if line["target"] == key]

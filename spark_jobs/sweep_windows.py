@@ -16,6 +16,7 @@ from sweeparea.operators import condition_window, rows_window, session_window, u
 from sweeparea.operators.arrivals import ArrivalSpec
 from sweeparea.operators.bag import TS, N
 from sweeparea.operators.logical import Window
+from sweeparea.operators.sweep_area import Due, Later, never
 from sweeparea.operators.windows import Rows, Session, UserWindow, When
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ class WindowRows:
             case When():
                 return partial(condition_window.sweep, spec=arrivals)
         raise TypeError(f"no sweep for {type(spec).__name__}")
+
+    @property
+    def due(self) -> Due:
+        """When a partition needs a look though nothing new has come."""
+        match self.node.spec:
+            case Rows(length=int(length)):
+                return Later(length)
+            case Session(gap=gap):
+                return Later(gap - 1)
+        return never
 
     @property
     def bounds(self) -> tuple[str, ...]:

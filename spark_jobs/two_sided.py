@@ -9,11 +9,13 @@ their own, named after the node that they belong to.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from sweeparea.operators import bridge, difference, intersect, outer_join, patterns, semi_join, two_counts, union_all
+from sweeparea.operators import difference, intersect, outer_join, semi_join, two_counts, union_all
 from sweeparea.operators.bag import BAG, TE, TS, N
 from sweeparea.operators.logical import Aggregate, Difference, Expr, Intersect, Join, Node
+from sweeparea.operators.sweep_area import bag_due
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.frames import concatenated, fields
 
@@ -56,11 +58,11 @@ class TwoSided:
     def _counted(self, node: Join, matches: DataFrame | None) -> DataFrame | None:
         """The left rows of a semi or anti join that have matches or none, by their counts."""
         operation = two_counts.SEMI if node.kind == "semi" else two_counts.STRICT_DIFFERENCE
-        known = patterns.expiry_known(node.left, self._of.static), self._matches_known(node)
+        known = self._of.edges.expiry_known(node.left), self._matches_known(node)
         return self._two_counts(self._of.names[id(node)], node, operation, (self._of.new(node.left), matches), known)
 
     def _matches_known(self, node: Join) -> bool:
-        return all(patterns.expiry_known(side, self._of.static) for side in node.inputs)
+        return all(self._of.edges.expiry_known(side) for side in node.inputs)
 
     def _semi_plan(self, node: Join) -> semi_join.SemiJoinPlan:
         if id(node) not in self._semi_plans:
@@ -109,7 +111,7 @@ class TwoSided:
 
     def is_interval_distinct(self, node: Aggregate) -> bool:
         """Whether an Aggregate is a duplicate elimination over known expiry."""
-        return not node.calls and not node.global_ and patterns.expiry_known(node.input, self._of.static)
+        return not node.calls and not node.global_ and self._of.edges.expiry_known(node.input)
 
     def distinct(self, node: Aggregate) -> DataFrame | None:
         """Duplicate elimination where every end is known: it emits intervals, never a negative tuple."""
@@ -122,7 +124,7 @@ class TwoSided:
         """What a slice adds to a difference or an intersection."""
         bags = [self._of.new(part) for part in node.inputs]
         left, right = (None if b is None else union_all.apply(node, [(i, b)]) for i, b in enumerate(bags))
-        known = patterns.expiry_known(node.left, self._of.static), patterns.expiry_known(node.right, self._of.static)
+        known = self._of.edges.expiry_known(node.left), self._of.edges.expiry_known(node.right)
         operation = difference.operation(node) if isinstance(node, Difference) else intersect.operation(node)
         return self._two_counts(self._of.names[id(node)], node, operation, (left, right), known)
 
@@ -135,22 +137,18 @@ class TwoSided:
         known: tuple[bool, bool],
     ) -> DataFrame | None:
         """``two_counts`` of two bags with the columns of ``node``; of a duplicate elimination the second is empty."""
-        ids, state = [c.id for c in node.columns], self._of.areas.read(op)
+        ids = [c.id for c in node.columns]
         sides = [
             bag.selectExpr(*ids, *BAG, f"CAST({side} AS TINYINT) AS {two_counts.SIDE}")
             for side, bag in enumerate(bags)
             if bag is not None
         ]
-        if not sides and state is None:
+        if not sides and self._of.idle(op, ids):
             return None
         # the types of both inputs, whether or not they have rows now
         like = self._of.shape.bag(node).selectExpr(*ids, *BAG, f"CAST(0 AS TINYINT) AS {two_counts.SIDE}")
         schema = two_counts.rows_schema(fields(like, ids))
-        rows = concatenated([like, *sides])
-        if state is not None:
-            rows = rows.union(state.selectExpr(*schema.names))
-        spec = two_counts.TwoCountsSpec(tuple(ids), operation, known)
+        spec = two_counts.TwoCountsSpec(tuple(ids), operation, known, self._of.edges.ahead(node))
         output = schema.remove(schema.get_field_index(two_counts.SIDE))
-        area = self._of.areas.target(op, schema)
-        task = bridge.SweepTask(spec.sweep, self._of.h0, self._of.h1, schema, output, area, self._of.attempt)
-        return bridge.run(rows, task, ids, self._of.partitions if ids else 1, frames.ddl(output))
+        task = partial(self._of.sweep_task, spec.sweep, schema, output)
+        return self._of.swept(op, concatenated([like, *sides]), schema, ids, bag_due, task, frames.ddl(output))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -63,9 +64,42 @@ def write_file(
     finer one that would lose digits is an error of Arrow. Raises SetupError when the disk is full or must not be
     written to.
     """
+    footer, size = _written([table], table.schema, root, attempt, stem, storage_options, _RESULT)
+    stats = stats_json(footer, float_leaves_with_nan(table))
+    return DataFile(f"data/{attempt}/{stem}.parquet", size, table.num_rows, stats, partition or {})
+
+
+def write_pieces(
+    pieces: Iterable[pa.Table],
+    schema: pa.Schema,
+    root: str,
+    attempt: str,
+    stem: str,
+    storage_options: dict[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> DataFile:
+    """As ``write_file``, of a table that comes in pieces; ``options`` are those of Arrow's Parquet writer."""
+    footer, size = _written(pieces, schema, root, attempt, stem, storage_options, {**_RESULT, **(options or {})})
+    return DataFile(f"data/{attempt}/{stem}.parquet", size, footer.num_rows, stats_json(footer, None))
+
+
+_RESULT = {"compression": "zstd", "coerce_timestamps": "us", "store_schema": False}
+
+
+def _written(
+    pieces: Iterable[pa.Table],
+    schema: pa.Schema,
+    root: str,
+    attempt: str,
+    stem: str,
+    storage_options: dict[str, str] | None,
+    options: Mapping[str, Any],
+) -> tuple[pq.FileMetaData, int]:
     for part in (attempt, stem):
         if not _FILE_NAME.match(part):
             raise TableError(f"{part!r} cannot be part of a data file's name: use ASCII letters, digits and _ . = -")
+    rows_a_group = {k: v for k, v in options.items() if k == "row_group_size"}
+    writing = {k: v for k, v in options.items() if k != "row_group_size"}
     fs, base = filesystem(root, storage_options)
     folder = f"{base}/data/{attempt}"
     target = f"{folder}/{stem}.parquet"
@@ -75,7 +109,9 @@ def write_file(
         fs.create_dir(folder, recursive=True)
         try:
             with fs.open_output_stream(temporary) as sink:
-                pq.write_table(table, sink, compression="zstd", coerce_timestamps="us", store_schema=False)
+                with pq.ParquetWriter(sink, schema, **writing) as writer:
+                    for piece in pieces:
+                        writer.write_table(piece, **rows_a_group)
                 size = sink.tell()
             # Read back: collecting it while writing would hide a full disk behind another error.
             with fs.open_input_file(temporary) as source:
@@ -85,8 +121,7 @@ def write_file(
             with suppress(OSError):
                 fs.delete_file(temporary)
             raise
-    stats = stats_json(footer, float_leaves_with_nan(table))
-    return DataFile(f"data/{attempt}/{stem}.parquet", size, table.num_rows, stats, partition or {})
+    return footer, size
 
 
 def describe_file(

@@ -1,0 +1,313 @@
+"""How a keyed operator keeps its SweepArea between slices: a log of files, of which a slice reads and writes little.
+
+Kraemer & Seeger 2005, section 4.1, name a SweepArea by what is asked of it: find what matches (here: by key), and
+purge what has expired. A slice has to do with few keys of many: those that get new rows, and those at which something
+happens by itself, an expiry say. So each slice appends one file (one a partition) with all rows that its keys have now,
+and of each key only the rows of its latest file count: a log-structured merge tree (O'Neil et al. 1996). Files lie in
+the order of ``key_hash``. Golab & Oezsu 2005, section 5.3, choose a state buffer by update pattern; this one serves
+operators that look things up by key, whatever the pattern.
+
+Columns on disk: those of the operator's rows; ``__hash``, that of the key; ``__due``, the first tick at which a slice
+has to look at the row's key though nothing new has come (``Due``); NULL in a row that says that its key has no rows any
+more; ``__seq``, the sequence number of the slice that wrote the row.
+
+Files are merged when newer ones have grown to half of the next older one (``to_merge``), so their number grows with the
+logarithm of the rows. What has expired or was replaced is gone with the merge: at most two thirds of all rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sweeparea.operators import keys
+from sweeparea.operators.bag import TE, TS
+from sweeparea.operators.key_hash import key_hash
+from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.tables.files import DataFile, filesystem, write_pieces
+
+HASH, DUE, SEQ = "__hash", "__due", "__seq"
+_LAYOUT = [pa.field(name, pa.int64()) for name in (HASH, DUE, SEQ)]
+_GROUP = 1 << 14
+"""Rows of a row group: the least that is read for one key."""
+_PIECE = 1 << 19
+"""About how many rows of a merge are in memory."""
+_RUNS = 4
+"""So many files at least are merged at a time."""
+_RATIO = 2
+
+Due = Callable[[pa.Table, int], np.ndarray]
+"""(carried rows, h1) -> for each row the first tick after h1 at which its key needs a look; ``INF``: never."""
+
+
+def bag_due(rows: pa.Table, h1: int) -> np.ndarray:
+    """Rows of a signed temporal bag: where they begin, if that is still to come, else where they end."""
+    start, end = keys.int64_of(rows.column(TS)), keys.int64_of(rows.column(TE))
+    return np.where(start > h1, start, end)
+
+
+def never(rows: pa.Table, h1: int) -> np.ndarray:
+    """Rows of which only later rows of the same key can make anything."""
+    return np.full(rows.num_rows, INF)
+
+
+@dataclass(frozen=True)
+class Later:
+    """Rows that are looked at ``ticks`` after their instant, unless that lies behind."""
+
+    ticks: int
+
+    def __call__(self, rows: pa.Table, h1: int) -> np.ndarray:
+        at = keys.int64_of(rows.column(TS))
+        then = np.where(at > INF - self.ticks, INF, at + min(self.ticks, INF))
+        return np.where(then > h1, then, INF)
+
+
+@dataclass(frozen=True)
+class AreaFile:
+    """A file of a SweepArea: ``path`` in its file system, ``due`` the least of its ``__due``, INF if it has none."""
+
+    path: str
+    rows: int
+    due: int
+
+    @classmethod
+    def of(cls, root: str, file: DataFile) -> AreaFile:
+        """The file that a table's log describes; what its statistics leave open counts as due."""
+        stats = json.loads(file.stats) if file.stats else {}
+        due = (stats.get("minValues") or {}).get(DUE)
+        if due is None:
+            due = INF if (stats.get("nullCount") or {}).get(DUE) == file.rows else MIN_TICK
+        return cls(f"{root}/{file.path}", file.rows, int(due))
+
+
+def to_merge(rows: Sequence[int]) -> int:
+    """How many of the newest files to merge, given their sizes, newest first.
+
+    >>> to_merge([10, 10, 10]), to_merge([10, 10, 10, 10, 1000]), to_merge([300, 300, 300, 100, 1000])
+    (0, 4, 5)
+    """
+    total = count = 0
+    for size in rows:
+        if count and size > _RATIO * total:
+            break
+        total, count = total + size, count + 1
+    return count if count >= _RUNS else 0
+
+
+@dataclass(frozen=True)
+class SweepArea:
+    """A keyed operator's SweepArea as one slice finds it: what a worker needs to read its part and to leave the next.
+
+    ``root``: the table's folder; ``op``: the stem of file names; ``schema``: the operator's rows; ``key_columns``: its
+    keys, at least one; ``seq``: the number of this slice; ``files``: all files; ``merge``: those to be replaced by
+    their merge. ``partitions``: how many workers share the keys.
+    """
+
+    root: str
+    op: str
+    schema: pa.Schema
+    key_columns: tuple[str, ...]
+    due: Due
+    seq: int
+    h1: int
+    files: tuple[AreaFile, ...] = ()
+    merge: tuple[AreaFile, ...] = ()
+    partitions: int = 1
+    storage_options: dict[str, str] | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether one worker has all keys."""
+        return self.partitions == 1
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The schema on disk."""
+        return pa.schema([*self.schema, *_LAYOUT])
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def held(self, given: pa.Table) -> pa.Table:
+        """The current rows (``stored``) of the keys that occur in ``given`` and, if ``alone``, of those that are due.
+
+        Several workers must be given every key of theirs that is due (``AreaFile.due``).
+        """
+        opened = [_Open(self, file) for file in self.files]
+        wanted = [self._hashes(given)]
+        if self.alone:
+            wanted += [file.due_by(self.h1) for file in opened]
+        hashes = np.unique(np.concatenate(wanted))
+        found = [part for file in opened if (part := file.rows_of(hashes)) is not None]
+        if not found:
+            return self.stored.empty_table()
+        rows = pa.concat_tables(found)
+        code, newest, size = self._newest(rows, given)
+        current = (_longs(rows, SEQ) == newest[code[:size]]) & _alive(rows)
+        if not self.alone:
+            present = np.zeros(len(newest), np.bool_)
+            present[code[size:]] = True
+            current &= present[code[:size]]
+        return rows.filter(pa.array(current))
+
+    def _hashes(self, rows: pa.Table) -> np.ndarray:
+        return key_hash([rows.column(k) for k in self.key_columns], rows.num_rows)
+
+    def _newest(self, rows: pa.Table, also: pa.Table | None = None) -> tuple[np.ndarray, np.ndarray, int]:
+        """(codes of the keys of ``rows`` and then of ``also``, the last ``__seq`` of each code, length of ``rows``)."""
+        code, count = self._codes(rows, *(() if also is None else (also,)))
+        newest = np.full(count, MIN_TICK)
+        np.maximum.at(newest, code[: rows.num_rows], _longs(rows, SEQ))
+        return code, newest, rows.num_rows
+
+    def _codes(self, *tables: pa.Table) -> tuple[np.ndarray, int]:
+        columns = [
+            pa.chunked_array([chunk for t in tables for chunk in t.column(k).chunks], self.schema.field(k).type)
+            for k in self.key_columns
+        ]
+        return keys.codes(columns)
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def stage(self, carry: pa.Table, held: pa.Table, attempt: str, partition: int) -> None:
+        """Stages the next rows of the keys that a worker has had (``carry``; ``held`` were theirs before), and the
+        worker's share of the merge.
+
+        The first file is written also when it has no rows: it tells that the sweep has run.
+        """
+        rows = _conform(carry.select(self.schema.names), self.schema)
+        parts = [self._laid_out(rows, self.due(rows, self.h1))]
+        if held.num_rows:
+            code, count = self._codes(held, rows)
+            left = np.ones(count, np.bool_)
+            left[code[held.num_rows :]] = False
+            first = np.full(count, -1)
+            first[code[: held.num_rows][::-1]] = np.arange(held.num_rows)[::-1]
+            gone = held.select(list(self.key_columns)).take(pa.array(first[left]))
+            parts.append(self._laid_out(_widened(gone, self.schema), None))
+        self._write([_by_hash(pa.concat_tables(parts))], attempt, f"{self.op}.c-{partition:05d}")
+        if self.merge:
+            self._write(self._merged(partition), attempt, f"{self.op}.m-{partition:05d}")
+
+    def _laid_out(self, rows: pa.Table, due: np.ndarray | None) -> pa.Table:
+        size = rows.num_rows
+        times = pa.nulls(size, pa.int64()) if due is None else pa.array(due, pa.int64())
+        layout = [pa.array(self._hashes(rows)), times, pa.array(np.full(size, self.seq), pa.int64())]
+        return pa.Table.from_arrays([*rows.columns, *layout], schema=self.stored)
+
+    def _write(self, pieces: Sequence[pa.Table] | Iterator[pa.Table], attempt: str, stem: str) -> None:
+        import uuid
+
+        # every hash is another: a dictionary of them only costs
+        encoded = [f.name for f in self.stored if f.name != HASH and not f.type.num_fields]
+        options = {"compression": "lz4", "row_group_size": _GROUP, "use_dictionary": encoded}
+        name = f"{stem}-{uuid.uuid4().hex[:8]}"
+        write_pieces(pieces, self.stored, self.root, attempt, name, self.storage_options, options)
+
+    def _merged(self, partition: int) -> Iterator[pa.Table]:
+        """The current rows of the files to merge whose hashes are in a worker's share of all hashes, range by range."""
+        opened = [_Open(self, file) for file in self.merge]
+        partitions, whole = self.partitions, len(self.merge) == len(self.files)
+        steps = max(1, -(-sum(file.rows for file in self.merge) // (_PIECE * partitions)))
+        cuts = [(i << 64) // (steps * partitions) - (1 << 63) for i in range(steps * partitions + 1)]
+        for step in range(partition * steps, (partition + 1) * steps):
+            found = [part for f in opened if (part := f.range(cuts[step], cuts[step + 1] - 1)) is not None]
+            if found:
+                yield self._resolved(_by_hash(pa.concat_tables(found)), whole)
+
+    def _resolved(self, rows: pa.Table, whole: bool) -> pa.Table:
+        """``rows`` (by hash) without those that later ones replace; if they are ``whole`` also without the keys that
+        are gone.
+        """
+        hashes, seq = _longs(rows, HASH), _longs(rows, SEQ)
+        first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
+        sizes = np.diff(np.append(first, len(hashes)))
+        twice = np.repeat(np.maximum.reduceat(seq, first) != np.minimum.reduceat(seq, first), sizes)
+        kept = np.ones(len(hashes), np.bool_)
+        at = np.flatnonzero(twice)
+        if len(at):
+            code, newest, _ = self._newest(rows.take(pa.array(at)))
+            kept[at] = seq[at] == newest[code]
+        if whole:
+            kept &= _alive(rows)
+        return rows if kept.all() else rows.filter(pa.array(kept))
+
+
+class _Open:
+    """One file of a SweepArea, of which columns are read as they are needed."""
+
+    def __init__(self, area: SweepArea, file: AreaFile) -> None:
+        self.area, self.file = area, file
+        fs, path = filesystem(file.path, area.storage_options)
+        self.parquet = pq.ParquetFile(fs.open_input_file(path))
+        self._hash: np.ndarray | None = None
+
+    @property
+    def hash(self) -> np.ndarray:
+        if self._hash is None:
+            self._hash = _longs(self.parquet.read([HASH]), HASH)
+        return self._hash
+
+    def due_by(self, h1: int) -> np.ndarray:
+        """The hashes of keys with rows due by h1; of replaced rows too."""
+        if self.file.due > h1:
+            return np.zeros(0, np.int64)
+        due = keys.numpy_of(keys.one_array(self.parquet.read([DUE]).column(DUE)), INF)
+        return self.hash[due <= h1]
+
+    def rows_of(self, hashes: np.ndarray) -> pa.Table | None:
+        """The rows whose hash is one of ``hashes``, which are sorted."""
+        if not len(hashes) or not self.file.rows:
+            return None
+        mine = self.hash
+        if np.all(mine[1:] >= mine[:-1]):
+            low, high = np.searchsorted(mine, hashes, "left"), np.searchsorted(mine, hashes, "right")
+            sizes = high - low
+            at = np.repeat(low - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+        else:  # somebody else has put files together
+            at = np.flatnonzero(np.isin(mine, hashes))
+        return self._take(at) if len(at) else None
+
+    def range(self, low: int, high: int) -> pa.Table | None:
+        """The rows with ``low <= hash <= high``."""
+        mine = self.hash
+        at = np.flatnonzero((mine >= low) & (mine <= high))
+        return self._take(at) if len(at) else None
+
+    def _take(self, at: np.ndarray) -> pa.Table:
+        footer = self.parquet.metadata
+        sizes = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
+        begin = np.cumsum(sizes) - sizes
+        group = np.searchsorted(begin, at, "right") - 1
+        used = np.unique(group)
+        place = np.zeros(len(sizes), np.int64)
+        place[used] = np.cumsum(sizes[used]) - sizes[used]
+        rows = self.parquet.read_row_groups(used.tolist(), use_threads=True)
+        return _conform(rows.take(pa.array(place[group] + at - begin[group])), self.area.stored)
+
+
+def _longs(rows: pa.Table, name: str) -> np.ndarray:
+    return keys.int64_of(rows.column(name))
+
+
+def _alive(rows: pa.Table) -> np.ndarray:
+    return rows.column(DUE).is_valid().to_numpy()
+
+
+def _by_hash(rows: pa.Table) -> pa.Table:
+    return rows.take(pa.array(np.argsort(_longs(rows, HASH), kind="stable")))
+
+
+def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([rows.column(f.name).cast(f.type) for f in schema], schema=schema)
+
+
+def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    given, size = set(rows.column_names), rows.num_rows
+    arrays = [rows.column(f.name) if f.name in given else pa.nulls(size, f.type) for f in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)

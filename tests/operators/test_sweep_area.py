@@ -1,0 +1,206 @@
+"""A keyed SweepArea on disk gives every sweep what it would have had of all rows, whatever the files are merged to."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sweeparea.operators import keys, session_window, sweep_area, two_counts
+from sweeparea.operators.arrivals import ArrivalSpec
+from sweeparea.operators.key_hash import key_hash
+from sweeparea.operators.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, never
+from sweeparea.operators.ticks import INF
+from sweeparea.tables.files import describe_file
+
+ATTEMPT = "a"
+
+
+class Kept:
+    """A SweepArea over several slices, as the driver and the workers of each slice use it."""
+
+    def __init__(self, root: str, schema: pa.Schema, key: tuple[str, ...], due, workers: int) -> None:
+        self.root, self.workers = root, workers
+        self.area = SweepArea(root, "op", schema, key, due, 0, 0, partitions=workers)
+        self.described: dict[str, int] = {}
+
+    def slice(self, rows: pa.Table, h0: int, h1: int, sweep) -> pa.Table:
+        area = self.area = replace(self.area, seq=self.area.seq + 1, h1=h1, merge=self._merge())
+        place = key_hash([rows.column(k) for k in area.key_columns], rows.num_rows) % self.workers
+        deltas, attempt = [], f"s{area.seq}"
+        named = self._due() if self.workers > 1 else rows.slice(0, 0)
+        where = key_hash([named.column(k) for k in area.key_columns], named.num_rows) % self.workers
+        for worker in range(self.workers):
+            mine = rows.filter(pa.array(place == worker))
+            hints = named.filter(pa.array(where == worker))
+            held = area.held(pa.concat_tables([mine, hints.select(mine.column_names)]))
+            delta, carry = sweep(pa.concat_tables([mine, held.select(mine.column_names)]), h0, h1)
+            area.stage(carry, held, attempt, worker)
+            deltas.append(delta)
+        kept = [f for f in area.files if f not in area.merge]
+        folder = Path(self.root, "data", attempt)
+        added = [describe_file(self.root, f"data/{attempt}/{p.name}") for p in folder.glob("*.parquet")]
+        self.described |= {f"{self.root}/{f.path}": area.seq for f in added if ".c-" in f.path}
+        merged = max((self.described.get(f.path, 0) for f in area.merge), default=0)
+        self.described |= {f"{self.root}/{f.path}": merged for f in added if ".m-" in f.path}
+        files = (*kept, *(AreaFile.of(self.root, f) for f in added if f.rows))
+        self.area = replace(area, files=files)
+        return pa.concat_tables(deltas)
+
+    def _merge(self) -> tuple[AreaFile, ...]:
+        files = sorted(self.area.files, key=lambda f: -self.described[f.path])
+        return tuple(files[: sweep_area.to_merge([f.rows for f in files])])
+
+    def _due(self) -> pa.Table:
+        due = [f for f in self.area.files if f.due <= self.area.h1]
+        tables = [pq.read_table(f.path) for f in due]
+        rows = pa.concat_tables(tables) if tables else self.area.stored.empty_table()
+        at = keys.numpy_of(keys.one_array(rows.column(DUE)), INF)
+        return rows.filter(pa.array(at <= self.area.h1)).cast(self.area.stored).select(self.area.schema.names)
+
+    def rows(self) -> pa.Table:
+        """All that counts."""
+        tables = [pq.read_table(f.path).cast(self.area.stored) for f in self.area.files]
+        everything = pa.concat_tables([self.area.stored.empty_table(), *tables])
+        return replace(self.area, partitions=1, files=self.area.files).held(everything)
+
+
+def bag(rows, schema):
+    columns = list(zip(*rows, strict=True)) or [[] for _ in schema]
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def sorted_rows(table: pa.Table, names) -> list[tuple]:
+    return sorted(tuple(r[n] for n in names) for r in table.select(list(names)).to_pylist())
+
+
+def signed(table: pa.Table, columns) -> dict:
+    """The instants' multiplicities that a delta tells."""
+    total: dict = {}
+    for row in table.to_pylist():
+        record = tuple(row[c] for c in columns)
+        for at, n in ((row["__ts"], row["__n"]), (row["__te"], -row["__n"])):
+            total[record, at] = total.get((record, at), 0) + n
+    return {k: n for k, n in total.items() if n and k[1] != INF}
+
+
+TICKS = 40
+element = st.tuples(st.integers(0, 7), st.integers(1, TICKS), st.integers(1, 9))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(element, max_size=40),
+    st.lists(st.integers(1, TICKS), max_size=14),
+    st.sampled_from([1, 3]),
+    st.booleans(),
+)
+def test_duplicate_elimination_over_slices(tmp_path_factory, elements, cuts, workers, known):
+    root = str(tmp_path_factory.mktemp("area"))
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (known, True))
+    kept = Kept(root, schema, ("k",), bag_due, workers)
+    whole, deltas, h0 = schema.empty_table(), [], 0
+    for h1 in sorted({*cuts, TICKS, TICKS + 5, TICKS + 30}):
+        rows = bag([(k, s, s + d, 1, 0) for k, s, d in elements if h0 < s <= h1], schema)
+        delta, whole = spec.sweep(pa.concat_tables([rows, whole]), h0, h1)
+        mine = kept.slice(rows, h0, h1, spec.sweep)
+        assert signed(mine, ["k"]) == signed(delta, ["k"])
+        current = kept.rows()
+        # rows of keys that nothing has happened to begin earlier
+        assert sorted_rows(current, ["k", "__te", "__n", "__side"]) == sorted_rows(whole, ["k", "__te", "__n", "__side"])
+        deltas.append(mine)
+        h0 = h1
+    assert kept.rows().num_rows == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(element, max_size=40), st.lists(st.integers(1, TICKS), max_size=14), st.sampled_from([1, 3]))
+def test_sessions_over_slices(tmp_path_factory, elements, cuts, workers):
+    root = str(tmp_path_factory.mktemp("area"))
+    schema = pa.schema([("v", pa.int64()), ("p", pa.int64()), ("__ts", pa.int64()), ("__n", pa.int64())])
+    spec = session_window.SessionSpec(ArrivalSpec(("v",), ("p",), ("v",)), gap=4)
+    kept = Kept(root, schema, ("p",), Later(3), workers)
+    names, h0, whole = ["v", "__first", "__ts", "__n"], 0, schema.empty_table()
+
+    def sweep(rows, h0, h1):
+        return session_window.sweep(rows, h0, h1, spec)
+
+    for h1 in sorted({*cuts, TICKS, TICKS + 9}):
+        rows = bag([(v, k, s, 1) for k, s, v in elements if h0 < s <= h1], schema)
+        delta, whole = sweep(pa.concat_tables([rows, whole]), h0, h1)
+        assert sorted_rows(kept.slice(rows, h0, h1, sweep), names) == sorted_rows(delta, names)
+        h0 = h1
+    assert kept.rows().num_rows == 0
+
+
+def test_a_slice_reads_and_writes_only_its_keys(tmp_path):
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
+    kept = Kept(str(tmp_path), schema, ("k",), bag_due, 1)
+    kept.slice(bag([(k, 1, INF, 1, 0) for k in range(5000)], schema), 0, 1, spec.sweep)
+    kept.slice(bag([(k, 2, INF, 1, 0) for k in (3, 7777)], schema), 1, 2, spec.sweep)
+    assert [f.rows for f in kept.area.files] == [5000, 2]
+    assert kept.area.files[0].due == INF
+
+
+def test_files_are_few_and_hold_little_that_is_gone(tmp_path):
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
+    kept, rng = Kept(str(tmp_path), schema, ("k",), bag_due, 1), np.random.default_rng(1)
+    for at in range(1, 200):
+        keys_ = rng.integers(0, 300, 20)
+        kept.slice(bag([(int(k), at, at + 10, 1, 0) for k in keys_], schema), at - 1, at, spec.sweep)
+        live = kept.rows().num_rows
+        assert len(kept.area.files) <= 16
+        assert sum(f.rows for f in kept.area.files) <= 4 * live + 8 * 40
+
+
+def test_keys_of_every_type(tmp_path):
+    nested = pa.struct([("a", pa.list_(pa.float64())), ("b", pa.map_(pa.string(), pa.int64()))])
+    values = [
+        {"a": [0.0, math.nan], "b": [("x", 1), ("y", 2)]},
+        {"a": [-0.0, -math.nan], "b": [("y", 2), ("x", 1)]},  # equal to the first
+        {"a": [], "b": None},
+        None,
+    ]
+    columns = [pa.array(values, nested), pa.array([Decimal("1.50")] * 4, pa.decimal128(20, 2))]
+    found = key_hash(columns, 4)
+    assert found[0] == found[1]
+    assert len({*found.tolist()}) == 3
+    sliced = [c.slice(1, 3) for c in columns]
+    assert key_hash(sliced, 3).tolist() == found[1:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (pa.array([1, None, -1]), [-2529857523242969672, 7905728728188956330, 4922461756044938104]),
+        (pa.array(["", "é", "x" * 20]), [0, 6493319048867622815, -5806292082760925777]),
+        (pa.array([b"", b"\x00", b"\x00\x00"]), None),
+        (pa.array([True, False, None]), None),
+    ],
+)
+def test_hashes_do_not_change_and_tell_values_apart(array, expected):
+    found = key_hash([array], 3).tolist()
+    assert len({*found}) == 3
+    again = key_hash([pa.chunked_array([array.slice(0, 1), array.slice(1)])], 3).tolist()
+    assert found == again
+    if expected is not None:
+        assert found == expected
+
+
+def test_rows_that_no_slice_has_to_look_at():
+    rows = pa.table({"__ts": [1, 9], "__te": [5, 12], "__n": [1, 1]})
+    assert bag_due(rows, 4).tolist() == [5, 9]
+    assert never(rows, 4).tolist() == [INF, INF]
+    assert Later(3)(rows, 4).tolist() == [INF, 12]
+    assert Later(INF)(rows, 4).tolist() == [INF, INF]
