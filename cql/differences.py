@@ -25,7 +25,16 @@ from sweeparea.cql.canonical import (
 )
 from sweeparea.cql.statements import CreateQuery, Statement
 
-NEUTRAL_SETTINGS = ("dag", "strategy", "strict", "backfill_slice", "slice.max_rows", "rstream.max_rows_per_slice")
+NEUTRAL_SETTINGS = (
+    "dag",
+    "strategy",
+    "strict",
+    "backfill_slice",
+    "slice.max_rows",
+    "rstream.max_rows_per_slice",
+    "state.expiry_partitions",
+    "state.lazy_percent",
+)
 """Settings that say how, when or in what portions a query is run: its results are the same (laws S2 and S4)."""
 NEUTRAL_CLAUSES = ("RETAIN",)
 _FIELDS = {

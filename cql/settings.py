@@ -29,6 +29,10 @@ SETTINGS: dict[str, Setting] = {
     "strict": Setting("refuse what runs by snapshot expansion", ("true", "false")),
     "slice.max_rows": Setting("about how many new rows one slice takes", (), r"-?[0-9_]+", "1000000"),
     "rstream.max_rows_per_slice": Setting("how many rows RSTREAM may add in a slice", (), r"[0-9_]+", "10000000"),
+    "state.expiry_partitions": Setting(
+        "how many parts the log of a join's side divides its window into", (), r"[1-9][0-9]{0,3}", "10"
+    ),
+    "state.lazy_percent": Setting("how late expired rows go, in % of the window", (), r"[1-9][0-9]?|100", "5"),
     "backfill_slice": Setting("length of the slices of a backfill", (), r".*\S.*", "6 hours"),
     "rewrites": Setting("which rewrite rules may change plans", (), r"[a-z_]+(\s*,\s*[a-z_]+)*", "all"),
     "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]+", "flights"),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.operators.bag import N
+from sweeparea.operators.expiry_log import Division, divided
 from sweeparea.operators.sweep_area import SweepArea
 
 if TYPE_CHECKING:
@@ -281,31 +282,25 @@ class StreamTask:
 
 @dataclass(frozen=True)
 class HoldTask:
-    """The SweepArea of a join side that cannot be read again: passes rows on and stages those that outlive the slice.
+    """Logs the rows of a join's side that outlive the slice (``expiry_log.py``), and passes the new ones on.
 
-    Rows carry ``__new`` (made by this slice or held by an earlier one). Held rows that ended are dropped (Kraemer's
-    reorganization, Golab's expiry): the bound is the live rows. ``net``: rows may be negative tuples, which leave with
-    what they take away (``netting.compacted``).
+    Rows carry ``__new``: made by this slice, or of files that are to be merged. ``net``: rows may be negative tuples.
     """
 
     h1: int
     schema: pa.Schema
-    carry: Target
+    log: Target
+    division: Division
     attempt: str
     net: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow.compute as pc
-
-        from sweeparea.operators.bag import TE
-        from sweeparea.operators.netting import compacted
-
         rows = _gather(batches, self.schema)
         if rows is None:
             return
-        live = rows.filter(pc.greater(rows.column(TE), self.h1 + 1)).drop_columns(["__new"])
-        write_carry(compacted(live, self.h1) if self.net else live, self.carry, self.attempt)
-        yield from _filled_batches(rows)
+        for number, part in enumerate(divided(rows.drop_columns(["__new"]), self.h1, self.division, self.net)):
+            _write(part.select(self.log.schema.names), self.log, self.attempt, f"{number:03d}.{_partition()}")
+        yield from _filled_batches(rows.filter(rows.column("__new")))
 
 
 def run(frame: DataFrame, task: Callable[..., Any], keys: Sequence[str], partitions: int, ddl: str) -> DataFrame:

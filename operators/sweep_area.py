@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from sweeparea.operators import keys
 from sweeparea.operators.bag import TE, TS
 from sweeparea.operators.key_hash import key_hash
-from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.tables.files import DataFile, filesystem, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
@@ -66,6 +66,22 @@ class Later:
         at = keys.int64_of(rows.column(TS))
         then = np.where(at > INF - self.ticks, INF, at + min(self.ticks, INF))
         return np.where(then > h1, then, INF)
+
+
+@dataclass(frozen=True)
+class Lazily:
+    """``due``, for rows that nothing but their going is left to do for: looked at every ``interval`` ticks only.
+
+    Golab & Oezsu 2005, section 2.3.1: expiration may be lazy where expired rows are skipped in processing.
+    """
+
+    due: Due
+    interval: int
+
+    def __call__(self, rows: pa.Table, h1: int) -> np.ndarray:
+        at = self.due(rows, h1)
+        late = -(-at // self.interval) * self.interval
+        return np.where((at > MAX_TICK) | (late < at), at, late)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge
-from sweeparea.operators.sweep_area import DUE, SEQ, AreaFile, Due, SweepArea, to_merge
+from sweeparea.operators import bridge, expiry_log
+from sweeparea.operators.bag import TE
+from sweeparea.operators.sweep_area import DUE, SEQ, AreaFile, Due, Lazily, SweepArea, to_merge
+from sweeparea.operators.ticks import INF
 from sweeparea.spark_jobs import frames
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
@@ -24,12 +26,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+LAZY_PERCENT = 5
+"""Default of the lazy expiration interval (Golab & Oezsu 2005, section 6.1)."""
+
+
 @dataclass
 class SweepAreas:
     """The SweepAreas of one slice.
 
     ``log(op)`` gives an operator's table, ``create(op, schema)`` makes it unless it is there. ``staged``: the files
-    that the slice replaces, by operator that it has run.
+    that the slice replaces, by operator that it has run; ``may_be_silent``: those that leave nothing when nothing came.
+    ``expiry_partitions``: into how many parts the log of a join's side divides its window. ``lazy_percent``: how late
+    rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
+    sections 5.3.2 and 6.1).
     """
 
     spark: SparkSession
@@ -39,7 +48,10 @@ class SweepAreas:
     seq: int
     h1: int
     partitions: int
+    expiry_partitions: int = expiry_log.PARTITIONS
+    lazy_percent: int = LAZY_PERCENT
     staged: dict[str, list[DataFile]] = field(default_factory=dict)
+    may_be_silent: set[str] = field(default_factory=set)
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
 
     def files(self, op: str) -> list[DataFile]:
@@ -79,6 +91,11 @@ class SweepAreas:
         described = {file.path: AreaFile.of(root, file) for file in files}
         return replace(area, files=tuple(described.values()), merge=tuple(described[file.path] for file in merge))
 
+    def lazily(self, due: Due, reach: int) -> Due:
+        """``due`` of rows that hold no result back, which windows of this reach brought."""
+        interval = reach * self.lazy_percent // 100
+        return due if reach >= INF or interval < 2 else Lazily(due, interval)
+
     def given(self, area: SweepArea, rows: DataFrame | None) -> DataFrame:
         """What the task of a keyed sweep is given: new rows, and rows with NULL copies that only name a key.
 
@@ -98,6 +115,44 @@ class SweepAreas:
             )
             parts.append(stored.where(f"{DUE} <= {self.h1}L").selectExpr(*named).distinct())
         return frames.concatenated(parts)
+
+    # -- held ----------------------------------------------------------------------------------------------------------
+
+    def live(self, op: str, h: int) -> DataFrame | None:
+        """The logged rows that are valid after ``h``."""
+        files = [file for file in self.files(op) if _logged(file).last > h + 1]
+        return self._valid(op, files, h)
+
+    def logged(self, op: str, schema: pa.Schema, reach: int) -> tuple[Log, DataFrame | None]:
+        """Where a slice logs rows, and the rows of the files that it should merge."""
+        division = expiry_log.Division.of(reach, self.expiry_partitions)
+        files = {file.path: file for file in self.files(op)}
+        described = [_logged(file) for file in files.values()]
+        gone = expiry_log.expired(described, self.h1)
+        merged = expiry_log.merges([file for file in described if file not in gone], division)
+        log = Log(self.target(op, schema), division)
+        self.staged[op] = [files[file.path] for file in (*gone, *merged)]
+        self.may_be_silent.add(op)
+        return log, self._valid(op, [files[file.path] for file in merged], self.h1)
+
+    def _valid(self, op: str, files: Sequence[DataFile], h: int) -> DataFrame | None:
+        if not files:
+            return None
+        chosen = scan.plan(self.log(op), files)
+        return frames.read(self.spark, chosen, chosen.schema.names, [(TE, h + 2, None)])
+
+
+@dataclass(frozen=True)
+class Log:
+    """Where a join's side is logged: the table, and how its expiry times are divided."""
+
+    target: bridge.Target
+    division: expiry_log.Division
+
+
+def _logged(file: DataFile) -> expiry_log.LoggedFile:
+    last = scan.bounds(file, TE)[1]
+    return expiry_log.LoggedFile(file.path, file.rows, INF if last is None else last)
 
 
 def _to_merge(files: Sequence[DataFile]) -> list[DataFile]:

@@ -20,6 +20,7 @@ from sweeparea.operators import (
     aggregate,
     bridge,
     enrich,
+    expiry_log,
     generate,
     join,
     one_row,
@@ -225,7 +226,7 @@ class Evaluation:
         output = pa.schema([*record, *(pa.field(b, pa.int64()) for b in rows.bounds), *BAG_FIELDS])
         task = partial(self.sweep_task, rows.sweep(), schema, output)
         given = None if bag is None else shown
-        swept = self.swept(op, given, schema, rows.partition, rows.due, task, frames.ddl(output))
+        swept = self.swept(op, given, schema, rows.partition, rows.due(self.areas.lazily), task, frames.ddl(output))
         bounds = zip(rows.bounds, node.bounds or (), strict=False)
         stamped = (f"{self.reader.instant_sql(tick)} AS {column.id}" for tick, column in bounds)
         return swept.selectExpr(*rows.ids, *stamped, *BAG)
@@ -351,26 +352,19 @@ class Evaluation:
 
     def _make_hold(self, node: Node) -> _Side:
         op, ids = f"hold_{self.names[id(node)]}", [c.id for c in node.columns]
-        new, held = self.new(node), self.areas.read(op)
-        bags = [
-            bag.selectExpr(*ids, *BAG, f"{flag} AS __new")
-            for bag, flag in ((new, "TRUE"), (held, "FALSE"))
-            if bag is not None
-        ]
-        if not bags:
-            return _Side(None, None)
-        rows = concatenated(bags)
-        schema = pa.schema([*fields(rows, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
-        target = self.areas.target(op, schema.remove(schema.get_field_index("__new")))
+        new, held = self.new(node), self.areas.live(op, self.h0)
+        if new is None:
+            return _Side(None, held)
+        schema = pa.schema([*fields(new, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
+        stored = schema.remove(schema.get_field_index("__new"))
+        log, merged = self.areas.logged(op, stored, expiry_log.reach(node))
+        parts = [new.selectExpr(*ids, *BAG, "TRUE AS __new")]
+        if merged is not None:
+            parts.append(merged.selectExpr(*ids, *BAG, "FALSE AS __new"))
         net = not self.edges.expiry_known(node)
-        task = bridge.HoldTask(self.h1, schema, target, self.attempt, net)
-        passed = self.drained(bridge.run(rows, task, ids, self.partitions, frames.ddl(schema)))
-        if passed is None:
-            return _Side(None, None)
-        return _Side(
-            passed.where("__new").drop("__new") if new is not None else None,
-            passed.where("NOT __new").drop("__new") if held is not None else None,
-        )
+        task = bridge.HoldTask(self.h1, schema, log.target, log.division, self.attempt, net)
+        passed = self.drained(bridge.run(concatenated(parts), task, ids, self.partitions, frames.ddl(schema)))
+        return _Side(None if passed is None else passed.drop("__new"), held)
 
     def drained(self, bag: DataFrame | None) -> DataFrame | None:
         """``bag`` after a job of its own: all of it has been computed, so every sweep below has staged its SweepArea.

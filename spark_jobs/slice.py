@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators import bridge, relation_to_stream
+from sweeparea.operators import bridge, expiry_log, relation_to_stream
 from sweeparea.operators.bag import BAG
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
@@ -25,7 +25,7 @@ from sweeparea.operators.sweep_area import SweepArea, bag_due
 from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.areas import SweepAreas
+from sweeparea.spark_jobs.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
@@ -94,7 +94,11 @@ class Slice:
         partitions = 1 if expected <= SMALL_SLICE else max(2, -(-expected // ROWS_PER_PARTITION))
         spill = f"{application.data}/_sweeparea/spill/{attempt}"
         seq = previous.seq + 1 if previous is not None else 1
-        areas = SweepAreas(self.spark, self._area_log, self._create_area, spill, seq, self.h1, partitions)
+        areas = SweepAreas(
+            self.spark, self._area_log, self._create_area, spill, seq, self.h1, partitions,
+            number_setting(plan, "state.expiry_partitions", expiry_log.PARTITIONS),
+            number_setting(plan, "state.lazy_percent", LAZY_PERCENT),
+        )  # fmt: skip
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
         evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions, most)
         self._lap("plan")
@@ -276,12 +280,12 @@ class Slice:
 
     # -- staging, quality ----------------------------------------------------------------------------------------------
 
-    def _carried(self, op: str, attempt: str) -> list[DataFile]:
-        """The files that the sweep of ``op`` has staged."""
+    def _carried(self, op: str, attempt: str, silent: bool) -> list[DataFile]:
+        """The files that the sweep of ``op`` has staged, which may be none if it may be ``silent``."""
         root = Path(self.application.layout.state(self.plan.name, op))
         folder = root / "data" / attempt
         names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
-        if not names and self._area_log(op).files():
+        if not names and not silent and self._area_log(op).files():
             raise SweepAreaError(
                 f"{self.plan.name}: the sweep of {op} did not run, though its SweepArea holds rows. Nothing was"
                 " published. This is a defect of the engine: please report the query."
@@ -297,7 +301,7 @@ class Slice:
         rows, size = (dict(info.get(key) or {}) for key in ("state_rows", "state_bytes"))
         touched = {}
         for op, removes in areas.staged.items():
-            adds = self._carried(op, attempt)
+            adds = self._carried(op, attempt, op in areas.may_be_silent)
             publication.stage(areas.log(op).uri, adds=adds, removes=removes)
             replaced = {file.path for file in removes}
             live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables.ledger import LedgerRow
 
 
-def status(application: Application) -> str:
-    """The report as text."""
+def status(application: Application, hidden: bool = False) -> str:
+    """The report as text. ``hidden`` shows the subplans that queries share as well."""
     from sweeparea.spark_jobs.instants import instant_text
 
     head = application.ledger.head()
@@ -22,6 +24,12 @@ def status(application: Application) -> str:
     lines += ["", "Continuous queries"]
     for name in application.catalog.queries:
         lines.append(f"  {name}: {_query_line(application, name, head, instant_text)}")
+    shared = sorted({n for n in (*application.registry.deployed.rows(), *head) if is_hidden(n)}) if hidden else []
+    if shared:
+        lines += ["", "Shared subplans"]
+    for name in shared:
+        readers = ", ".join(readers_of(application, name)) or "no query"
+        lines.append(f"  {name}: {_query_line(application, name, head, instant_text)}; read by {readers}")
     return "\n".join(lines)
 
 
@@ -69,7 +77,7 @@ def _rows(path: str) -> int:
 def _query_line(application: Application, name: str, head: dict[str, LedgerRow], shown: Any) -> str:
     try:
         plan = application.plan(name)
-        heartbeats = application.heartbeats(plan, head)
+        heartbeats = application.heartbeats(application.whole(name), head)
         ready = query_heartbeat(name, heartbeats)
     except SweepAreaError as error:
         return f"cannot run: {error}"
@@ -93,7 +101,12 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         parts.append(f"about {before} elements before START take no part")
     if row is not None:
         info = row.info
-        state = ", ".join(f"{op} {n}" for op, n in (info.get("state_rows") or {}).items() if n)
+        size = info.get("state_bytes") or {}
+        state = ", ".join(
+            f"{op} {n}{f' ({_bytes(size[op])})' if op in size else ''}"
+            for op, n in (info.get("state_rows") or {}).items()
+            if n
+        )
         parts.append(f"state rows: {state or 'none'}")
         warned = {k: v for verdict in info.get("verdicts") or [] for k, v in verdict["warnings"].items()}
         parts.append(f"last verdict: {'passed' if not warned else f'warnings {warned}'}")
@@ -116,3 +129,11 @@ def _before_start(application: Application, plan: Any) -> int:
     if not any(n in application.catalog.streams for n in plan.inputs):
         return 0
     return new_rows(application, plan, MIN_TICK - 1, plan.start - 1)
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size = size / 1000
+    return f"{size:.1f} GB"

@@ -61,12 +61,11 @@ class WindowRows:
                 return partial(condition_window.sweep, spec=arrivals)
         raise TypeError(f"no sweep for {type(spec).__name__}")
 
-    @property
-    def due(self) -> Due:
-        """When a partition needs a look though nothing new has come."""
+    def due(self, lazily: Callable[[Due, int], Due]) -> Due:
+        """When a partition needs a look though nothing new has come; ``lazily``: where only rows wait to go."""
         match self.node.spec:
             case Rows(length=int(length)):
-                return Later(length)
+                return lazily(Later(length), length)
             case Session(gap=gap):
                 return Later(gap - 1)
         return never

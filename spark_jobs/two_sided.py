@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sweeparea.operators import difference, intersect, outer_join, semi_join, two_counts, union_all
+from sweeparea.operators import difference, expiry_log, intersect, outer_join, semi_join, two_counts, union_all
 from sweeparea.operators.bag import BAG, TE, TS, N
 from sweeparea.operators.logical import Aggregate, Difference, Expr, Intersect, Join, Node
 from sweeparea.operators.sweep_area import bag_due
@@ -151,4 +151,6 @@ class TwoSided:
         spec = two_counts.TwoCountsSpec(tuple(ids), operation, known, self._of.edges.ahead(node))
         output = schema.remove(schema.get_field_index(two_counts.SIDE))
         task = partial(self._of.sweep_task, spec.sweep, schema, output)
-        return self._of.swept(op, concatenated([like, *sides]), schema, ids, bag_due, task, frames.ddl(output))
+        # what is emitted ahead of time only has to go some time
+        due = self._of.areas.lazily(bag_due, expiry_log.reach(node)) if spec.ahead else bag_due
+        return self._of.swept(op, concatenated([like, *sides]), schema, ids, due, task, frames.ddl(output))

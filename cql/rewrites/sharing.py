@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 
+from sweeparea.cql.hidden_names import DIGITS, PREFIX, is_hidden
 from sweeparea.cql.prune import prune
 from sweeparea.cql.rewrites.conditions import column
 from sweeparea.cql.rewrites.identity import Identity
+from sweeparea.cql.rewrites.renumber import renumbered
 from sweeparea.operators.logical import (
     Column,
     Enrich,
@@ -24,6 +29,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.sharing import nodes
 from sweeparea.operators.windows import TimeWindow
 
 SHARE = "common_subplans"
@@ -78,57 +84,81 @@ class Shared:
     plans: tuple[Plan, ...]
 
 
-def share_between(plans: Sequence[Plan], prefix: str = "shared_") -> Shared:
+def share_between(plans: Sequence[Plan]) -> Shared:
     """Common subplans of queries as hidden queries.
 
     Condition: the queries have equal START and time domain, so that a hidden query's contents are the subplan's at
     every instant; the subplan keeps state. The largest common ones are taken. A hidden query is named by what it
     computes, so it stays the same when queries come and go. A stream in the middle of plans becomes a hidden stream.
     """
-    identity = Identity()
-    uses: dict[str, set[int]] = {}
-    groups = [_group(plan) for plan in plans]
-    for i, plan in enumerate(plans):
-        for node in _parts(plan.root):
-            if _can_be_query(node):
-                uses.setdefault(f"{groups[i]}{identity.of(node)}", set()).add(i)
-    common = {key for key, users in uses.items() if len(users) > 1}
+    names = choose(plans)
+    made = tuple(take(plan, names[i]) for i, plan in enumerate(plans))
     hidden: dict[str, Plan] = {}
-
-    def taken(plan: Plan, group: str) -> Plan:
-        done: dict[int, Node] = {}
-
-        def build(node: Node) -> Node:
-            if id(node) not in done:
-                key = f"{group}{identity.of(node)}"
-                if key in common and _can_be_query(node):
-                    name = prefix + identity.of(node)[:12]
-                    if name not in hidden:
-                        hidden[name] = _hidden(name, node, plan)
-                    done[id(node)] = _scan(name, node)
-                else:
-                    done[id(node)] = node.with_inputs(tuple(map(build, node.inputs)))
-            return done[id(node)]
-
-        root = build(plan.root)
-        if root is plan.root:
-            return plan
-        return replace(plan, root=prune(root), inputs=_inputs(root), rewrites=(*plan.rewrites, "share_between"))
-
-    made = tuple(taken(plan, group) for plan, group in zip(plans, groups, strict=True))
+    for plan, own in zip(plans, names, strict=True):
+        for name in own:
+            found = None if name in hidden else hidden_query(plan, name)
+            if found is not None:
+                hidden[name] = found
     return Shared(tuple(hidden.values()), made)
 
 
-def _group(plan: Plan) -> str:
-    return f"{plan.start} {plan.time} {sorted(plan.settings)} "
+def choose(plans: Sequence[Plan], existing: Container[str] = ()) -> tuple[tuple[str, ...], ...]:
+    """Which hidden queries each plan is to read: subplans that two of the plans have in common, or that one of the
+    ``existing`` hidden queries computes already.
+    """
+    found = [subplans(plan) for plan in plans]
+    users = Counter(name for own in found for name in own)
+    names = {name for name, count in users.items() if count > 1 or name in existing}
+    while True:
+        taken = tuple(_read(take(plan, names & own.keys())) for plan, own in zip(plans, found, strict=True))
+        readers = Counter(name for own in taken for name in own)
+        # one whose other readers have it within something larger is not shared by anyone
+        kept = {name for name, count in readers.items() if count > 1 or name in existing}
+        if kept == names:
+            return taken
+        names = kept
 
 
-def _parts(root: Node) -> Iterator[Node]:
-    seen: set[int] = set()
-    for node in root.walk():
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
+def _read(plan: Plan) -> tuple[str, ...]:
+    return tuple(name for name in plan.inputs if is_hidden(name))
+
+
+def subplans(plan: Plan) -> dict[str, Node]:
+    """The subplans that could be hidden queries, by the names of these."""
+    identity, found = Identity(), {}
+    for node in nodes(plan.root):
+        if _can_be_query(node):
+            found.setdefault(_name(plan, identity.of(node)), node)
+    return found
+
+
+def _name(plan: Plan, digest: str) -> str:
+    """START and time domain are part of what is computed."""
+    return PREFIX + hashlib.sha256(f"{plan.start} {plan.time} {digest}".encode()).hexdigest()[:DIGITS]
+
+
+def take(plan: Plan, names: Collection[str]) -> Plan:
+    """The plan reading the hidden queries of these names instead of computing their subplans, the largest ones."""
+    if not names:
+        return plan
+    identity, done = Identity(), dict[int, Node]()
+
+    def build(node: Node) -> Node:
+        if id(node) not in done:
+            name = _name(plan, identity.of(node)) if _can_be_query(node) else ""
+            done[id(node)] = _scan(name, node) if name in names else node.with_inputs(tuple(map(build, node.inputs)))
+        return done[id(node)]
+
+    root = build(plan.root)
+    if not any(is_hidden(name) for name in _inputs(root)):
+        return plan
+    return replace(plan, root=prune(root), inputs=_inputs(root), rewrites=(*plan.rewrites, "share_between"))
+
+
+def hidden_query(plan: Plan, name: str) -> Plan | None:
+    """The hidden query of this name, made from a plan that has its subplan; None if it has not. Equal for all plans."""
+    node = subplans(plan).get(name)
+    return None if node is None else _hidden(name, node, plan)
 
 
 def _can_be_query(node: Node) -> bool:
@@ -137,11 +167,18 @@ def _can_be_query(node: Node) -> bool:
     """
     if not node.columns or not keeps_state(node) or isinstance(node, Enrich):
         return False
+    if not all(_storable(c.type) for c in node.columns):
+        return False
     if any(isinstance(n, RelationScan) and not n.source for n in node.walk()):
         return False
     if isinstance(node, RelationToStream):
         return True
     return not _is_stream(node)
+
+
+def _storable(type_: str | None) -> bool:
+    """Whether a result table can hold a column of a type; of an unknown type that is not known."""
+    return type_ is not None and not any(word in type_ for word in ("void", "interval", "variant"))
 
 
 def _is_stream(node: Node) -> bool:
@@ -157,21 +194,34 @@ def _hidden(name: str, node: Node, plan: Plan) -> Plan:
     root = node.input if isinstance(node, RelationToStream) else node
     # labels become the names of a table's columns
     labels = tuple((Column(f"{c.id}_", f"v{i}", c.type), column(c)) for i, c in enumerate(root.columns))
+    called = set(re.findall(r"\w+", repr(root).lower()))
     every, anchor = (node.every, node.anchor) if isinstance(node, RelationToStream) else (None, 0)
     return replace(
         plan,
         name=name,
-        root=Project(root, labels),
+        root=renumbered(Project(root, labels)),
         stream=kind,
         every=every,
         anchor=anchor,
         materialize=(kind or "relation",),
         inputs=_inputs(root),
         constraints=(),
+        settings=tuple((key, value) for key, value in plan.settings if key in RUN_SETTINGS),
         notes=(),
         rewrites=("share_between",),
+        functions=tuple(f for f in plan.functions if f.name.lower() in called),
         emits_each=False,
     )
+
+
+RUN_SETTINGS = (
+    "strategy",
+    "slice.max_rows",
+    "rstream.max_rows_per_slice",
+    "state.expiry_partitions",
+    "state.lazy_percent",
+)
+"""Settings of a reader that its hidden queries run by."""
 
 
 def _scan(name: str, node: Node) -> Node:

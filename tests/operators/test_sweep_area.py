@@ -96,7 +96,7 @@ TICKS = 40
 element = st.tuples(st.integers(0, 7), st.integers(1, TICKS), st.integers(1, 9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(element, max_size=40),
     st.lists(st.integers(1, TICKS), max_size=14),
@@ -122,7 +122,7 @@ def test_duplicate_elimination_over_slices(tmp_path_factory, elements, cuts, wor
     assert kept.rows().num_rows == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(element, max_size=40), st.lists(st.integers(1, TICKS), max_size=14), st.sampled_from([1, 3]))
 def test_sessions_over_slices(tmp_path_factory, elements, cuts, workers):
     root = str(tmp_path_factory.mktemp("area"))

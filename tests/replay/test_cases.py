@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sweeparea.spark_jobs import slice as slices
 from sweeparea.spark_jobs.replay import replay
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.oracle import Oracle, expected
@@ -30,9 +31,28 @@ def test_the_oracle_agrees(file: Path):
         assert not wrong, f"{case['name']}\n{wrong}"
 
 
+SPREAD = ("outer_joins", "difference_and_intersection", "window_rows", "values_of_all_types", "streams_nest")
+"""Cases that several workers do in every run of the tests; the others in the long one."""
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_the_engine_agrees(spark: SparkSession, file: Path):
+    _agrees(spark, file)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "file",
+    [f if f.stem in SPREAD else pytest.param(f, marks=pytest.mark.slow) for f in FILES],
+    ids=lambda f: f.stem,
+)
+def test_the_engine_agrees_in_several_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, file: Path):
+    monkeypatch.setattr(slices, "SMALL_SLICE", -1)
+    _agrees(spark, file)
+
+
+def _agrees(spark: SparkSession, file: Path) -> None:
     wanted = cases(file)
     results = list(replay(file.read_text(encoding="utf-8").splitlines(), spark))
     assert len(results) == len(wanted)

@@ -1,0 +1,95 @@
+"""Seconds per slice of 1,000 new rows into SweepAreas of 10,000 to 10,000,000 rows: sum, distinct, join, difference."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.session import spark_session
+
+ROWS, SLICES, WARM_UP = 1_000, 9, 3
+START = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp())
+QUERIES = {
+    "sum": "ISTREAM (SELECT k, SUM(v) AS total FROM a [RANGE INTERVAL 1 DAY] GROUP BY k)",
+    "distinct": "ISTREAM (SELECT DISTINCT k FROM a [RANGE INTERVAL 1 DAY])",
+    "join": "ISTREAM (SELECT a.k, a.v, b.v w FROM a [RANGE INTERVAL 1 DAY] JOIN b [RANGE INTERVAL 1 DAY] ON a.k = b.k)",
+    "difference": "ISTREAM (SELECT k FROM a [RANGE INTERVAL 1 DAY] EXCEPT ALL SELECT k FROM b [RANGE INTERVAL 1 DAY])",
+}
+
+
+def declarations() -> str:
+    """Two streams and the queries over them."""
+    streams = (
+        f"CREATE STREAM {name} FROM DELTA 'source/{name}' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND\n"
+        "  HEARTBEAT FOR at AS at - INTERVAL 1 SECOND;\n"
+        for name in "ab"
+    )
+    queries = (
+        f"CREATE CONTINUOUS QUERY q_{name} START AT TIMESTAMP '2020-01-01 00:00:00' AS\n{text};\n"
+        for name, text in QUERIES.items()
+    )
+    return "".join((*streams, *queries))
+
+
+def elements(count: int, keys: int, first: int, seconds: int, chance: np.random.Generator) -> pa.Table:
+    """``count`` elements within ``seconds`` from second ``first`` on."""
+    at = (START + first + np.sort(chance.integers(0, seconds, count))) * 1_000_000
+    stamps = pa.array(at, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    return pa.table({"at": stamps, "k": chance.integers(0, keys, count), "v": chance.integers(0, 1000, count)})
+
+
+def measure(spark, size: int, names: list[str]) -> dict[str, list[float]]:
+    """Seconds of each small slice after the warm-up, by query."""
+    chance, found = np.random.default_rng(size), {name: [] for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        queries = Path(folder) / "bench"
+        queries.mkdir()
+        (queries / "bench.cql").write_text(declarations())
+        application = Application.open(queries)
+        for number in range(SLICES + 1):
+            first, seconds, count = (0, 3600, size) if number == 0 else (3600 + 60 * number, 60, ROWS)
+            for stream in "ab":
+                rows = elements(count, size, first, seconds, chance)
+                write_deltalake(str(application.data / f"source/{stream}"), rows, mode="append")
+                admit(application, stream, spark)
+            for name in names:
+                begun = time.perf_counter()
+                report = process(application, f"q_{name}", spark)
+                took = time.perf_counter() - begun
+                if number == 0:
+                    print(f"  {name}: {size:,} rows in one slice {took:.1f} s", flush=True)
+                elif number > WARM_UP:
+                    found[name].append(took)
+                    print(f"  {name} slice {number}: {took:.2f} s {report.phases}", flush=True)
+    return found
+
+
+def main() -> None:
+    """Prints the median of each query and size."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
+    arguments.add_argument("--queries", nargs="+", default=list(QUERIES), choices=list(QUERIES))
+    given = arguments.parse_args()
+    medians: dict[int, dict[str, float]] = {}
+    with spark_session() as spark:
+        for size in given.sizes:
+            print(f"{size:,} rows", flush=True)
+            found = measure(spark, size, given.queries)
+            medians[size] = {name: statistics.median(times) for name, times in found.items()}
+    for size, row in medians.items():
+        print(f"{size:>12,}: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in row.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""How a join's side is kept between slices: a log of its live rows, divided by the time at which they expire.
+
+Golab & Oezsu 2005, section 5.3.2 (Figure 7): state whose rows do not expire in the order in which they came is divided
+into partitions by expiry, each of which goes as a whole when its time has come. Here a partition is a set of files:
+a slice appends those of its rows that outlive it, and drops the files whose rows have all expired, without reading
+them. Rows that have expired in a file that stays are skipped where it is read (lazy expiration): a join's answer does
+not depend on when they go. What is appended may take back what an older file holds; the sum of all rows is what
+counts, and a merge of files leaves the net of them. Bound: the live rows and, of those that came and went by negative
+tuples, no more than twice the live ones before they are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.operators import keys
+from sweeparea.operators.bag import TE
+from sweeparea.operators.logical import Node, Window
+from sweeparea.operators.netting import compacted
+from sweeparea.operators.sweep_area import to_merge
+from sweeparea.operators.ticks import INF
+
+PARTITIONS = 10
+"""Default number of partitions of a window's time (Golab & Oezsu 2005, section 6.1)."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """How expiry times are divided: every ``width`` ticks; what never ends is one partition more."""
+
+    width: int
+
+    @classmethod
+    def of(cls, reach: int, partitions: int = PARTITIONS) -> Division:
+        """The division for windows that hold elements for ``reach`` ticks."""
+        return cls(INF if reach >= INF else max(1, -(-reach // partitions)))
+
+    def of_ends(self, te: np.ndarray) -> np.ndarray:
+        """The partition of each row's end.
+
+        >>> Division.of(50).of_ends(np.array([1, 4, 5, 60, INF])).tolist() == [0, 0, 1, 12, INF]
+        True
+        """
+        return np.where(te == INF, INF, te // self.width)
+
+
+@dataclass(frozen=True)
+class LoggedFile:
+    """A file of the log: ``last`` is the greatest ``__te`` of its rows."""
+
+    path: str
+    rows: int
+    last: int
+
+
+def expired(files: Sequence[LoggedFile], h: int) -> list[LoggedFile]:
+    """The files without a row that is valid after ``h``."""
+    return [file for file in files if file.last <= h + 1]
+
+
+def merges(files: Sequence[LoggedFile], division: Division) -> list[LoggedFile]:
+    """The files to put together, partition by partition, so that their number stays small.
+
+    >>> files = [LoggedFile(str(i), 5, 40 + i % 2) for i in range(8)]
+    >>> [f.path for f in merges(files, Division(100))] == [str(i) for i in range(8)], merges(files[:3], Division(100))
+    (True, [])
+    """
+    groups: dict[int, list[LoggedFile]] = {}
+    for file in files:
+        groups.setdefault(int(division.of_ends(np.array([file.last]))[0]), []).append(file)
+    chosen = []
+    for group in groups.values():
+        group.sort(key=lambda file: file.rows)
+        chosen += group[: to_merge([file.rows for file in group])]
+    return chosen
+
+
+def divided(rows: pa.Table, h1: int, division: Division, net: bool) -> list[pa.Table]:
+    """The rows (a record, ``__ts``, ``__te``, ``__n``) that are valid after ``h1``, a table a partition.
+
+    ``net``: rows may be negative tuples, which leave with what they take away.
+    """
+    if net:
+        rows = compacted(rows, h1)
+    end = keys.int64_of(rows.column(TE))
+    live = np.flatnonzero(end > h1 + 1)
+    part = division.of_ends(end[live])
+    order = np.argsort(part, kind="stable")
+    cuts = np.flatnonzero(np.diff(part[order])) + 1
+    return [rows.take(pa.array(live[at])) for at in np.split(order, cuts) if len(at)]
+
+
+def reach(node: Node) -> int:
+    """How long the windows below a node hold an element at most; unbounded ones do not count, unless all are."""
+    bounded = [w.spec.reach for w in node.walk() if isinstance(w, Window) and w.spec.reach < INF]
+    return max(bounded, default=INF)
