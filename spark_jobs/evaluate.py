@@ -71,6 +71,7 @@ from sweeparea.spark_jobs.keyed_rows import TopKRows
 from sweeparea.spark_jobs.shape import Shape
 from sweeparea.spark_jobs.sweep_windows import WindowRows
 from sweeparea.spark_jobs.two_sided import TwoSided
+from sweeparea.tables.files import write_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -374,12 +375,16 @@ class Evaluation:
         """
         if bag is None:
             return None
+        path = f"{self.areas.spill}/{len(self._spilled)}"
         if self.partitions == 1:
             table = bag.toArrow()
-            return frames.from_arrow(self.spark, table) if table.num_rows else None
-        path = f"{self.areas.spill}/{len(self._spilled)}"
+            if table.num_rows <= frames.LOCAL_ROWS:
+                return frames.from_arrow(self.spark, table) if table.num_rows else None
+            write_file(table, path, "local", "rows")
+            path = f"{path}/data/local"
+        else:
+            bag.write.parquet(path)
         self._spilled.append(path)
-        bag.write.parquet(path)
         return self.spark.read.schema(bag.schema).parquet(path)
 
     # -- operators that sweep ------------------------------------------------------------------------------------------

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+LOCAL_ROWS = 50_000
+"""Tables of up to so many rows travel inside the query; more would cost Spark more than reading files (measured)."""
+
+
 def ddl(schema: pa.Schema) -> str:
     """Spark's DDL text of an Arrow schema, names quoted."""
     return ", ".join(f"`{f.name.replace('`', '``')}` {spark_type(f.type)}" for f in schema)
@@ -56,7 +60,8 @@ def read(
             test = pc.field(name) >= bound if sign == ">=" else pc.field(name) <= bound
             condition = test if condition is None else condition & test
         table = plan.read(columns, condition)
-        return from_arrow(spark, table) if table.num_rows else None
+        if table.num_rows <= LOCAL_ROWS:
+            return from_arrow(spark, table) if table.num_rows else None
     frame = spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
     for name, value, sign in bounds:
         bound = f"timestamp_micros({value}L)" if pa.types.is_timestamp(plan.schema.field(name).type) else f"{value}L"
