@@ -98,15 +98,46 @@ class ArgumentChecks:
                 "Cast to a type that can hold it",
             )
 
+    def condition(self, node: exp.Expr, where: str) -> None:
+        """TypeError_ where a condition is needed and a number or a time stands."""
+        type_ = self._operand_type(node)
+        if type_ is not None and types.family(type_) in ("number", "time"):
+            raise TypeError_(
+                f"{where} needs a condition, but {self._text(node)} is of type {type_.upper()}",
+                self.binder.place(node),
+                "Write a comparison, such as a > 0",
+            )
+
     def beside(self, node: exp.Expr) -> None:
-        """CASE, BETWEEN, IN: a string among times is read as one."""
-        values = list(node.iter_expressions())
-        if isinstance(node, exp.Case):
-            values = [i.args["true"] for i in node.args.get("ifs") or []]
-            values += [node.args["default"]] if node.args.get("default") is not None else []
+        """CASE, BETWEEN, IN: values of one type; a string among times is read as one."""
+        if not isinstance(node, exp.Case):
+            self._together(list(node.iter_expressions()), node.key.upper())
+            return
+        branches = node.args.get("ifs") or []
+        default, subject = node.args.get("default"), node.this
+        for branch in branches if subject is None else ():
+            self.condition(branch.this, "WHEN")
+        if subject is not None:
+            self._together([subject, *(b.this for b in branches)], "CASE")
+        self._together([*(b.args["true"] for b in branches), *([default] if default is not None else [])], "CASE")
+
+    def _together(self, values: list[exp.Expr], what: str) -> None:
         times = any(self._is_time(v) for v in values)
+        first: tuple[exp.Expr, str] | None = None
         for value in values:
             self._special(value, times)
+            type_ = None if isinstance(value, exp.Tuple | exp.Query) else self._operand_type(value)
+            family = "other" if type_ is None else types.family(type_)
+            if family == "other":
+                continue
+            if first is not None and types.family(first[1]) != family:
+                raise TypeError_(
+                    f"{what} cannot take {self._text(first[0])}, which is {first[1].upper()}, and {self._text(value)}, "
+                    f"which is {(type_ or '').upper()}",
+                    self.binder.place(value),
+                    "CAST one of them",
+                )
+            first = first or (value, type_ or "")
 
     def _special(self, node: exp.Expr, as_time: bool) -> None:
         if as_time and isinstance(node, exp.Literal) and node.is_string and functions.is_special_instant(node.name):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sweeparea.cql import column_types, user_functions
+from sweeparea.cql import column_types, foreign_syntax, strictness, user_functions
 from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.context import Context, InputSchema
 from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
@@ -36,15 +36,16 @@ def bind(
     defaults: Mapping[str, str] | None = None,
     functions: Iterable[UserFunction] = (),
     analyze: Analyze | None = None,
+    measured: Mapping[str, Input] | None = None,
 ) -> Plan:
     """The plan of a CREATE CONTINUOUS QUERY. ``inputs`` by name (case does not matter), ``defaults`` the application's
     settings, ``functions`` what it has registered. ``analyze`` is asked once for types that only Spark knows;
-    without it they stay unknown.
+    without it they stay unknown. ``measured`` are rates and sizes of inputs, for the order of joins.
 
     Raises ParseError, BindError, TypeError_ or RefusedError, or CqlErrors with several of them.
     """
     try:
-        return _bind(query, inputs, defaults or {}, functions, analyze)
+        return _bind(query, inputs, defaults or {}, functions, analyze, measured or {})
     except RecursionError:
         raise RefusedError(
             f"query {query.name} nests too deeply to be planned",
@@ -64,6 +65,7 @@ def bind_select(
     functions: Iterable[UserFunction] = (),
     analyze: Analyze | None = None,
     materialize: Iterable[str] = (),
+    measured: Mapping[str, Input] | None = None,
 ) -> Plan:
     """The plan of a bare query, for replay and EXPLAIN SELECT. ``start`` is START AT in ticks, ``materialize`` what
     is kept beside a stream, or of a relation.
@@ -72,7 +74,7 @@ def bind_select(
     place = source.place(source.tokens[0].start)
     kept = tuple((kind, None) for kind in materialize)
     query = CreateQuery(place, text, name=name, select=tree, source=source, materialize=kept)
-    plan = bind(query, inputs, defaults, functions, analyze)
+    plan = bind(query, inputs, defaults, functions, analyze, measured)
     return replace(plan, start=start)
 
 
@@ -82,6 +84,7 @@ def bind_source_expression(expression: SourceExpression, schema: InputSchema, wh
     columns = tuple(Column(f"c{i}", n, t) for i, (n, t) in enumerate(schema.columns))
     scope = Scope.of(Item(schema.name, columns))
     binder = Binder(expression.source, scope, _no_column, what)
+    raise_all([*foreign_syntax.faults(expression.tree, binder.place)])
     bound = binder.bind(expression.tree, expression.span).expr
     sql = bound.sql
     for column in reversed(columns):  # c10 before c1
@@ -104,12 +107,15 @@ def _bind(
     defaults: Mapping[str, str],
     functions: Iterable[UserFunction],
     analyze: Analyze | None,
+    measured: Mapping[str, Input],
 ) -> Plan:
     settings = _settings(query, defaults)
     context = Context(inputs, query.source, settings, functions, analyze)
     user_functions.mark(query.select, context.functions)
+    queries = QueryBinder(context)
+    context.faults += foreign_syntax.faults(query.select, queries.place)
     try:
-        bound = QueryBinder(context).query(query.select, {})
+        bound = queries.query(query.select, {})
     except SweepAreaError as error:
         raise_all([*context.faults, error])
         raise
@@ -118,7 +124,7 @@ def _bind(
     _check_inputs(context, query.place)
     _check_labels(bound, stream, query)
     node, columns = _with_unique_labels(bound, context)
-    node = column_types.filled(node, context.analyze)
+    node = column_types.filled(node, context.analyze, query.source)
     columns = node.columns
     errors: list[SweepAreaError] = []
     constraints: list[Constraint] = []
@@ -154,7 +160,10 @@ def _bind(
         notes=tuple(context.notes),
         functions=tuple((context.functions_used | user_functions.used(query.select)).values()),
     )
-    return optimize(plan, {s.name: Input(static=s.static) for s in context.used.values()})
+    known = {s.name: replace(measured.get(s.name, Input()), static=s.static) for s in context.used.values()}
+    plan = optimize(plan, known)
+    strictness.check(plan, query.settings_places.get("strict", query.place))
+    return plan
 
 
 def _settings(query: CreateQuery, defaults: Mapping[str, str]) -> dict[str, str]:
@@ -240,6 +249,7 @@ def _with_unique_labels(bound: BoundQuery, context: Context) -> tuple[Node, tupl
 def _constraint(spec: ConstraintSpec, columns: tuple[Column, ...]) -> Constraint:
     scope = Scope.of(Item(None, columns))
     binder = Binder(spec.expression.source, scope, _no_column, f"constraint {spec.name}")
+    raise_all([*foreign_syntax.faults(spec.expression.tree, binder.place)])
     try:
         condition = binder.condition(spec.expression.tree)
     except BindError as error:

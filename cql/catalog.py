@@ -5,6 +5,7 @@ Loading is parsing only (no Spark, no Delta), since Airflow does it each time it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from sqlglot import exp
 from sweeparea.cql.context import MATERIALIZATIONS
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, Place, listing, nearest, not_offered, raise_all
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.offered import not_offered_statements
 from sweeparea.cql.parser import parse_leniently
 from sweeparea.cql.settings import check_settings
@@ -29,6 +31,7 @@ from sweeparea.cql.statements import (
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
 
+_WORD = re.compile(r"\w+")
 Declared = CreateStream | CreateRelation | CreateQuery | CreateFunction
 
 
@@ -187,6 +190,12 @@ class Catalog:
                 found.setdefault(f"{owner}__{name.lower().rpartition('__')[2]}")
         return tuple(found)
 
+    def functions_of(self, query: CreateQuery | str) -> tuple[str, ...]:
+        """The user's functions, aggregates and windows that a query's text names, as they were declared."""
+        statement = self.query(query) if isinstance(query, str) else query
+        called = {word.lower() for word in _WORD.findall(statement.text)}
+        return tuple(name for name in self.functions if name.lower() in called)
+
     def check_names(self, query: CreateQuery) -> None:
         """BindErrors for names in FROM that resemble a declared one: the binder, given a query's inputs only, cannot
         say which was meant.
@@ -318,6 +327,8 @@ def _clash(name: str, place: Place, taken: dict[str, Statement]) -> SweepAreaErr
             place,
             "Use letters, digits and _ for streams, relations and queries",
         )
+    if is_hidden(name.lower()):
+        return BindError(f"{name} looks like the name of a shared subplan", place, "Choose a name of another form")
     if base_name(name) != name:
         return BindError(f"{name} ends like a materialization of a query", place, "Choose a name without that ending")
     return None

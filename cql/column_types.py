@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sweeparea.cql.errors import TypeError_
+from sweeparea.cql.source_text import SourceText
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Node
 
 Analyze = Callable[[Node], Mapping[str, str]]
 """From a plan to the types (Spark DDL) of its columns by their ids, as far as they can be told; it runs no job."""
 
 
-def filled(root: Node, analyze: Analyze | None) -> Node:
-    """``root`` with the types that ``analyze`` knows; it is asked only if one is missing."""
+class Untyped(SweepAreaError):
+    """What ``analyze`` raises where an expression has no type: ``texts`` are the expressions that may be to blame, as
+    their author wrote them."""
+
+    type = "TypeError"
+
+    def __init__(self, message: str, texts: Iterable[str] = ()) -> None:
+        self.texts = tuple(texts)
+        super().__init__(message)
+
+
+def filled(root: Node, analyze: Analyze | None, source: SourceText) -> Node:
+    """``root`` with the types that ``analyze`` knows; it is asked only if one is missing. TypeError_ with the place in
+    ``source`` of an expression that has none.
+    """
     if analyze is None or not unknown(root):
         return root
-    types = analyze(root)
+    try:
+        types = analyze(root)
+    except Untyped as error:
+        offset = next((source.expressions[t] for t in error.texts if t in source.expressions), None)
+        if offset is None:
+            raise
+        raise TypeError_(str(error), source.place(offset), "CAST its arguments, or use another function") from error
     made: dict[int, Node] = {}
 
     def fill(node: Node) -> Node:

@@ -32,6 +32,7 @@ from sweeparea.operators.windows import Unbounded, UserWindow
 
 if TYPE_CHECKING:
     from sweeparea.cql.query import BoundQuery
+    from sweeparea.cql.subqueries import Outer
 
 T = TypeVar("T")
 MATERIALIZATIONS = ("istream", "dstream", "rstream", "relation")
@@ -80,6 +81,8 @@ class Context:
         self.faults: list[SweepAreaError] = []
         self.used: dict[str, InputSchema] = {}
         self.decorrelation = Decorrelation(self.new_column)
+        self.outer: Outer | None = None
+        """What the subquery that is being bound can name of the queries around it."""
         self._time: TimeDomain | None = None
         self._time_of = ""
         self._next = 0
@@ -180,7 +183,8 @@ class Context:
         item = Item(name, columns, stream.instant)
         bounds = self.settings.get("range_bounds", "inclusive")
         try:
-            node = bind_window(stream, item, window, self.time, bounds, self.sequence_of(stream), self.functions)
+            sequence = self.sequence_of(stream)
+            node = bind_window(stream, item, window, self.time, bounds, sequence, self.functions, self.outer)
         except SweepAreaError as error:
             self.faults.append(error)  # the rest of the query may have faults to tell as well
             return Window(stream, Unbounded()), columns, stream.instant

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from sweeparea.cql import types
 from sweeparea.cql.correlation import FreeColumns, Peeled, has_one_row, identity, ids, members, peel, witnesses
 from sweeparea.cql.dependent_join import DependentJoin, Domain, NewColumn, both, empty_is_known, or_empty, same
 from sweeparea.cql.errors import Place
 from sweeparea.cql.keyed import Keyed, Keying, equal, one_for_one
+from sweeparea.cql.quantified import Test, enclosed, negated
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substitute
 from sweeparea.operators.logical import Aggregate, AggregateCall, Column, Expr, Join, Node, OneRow, Project, Select
 
@@ -87,14 +89,14 @@ class Decorrelation:
         found = Expr(f"`{count.id}` > 0L", "EXISTS", frozenset({count.id}))
         return self._values(Peeled(counted, [found]), subquery)
 
-    def contains(self, values: list[tuple[Expr, str | None]], subquery: Subquery) -> tuple[Expr, Attach]:
-        """Whether a subquery has a row that equals ``values`` (with their types), in three-valued logic: NULL where
-        none is found and one with NULL might be it."""
-        looked_up = self._look_up(values, subquery)
-        if looked_up is not None:
-            return looked_up
+    def contains(self, values: list[tuple[Expr, str | None]], test: Test, subquery: Subquery) -> tuple[Expr, Attach]:
+        """Whether a subquery has a row that passes a test against ``values`` (with their types), in three-valued logic:
+        NULL where none does and one with NULL might."""
+        found = self._look_up(values, subquery) if test.is_equality else self._extremes(values, test, subquery)
+        if found is not None:
+            return found
         node, theirs = members(subquery.node, subquery.columns)
-        condition = _comparison([v for v, _ in values], theirs)
+        condition = test.of([v for v, _ in values], theirs)
         equals, unknown = self.new_column("equal", "bigint"), self.new_column("unknown", "bigint")
         counts = (
             (equals, f"IF({condition.sql}, 1, NULL)"),
@@ -103,7 +105,7 @@ class Decorrelation:
         calls = tuple((c, AggregateCall("COUNT", Expr(sql, condition.text, condition.columns))) for c, sql in counts)
         result = Expr(
             f"CASE WHEN `{equals.id}` > 0L THEN TRUE WHEN `{unknown.id}` > 0L THEN NULL ELSE FALSE END",
-            f"{condition.text} IN",
+            f"ANY ({condition.text})",
             frozenset({equals.id, unknown.id}),
         )
         return self._values(Peeled(Aggregate(node, (), calls, global_=True), [result]), subquery, correlated=True)
@@ -137,7 +139,7 @@ class Decorrelation:
         totals, same_group = grouped((), counts)
 
         def attach(plan: Node) -> Node:
-            plan = Join(plan, distinct, all_of([*matching, equal(_enclosed(value), column(found))]), "left")
+            plan = Join(plan, distinct, all_of([*matching, equal(enclosed(value), column(found))]), "left")
             return Join(plan, totals, all_of(same_group), "left") if keys else Join(plan, totals)
 
         sql = (
@@ -146,6 +148,26 @@ class Decorrelation:
         )
         columns = frozenset({found.id, rows.id, known.id}) | value.columns
         return Expr(sql, f"{value.text} IN (SELECT {theirs.text} ..)", columns), attach
+
+    def _extremes(
+        self, values: list[tuple[Expr, str | None]], test: Test, subquery: Subquery
+    ) -> tuple[Expr, Attach] | None:
+        """``contains`` by an order: the greatest or least value of the subquery passes if any does."""
+        [(value, type_)], own = values, subquery.columns[0]
+        if not test.extremes or not _one_order(type_, own.type):
+            return None
+        node, (theirs,) = members(subquery.node, subquery.columns)
+        made = [(self.new_column(f.lower(), own.type), AggregateCall(f, theirs)) for f in test.extremes]
+        rows, known = self.new_column("n", "bigint"), self.new_column("k", "bigint")
+        counts = ((rows, AggregateCall("COUNT")), (known, AggregateCall("COUNT", theirs)))
+        passed = [test.of([value], [column(c)]) for c, _ in made]
+        sql = (
+            f"CASE WHEN {' OR '.join(p.sql for p in passed)} THEN TRUE WHEN `{rows.id}` = 0L THEN FALSE "
+            f"WHEN ({value.sql}) IS NULL OR `{known.id}` < `{rows.id}` THEN NULL ELSE FALSE END"
+        )
+        columns = frozenset({rows.id, known.id}).union(*(p.columns for p in passed))
+        result = Expr(sql, f"{value.text} {test.sign} ANY (SELECT {theirs.text} ..)", columns)
+        return self._values(Peeled(Aggregate(node, (), (*made, *counts), global_=True), [result]), subquery)
 
     def _values(self, peeled: Peeled, subquery: Subquery, correlated: bool = False) -> tuple[Expr, Attach]:
         """The value of a plan with one row for each outer row, and how the plan gets beside them."""
@@ -156,13 +178,13 @@ class Decorrelation:
             value = Expr(f"CASE WHEN {guard.sql} THEN {value.sql} END", value.text, guard.columns | value.columns)
         below = peeled.node
         if not isinstance(below, Aggregate):
-            return _enclosed(value), lambda plan: plan
+            return enclosed(value), lambda plan: plan
         if not subquery.correlated and not correlated:
-            return _enclosed(value), lambda plan: self._beside(plan, below)
+            return enclosed(value), lambda plan: self._beside(plan, below)
         known = empty_is_known(below.calls)
         if known:
             value = substitute(value, {c.id: or_empty(c, call) for c, call in below.calls})
-        return _enclosed(value), lambda plan: self._joined_back(plan, below, known, subquery)
+        return enclosed(value), lambda plan: self._joined_back(plan, below, known, subquery)
 
     def _joined_back(self, plan: Node, one: Aggregate, known: bool, subquery: Subquery) -> Node:
         """The outer rows, each beside its row of a global aggregate; NULLs where that has no input."""
@@ -192,13 +214,14 @@ class Decorrelation:
         """The rows of ``plan`` for which a subquery has a row (``semi``) or none (``anti``)."""
         if has_one_row(peel(subquery.node, ()).node):
             mark, attach = self.exists(subquery)
-            return Select(attach(plan), _negated(mark) if kind == "anti" else mark)
+            return Select(attach(plan), negated(mark) if kind == "anti" else mark)
         return self._matched(plan, witnesses(subquery.node), None, kind, subquery)
 
-    def contains_join(self, plan: Node, values: list[Expr], subquery: Subquery, kind: str) -> Node:
-        """The rows of ``plan`` with ``values IN subquery`` (``semi``) or ``NOT IN`` (``anti``)."""
+    def contains_join(self, plan: Node, values: list[Expr], subquery: Subquery, kind: str, test: Test) -> Node:
+        """The rows of ``plan`` for whose ``values`` a row of the subquery passes the test (``semi``: IN, ANY), or none
+        does (``anti``: NOT IN, ALL)."""
         node, theirs = members(subquery.node, subquery.columns)
-        condition = _comparison(values, theirs)
+        condition = test.of(values, theirs)
         if kind == "anti":  # what might be equal is not certain to be different
             condition = Expr(f"coalesce({condition.sql}, TRUE)", condition.text, condition.columns)
         return self._matched(plan, node, condition, kind, subquery)
@@ -292,6 +315,13 @@ class Decorrelation:
         return Aggregate(attached, tuple((fresh[c.id], column(c)) for c in kept), ()), fresh
 
 
+def _one_order(a: str | None, b: str | None) -> bool:
+    """Whether values of two types compare as values of the second alone do, so that its extremes stand for all."""
+    if a is None or b is None:
+        return False
+    return (types.family(a) == types.family(b)) and (a == b or types.family(a) != "other") and not b.startswith("map")
+
+
 def may_fail(node: Node) -> bool:
     """Whether a subquery is an error for some outer rows: it must not be computed for rows that are not there."""
     return any(call.function == "SINGLE_VALUE" for n in node.walk() if isinstance(n, Aggregate) for _, call in n.calls)
@@ -315,25 +345,6 @@ def domain_source(plan: Node, outer: frozenset[str], exact: bool) -> Node:
             return Select(below, plan.condition)
         return plan if exact else below
     return plan
-
-
-def _comparison(values: list[Expr], theirs: list[Expr]) -> Expr:
-    pairs = [equal(_enclosed(a), _enclosed(b)) for a, b in zip(values, theirs, strict=True)]
-    condition = all_of(pairs)
-    assert condition is not None
-    return condition
-
-
-def _enclosed(expr: Expr) -> Expr:
-    return (
-        expr
-        if expr.sql.startswith("`") and expr.sql.count("`") == 2 and expr.sql.endswith("`")
-        else replace(expr, sql=f"({expr.sql})")
-    )
-
-
-def _negated(condition: Expr) -> Expr:
-    return Expr(f"NOT ({condition.sql})", f"NOT {condition.text}", condition.columns)
 
 
 __all__ = ["Attach", "Decorrelation", "Subquery", "ids"]

@@ -7,6 +7,8 @@ What differs from sqlglot's Spark dialect, and why:
   never indexed.
 * ``ISTREAM(SELECT ..)`` where a query may stand becomes a ``Subquery`` with ``meta["to_stream"]``; ``ISTREAM(a, b)``
   in a select list stays a function call of that name, which the binder takes apart.
+* ``VALUES ..`` where a query may stand is ``SELECT * FROM VALUES ..``; ``EXISTS``, ``ANY``, ``SOME`` and ``ALL`` of any
+  kind of query, in however many parentheses, are ``exp.Exists``, ``exp.Any`` and ``exp.All``.
 * Functions are not turned into sqlglot's own classes: the tree is read for names only, never printed, so ``f(x)`` stays
   ``Anonymous("f", [x])`` and nothing about a Spark function can get lost.
 * Each node remembers the characters it was parsed from (``meta["span"]``), for places in errors and for
@@ -15,6 +17,7 @@ What differs from sqlglot's Spark dialect, and why:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -31,11 +34,14 @@ from sweeparea.cql.window_text import WindowText, parse_window
 
 TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
 
+_QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE)
+_PREDICATES = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
+
 _SPANNED = (
     "_parse_expression", "_parse_assignment", "_parse_disjunction", "_parse_conjunction", "_parse_equality",
     "_parse_range", "_parse_bitwise", "_parse_term", "_parse_factor", "_parse_unary", "_parse_type",
-    "_parse_atom", "_parse_column", "_parse_primary", "_parse_paren", "_parse_function_call", "_parse_window",
-    "_parse_bracket_key_value", "_parse_table_parts", "_parse_join", "_parse_cte", "_parse_order",
+    "_parse_atom", "_parse_column", "_parse_primary", "_parse_paren", "_parse_window",
+    "_parse_bracket_key_value", "_parse_table_parts", "_parse_cte", "_parse_order",
     "_parse_limit", "_parse_group", "_parse_where", "_parse_having",
 )  # fmt: skip
 """Parser methods whose nodes remember their characters; each level of precedence, so that operands do too."""
@@ -90,6 +96,10 @@ def _spanned(name: str) -> Callable[..., Any]:
     return method
 
 
+_parse_call = _spanned("_parse_function_call")
+_parse_one_join = _spanned("_parse_join")
+
+
 class CqlParser(SparkParser):
     """Spark's parser with windows and relation-to-stream operators."""
 
@@ -106,6 +116,7 @@ class CqlParser(SparkParser):
     JSON_OPERATORS: ClassVar = {}
     ARRAY_CONSTRUCTORS: ClassVar = {}  # array(a)[0] is an element of it, not ARRAY[0]
     ADD_JOIN_ON_TRUE = False
+    SUPPORTS_TABLE_QUERY = True  # TABLE name
     # each of these would consume text that Spark's grammar does not have
     PLACEHOLDER_PARSERS: ClassVar = {}
 
@@ -164,11 +175,24 @@ class CqlParser(SparkParser):
         self._retreat(index)
         return self._parse_disjunction(), self._index
 
-    def _parse_projections(self) -> Any:
-        projections = super()._parse_projections()
-        if self._prev.token_type == TokenType.COMMA:
-            self.raise_error("Expected one more column behind the comma")
-        return projections
+    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
+        """A list, which the parser would let end with a comma, or hold nothing between two."""
+
+        def item() -> Any:
+            behind = self._prev is not None and self._prev.token_type == sep
+            found = parse_method()
+            if found is None and (behind or self._curr.token_type == sep):
+                self.raise_error("Expected one more entry beside the comma")
+            return found
+
+        return super()._parse_csv(item, sep)
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._index
+        join = _parse_one_join(self, *args, **kwargs)
+        if join is None and self._index > first and self._prev.token_type == TokenType.COMMA:
+            self.raise_error("Expected one more entry of FROM behind the comma")
+        return join
 
     # -- relation to stream ------------------------------------------------------------------------------------------
 
@@ -187,9 +211,27 @@ class CqlParser(SparkParser):
                 node = self._parse_set_operations(node)
         else:
             node = super()._parse_select(nested, table, parse_subquery_alias, parse_set_operation, consume_pipe=False)
+            if isinstance(node, exp.Values) and not table:
+                node = self._parse_query_modifiers(self._values_to_select(node))
         if isinstance(node, exp.Expr) and self._index > first:
             node.meta.setdefault("span", (self._tokens[first].start, self._tokens[self._index - 1].end + 1))
         return node
+
+    def _parse_select_or_expression(self, alias: bool = False) -> exp.Expr | None:
+        """What IN and functions hold: a query may be a stream there too."""
+        if self._at_stream_query():
+            return self._parse_select()
+        return super()._parse_select_or_expression(alias)
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._index
+        node = _parse_call(self, *args, **kwargs)
+        predicate = _PREDICATES.get(node.name.upper()) if isinstance(node, exp.Anonymous) else None
+        if predicate is None or len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Query):
+            return node
+        made = self.expression(predicate(this=node.expressions[0]))
+        made.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
+        return made
 
     def _parse_statement(self) -> exp.Expr | None:
         """What WITH names or precedes: a query, which may be a stream."""
@@ -208,9 +250,7 @@ class CqlParser(SparkParser):
             return False
         token = self._tokens[index]
         nested = token.text.upper() in TO_STREAM and index + 1 < len(self._tokens)
-        return token.token_type in (TokenType.SELECT, TokenType.WITH) or (
-            nested and self._tokens[index + 1].token_type == TokenType.L_PAREN
-        )
+        return token.token_type in _QUERY_STARTS or (nested and self._tokens[index + 1].token_type == TokenType.L_PAREN)
 
     def _parse_stream_query(self, parse_alias: bool) -> exp.Expr:
         first = self._curr
@@ -241,7 +281,11 @@ class CqlParser(SparkParser):
         return call
 
     def _at_every(self) -> bool:
-        return self._curr.text.upper() == "EVERY" and starts_duration(self._next)
+        if self._curr.text.upper() != "EVERY":
+            return False
+        following = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+        reference = following is not None and following.token_type == TokenType.DOT  # told of by the duration
+        return starts_duration(self._next) or reference
 
     def _parse_every(self) -> tuple[DurationText | None, DurationText | None]:
         every = anchor = None
@@ -278,6 +322,13 @@ def tokenize(text: str, file: str) -> list[Token]:
     try:
         return Cql().tokenize(text)
     except (SqlglotError, ValueError, IndexError) as error:
+        binary = re.search(r"\b[xX]'(?![0-9a-fA-F]*')", text)
+        if binary is not None:
+            raise errors.ParseError(
+                "a binary literal holds hexadecimal digits",
+                SourceText(text, file).place(binary.start()),
+                "Write X'1F'",
+            ) from None
         offset = _unclosed(text)
         detail = "a quote or comment that is opened here is not closed" if offset is not None else str(error)
         raise errors.ParseError(

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from sweeparea.cql.errors import ParseError, RefusedError, nearest
+from sweeparea.cql.errors import ParseError, RefusedError, TypeError_, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
 from sweeparea.operators.logical import TimeDomain
@@ -117,6 +117,20 @@ def parse_duration(source: SourceText, tokens: Sequence[Token], index: int, what
     return reader.duration(), reader.index
 
 
+def refuse_reference(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> None:
+    """TypeError_ where a qualified column stands for a length or a number: a window has to be known before any row."""
+    following = [t.token_type for t in tokens[index : index + 3]]
+    if len(following) < 3 or following[1] != TokenType.DOT or tokens[index].text.isdigit():
+        return
+    name = f"{tokens[index].text}.{tokens[index + 2].text}"
+    raise TypeError_(
+        f"{what} is {name}, but windows cannot depend on a column, neither of their own stream nor of the query "
+        "around: a stream has one window for all rows",
+        source.place(tokens[index].start),
+        f"Write a constant, wide enough for all, and compare ts with {name} in WHERE",
+    )
+
+
 def parse_instant(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
     """An instant: a TIMESTAMP or DATE literal, a length since tick 0, or a bare tick; and the index behind it."""
     reader = _Reader(source, tokens, index, what)
@@ -181,6 +195,7 @@ class _Reader:
         if self._is(TokenType.INTERVAL):
             self.index += 1
             sign = self._sign()
+            refuse_reference(self.source, self.tokens, self.index, self.what)
             if self._is(TokenType.STRING, TokenType.RAW_STRING):
                 return self._done(micros=sign * self._quoted(self._take()))
             if self._is(TokenType.NUMBER):
@@ -198,6 +213,7 @@ class _Reader:
                     f"{self.what} {text} is no whole number of ticks", "Write 10, or INTERVAL 6 HOURS", token
                 )
             return self._done(ticks=sign * int(text))
+        refuse_reference(self.source, self.tokens, self.index, self.what)
         found = f"found {self.token.text!r}" if self.token is not None else "found the end"
         raise self._fail(
             f"{self.what} needs a length of time, {found}", "Write INTERVAL 6 HOURS, 30 Seconds, or ticks such as 10"

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import functions, types
+from sweeparea.cql import functions, literal_checks, types
 from sweeparea.cql.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
 from sweeparea.cql.argument_checks import ArgumentChecks
 from sweeparea.cql.calls import take_apart
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, nearest, not_offered
+from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, nearest, not_offered
+from sweeparea.cql.quantified import membership_of
 from sweeparea.cql.scopes import Scope, parts_of
 from sweeparea.cql.source_text import Replacement, SourceText, Span
 from sweeparea.cql.window_bounds import bound_column
@@ -101,6 +102,7 @@ class Binder:
         walk = _Walk(self)
         walk.visit(node)
         expr = Expr(self.source.splice(span, walk.replacements), self.source.splice(span), frozenset(walk.used))
+        self.source.expressions.setdefault(expr.text, span[0])
         return Bound(expr, types.normal(types.of(node, walk.types)))
 
     def condition(self, node: exp.Expr) -> Expr:
@@ -117,7 +119,7 @@ class Binder:
     def bind_all(self, node: exp.Expr) -> list[Bound]:
         """As ``bind``; a star gives all columns that it stands for."""
         if is_star(node):
-            return [Bound(column_expr(c), c.type) for c in star_columns(self.scope, node, self.place(node))]
+            return [Bound(column_expr(c), c.type) for c in star_columns(self.scope, node, self.place)]
         return [self.bind(node)]
 
     def sort_key(self, node: exp.Expr, bound: Bound | None = None) -> SortKey:
@@ -162,7 +164,7 @@ class Binder:
                     found, used = self.outer.resolve(names, place)
                 else:
                     found, used = self.scope.resolve(names, place)
-                replacements.append(Replacement(_span_of_parts(parts[:used]), quoted(found)))
+                replacements.append(Replacement(_span_of_parts(column, parts[:used], self), quoted(found)))
             return self.source.canonical(self.span(node), replacements)
         except (BindError, TypeError_):
             return None
@@ -172,10 +174,13 @@ def _is_window_bound(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.upper() in functions.WINDOW_BOUNDS
 
 
-def _span_of_parts(parts: list[exp.Identifier]) -> Span:
-    first, last = span_of(parts[0]), span_of(parts[-1])
+def _span_of_parts(column: exp.Column, parts: list[exp.Identifier], binder: Binder) -> Span:
+    """The characters of the first parts of a dotted name. The parser does not say where a literal among them stands."""
+    whole, first, last = binder.span(column), span_of(parts[0]), span_of(parts[-1])
+    if last is None and len(parts) == len(parts_of(column)):
+        return whole
     if first is None or last is None:
-        raise ParseError(f"{parts[0].name} has no place in the text")
+        raise ParseError("this name cannot be read", binder.source.place(whole[0]), "Put its parts into backticks")
     return first[0], last[1]
 
 
@@ -192,6 +197,7 @@ class _Walk:
     def visit(self, node: exp.Expr) -> None:
         if self._grouping_key(node):
             return
+        self._check_literal(node)
         handler = self._handler(node)
         if handler is not None:
             handler(node)
@@ -199,6 +205,14 @@ class _Walk:
             self._children(node)
         if id(node) not in self.types:
             self.types[id(node)] = types.of(node, self.types)
+
+    def _check_literal(self, node: exp.Expr) -> None:
+        span = span_of(node) if isinstance(node, exp.Literal | exp.Cast | exp.Interval) else None
+        if span is not None:
+            source = self.binder.source
+            fault = literal_checks.fault(node, source.text[span[0] : span[1]], source.place(span[0]))
+            if fault is not None:
+                raise fault
 
     def _handler(self, node: exp.Expr) -> Callable[[exp.Expr], None] | None:
         for kind, handler in (
@@ -289,12 +303,12 @@ class _Walk:
             if binder.outer is None or binder.scope.has(names) or not binder.outer.knows(names):
                 raise error
             column, used = binder.outer.resolve(names, place)
-            self._replace(node, _span_of_parts(parts[:used]), column)
+            self._replace(node, _span_of_parts(node, parts[:used], binder), column)
             self._field(node, column, parts[used:])
             return
         grouping = binder.grouping
         if grouping is None:
-            self._replace(node, _span_of_parts(parts[:used]), column)
+            self._replace(node, _span_of_parts(node, parts[:used], binder), column)
             self._field(node, column, parts[used:])
             return
         key = grouping.key_of_column(column)
@@ -302,7 +316,7 @@ class _Walk:
             canonical = binder.canonical(node)
             whole = grouping.key_of(canonical) if canonical else None
             if whole is not None:
-                self._replace(node, _span_of_parts(parts), whole)
+                self._replace(node, _span_of_parts(node, parts, binder), whole)
                 return
         if key is None:
             if self._alias(node, parts):
@@ -313,21 +327,27 @@ class _Walk:
                 place,
                 f"Add it to GROUP BY, or write MIN({name}) or another aggregate of it",
             )
-        self._replace(node, _span_of_parts(parts[:used]), key)
+        self._replace(node, _span_of_parts(node, parts[:used], binder), key)
         self._field(node, key, parts[used:])
 
     def _field(self, node: exp.Expr, column: Column, parts: list[exp.Identifier]) -> None:
         """The type of a field of a struct column."""
         type_ = column.type
         for part in parts:
+            if type_ is not None and not type_.startswith(("struct", "array", "map", "variant")):
+                raise BindError(
+                    f"{column.label} is of type {type_.upper()} and has no field {part.name}",
+                    self.binder.place(node),
+                    f"Write {column.label} alone",
+                )
             type_ = types.field_type(type_, part.name)
         self.types[id(node)] = type_
 
-    def _alias(self, node: exp.Expr, parts: list[exp.Identifier]) -> bool:
+    def _alias(self, node: exp.Column, parts: list[exp.Identifier]) -> bool:
         bound = self.binder.aliases.get(parts[0].name.lower())
         if bound is None:
             return False
-        self.replacements.append(Replacement(_span_of_parts(parts[:1]), f"({bound.expr.sql})"))
+        self.replacements.append(Replacement(_span_of_parts(node, parts[:1], self.binder), f"({bound.expr.sql})"))
         self.used |= bound.expr.columns
         self.types[id(node)] = bound.type if len(parts) == 1 else None
         return True
@@ -343,9 +363,6 @@ class _Walk:
             return
         if is_aggregate(node):
             self._aggregate(node)
-            return
-        if name == "EXISTS" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
-            self._subquery(node)
             return
         if node.meta.get("user") is not None:
             node.meta["bound"] = True
@@ -366,6 +383,9 @@ class _Walk:
         self.checks.call(node, name)
 
     def _operation(self, node: exp.Expr) -> None:
+        if membership_of(node) is not None:
+            self._subquery(node)
+            return
         self._children(node)
         self.checks.operation(node)
 
@@ -423,6 +443,8 @@ class _Walk:
             raise self._refuse(
                 f"Spark's {name.lower()}(..)", node, "Write a window behind the stream: S [Tumbling INTERVAL 1 HOUR]"
             )
+        if name == "EXISTS" and not node.expressions:
+            raise ParseError("EXISTS holds no query", place, "Write EXISTS (SELECT ..)")
         if name == "ARRAYS_ZIP":
             raise RefusedError(
                 "arrays_zip is not offered: it names its fields after columns, which have other names inside",
@@ -518,7 +540,7 @@ class _Walk:
 
     def _expand(self, argument: exp.Expr, named: bool) -> None:
         """``struct(*)`` and ``hash(t.*)``: a star among arguments stands for its columns."""
-        columns = star_columns(self.binder.scope, argument, self.binder.place(argument))
+        columns = star_columns(self.binder.scope, argument, self.binder.place)
         if self.binder.grouping is not None:
             raise self._refuse("* inside a function above GROUP BY", argument)
         span = span_of(argument)
@@ -554,17 +576,20 @@ class _Walk:
             self._children(node)
 
     def _in(self, node: exp.Expr) -> None:
-        if node.args.get("query") is not None:
+        if membership_of(node) is not None:
             self._subquery(node)
+        elif not node.args.get("expressions"):
+            raise ParseError("IN holds no value", self.binder.place(node), "Write a IN (1, 2), or a IN (SELECT ..)")
         else:
             self._beside(node)
 
     def _quantified(self, node: exp.Expr) -> None:
         if isinstance(node.this, exp.Query):
-            raise RefusedError(
-                "a comparison with ANY or ALL of a subquery is not offered: Spark SQL has none",
+            word = "ALL" if isinstance(node, exp.All) else "ANY"
+            raise TypeError_(
+                f"{word} of a subquery belongs right of a comparison",
                 self.binder.place(node),
-                "Write IN, EXISTS, or compare with its MIN or MAX",
+                f"Write a > {word} (SELECT ..); for LIKE and others write EXISTS (SELECT .. WHERE ..)",
             )
         self._children(node)
 
@@ -572,6 +597,7 @@ class _Walk:
         inner = node.this
         if not isinstance(inner, exp.In) or inner.args.get("query") is None:
             self._children(node)
+            self.checks.condition(inner, "NOT")
             return
         # of a NOT IN (..) the characters of IN hold the NOT as well
         self._subquery(inner)
@@ -608,8 +634,9 @@ class _Walk:
         raise ParseError("DISTINCT belongs behind SELECT or into an aggregate", self.binder.place(node))
 
 
-def star_columns(scope: Scope, node: exp.Expr, place: Place) -> list[Column]:
+def star_columns(scope: Scope, node: exp.Expr, place_of: Callable[[exp.Expr], Place]) -> list[Column]:
     """The columns of ``*``, ``t.*`` or ``* EXCEPT (a)``."""
+    place = place_of(node)
     if isinstance(node, exp.Column):
         qualifier, star = node.table, node.this
         if node.args.get("db") is not None:
@@ -624,13 +651,16 @@ def star_columns(scope: Scope, node: exp.Expr, place: Place) -> list[Column]:
         star, columns = node, list(scope.star)
         if not scope.items:
             raise BindError("* needs a FROM", place)
-    if star.args.get("replace") or star.args.get("rename"):
-        raise not_offered("* REPLACE / RENAME", place)
     for excluded in star.args.get("except_") or []:
         name = excluded.name
         kept = [c for c in columns if c.label.lower() != name.lower()]
         if len(kept) == len(columns):
-            raise BindError(f"EXCEPT names {name}, which * does not have", place)
+            labels = [c.label for c in columns]
+            raise BindError(
+                f"EXCEPT names {name}, which * does not have",
+                place_of(excluded),
+                nearest(name, labels) or f"It has {listing(labels)}",
+            )
         columns = kept
     return columns
 

@@ -41,9 +41,10 @@ def frame_of(spec: exp.Expr | None, order: list[str | None], binder: Binder, nod
         return Frame(whole=not order, from_start=True)
     place = binder.place(node)
     kind = str(spec.args.get("kind") or "").upper()
-    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
-        what = "EXCLUDE in a frame" if spec.args.get("exclude") else f"a {kind} frame"
-        raise RefusedError(f"{what} is not offered: Spark SQL has ROWS and RANGE alone", place, "Write ROWS BETWEEN ..")
+    if kind not in ("ROWS", "RANGE"):
+        raise RefusedError(
+            f"a {kind} frame is not offered: Spark SQL has ROWS and RANGE alone", place, "Write ROWS BETWEEN .."
+        )
     start = _edge(spec, "start", kind, binder, node)
     end = _edge(spec, "end", kind, binder, node) if spec.args.get("end") is not None else ("CURRENT ROW", "", None)
     if _position(start) > _position(end):

@@ -14,9 +14,10 @@ from sweeparea.cql import enrichment, generators, set_operations
 from sweeparea.cql import joins as joins_
 from sweeparea.cql.correlation import ids
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, ParseError, TypeError_, not_offered
+from sweeparea.cql.errors import BindError, ParseError, TypeError_, not_offered, raise_all
 from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.window_text import WindowText
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Join, Node
 
 if TYPE_CHECKING:
@@ -25,20 +26,23 @@ if TYPE_CHECKING:
 Bound = tuple[Node, Scope]
 
 _TABLE_PARTS = {"this", "alias", "joins"}
+_LATERAL = "Write it behind all of FROM"
+_TRAVEL = "Write what is wanted of the past as a window, such as [Range INTERVAL 1 DAY]"
 _REFUSED_TABLE = {
-    "sample": "TABLESAMPLE",
-    "pivots": "PIVOT / UNPIVOT",
-    "version": "time travel (VERSION / TIMESTAMP AS OF)",
-    "when": "time travel",
-    "hints": "a table hint",
-    "laterals": "LATERAL VIEW",
-    "rows_from": "ROWS FROM",
-    "only": "ONLY",
-    "partition": "PARTITION",
-    "ordinality": "WITH ORDINALITY",
-    "changes": "CHANGES",
-    "indexed": "INDEXED BY",
+    "sample": ("TABLESAMPLE", "Chance gives another answer each time. Filter by a column, such as a % 10 = 0"),
+    "pivots": ("PIVOT / UNPIVOT", "Write SUM(x) FILTER (WHERE b = 'v') AS v, or stack(..)"),
+    "version": ("time travel (VERSION / TIMESTAMP AS OF)", _TRAVEL),
+    "when": ("time travel", _TRAVEL),
+    "hints": ("a table hint", "Leave it out"),
+    "laterals": ("LATERAL VIEW", _LATERAL),
+    "rows_from": ("ROWS FROM", "Write LATERAL VIEW"),
+    "only": ("ONLY", "Leave it out"),
+    "partition": ("PARTITION", "Write a condition in WHERE"),
+    "ordinality": ("WITH ORDINALITY", "Write posexplode(..)"),
+    "changes": ("CHANGES", "Write ISTREAM(SELECT ..) or DSTREAM(SELECT ..)"),
+    "indexed": ("INDEXED BY", "Leave it out"),
 }
+"""What each part of an entry is called, and the way out."""
 
 
 class FromClause:
@@ -52,6 +56,7 @@ class FromClause:
 
     def bind(self, first: exp.Expr, joins: list[exp.Expr]) -> Bound:
         groups: list[Bound] = []
+        self._check_names(first, joins)
         current = self.entry(first)
         for join in joins:
             if generators.is_table_function(join.this):
@@ -64,6 +69,19 @@ class FromClause:
             else:
                 current = self._join(current, join)
         return self._product([*groups, current])
+
+    def _check_names(self, first: exp.Expr, joins: list[exp.Expr]) -> None:
+        """BindError for all names of FROM that nothing has, before what is said of their columns."""
+        errors: list[SweepAreaError] = []
+        for entry in (first, *(join.this for join in joins)):
+            if isinstance(entry, exp.Table) and not generators.is_table_function(entry):
+                name = ".".join(part.name for part in entry.parts)
+                if name.lower() not in self.env:
+                    try:
+                        self.context.input(name, self.queries.place(entry), list(self.env))
+                    except SweepAreaError as error:
+                        errors.append(error)
+        raise_all(errors)
 
     def _comma(self, groups: list[Bound], current: Bound, join: exp.Expr) -> tuple[list[Bound], Bound]:
         entry = self.entry(join.this, joined=True)
@@ -101,11 +119,13 @@ class FromClause:
                 "Write FROM S, LATERAL (SELECT ..) t",
             )
         elif isinstance(node, exp.Unnest):
-            raise not_offered("UNNEST", self.queries.place(node))
+            raise not_offered("UNNEST", self.queries.place(node), "Write LATERAL VIEW explode(array) t AS x")
         elif isinstance(node, exp.Values):
             bound = self._values(node)
         else:
-            raise not_offered(f"{node.key.upper()} in FROM", self.queries.place(node))
+            raise not_offered(
+                f"{node.key.upper()} in FROM", self.queries.place(node), "FROM has names, subqueries, VALUES and joins"
+            )
         joins = node.args.get("joins") or []
         if enrichment.is_non_retroactive(self.context, bound[0]) and (joins or not joined):
             raise enrichment.misplaced(node.name, self.queries.place(node))
@@ -125,7 +145,8 @@ class FromClause:
             if value and name not in _TABLE_PARTS and name not in ("db", "catalog", "with_"):
                 first = value[0] if isinstance(value, list) else value
                 at = first if isinstance(first, exp.Expr) and span_of(first) is not None else node
-                raise not_offered(_REFUSED_TABLE.get(name, name.upper()), self.queries.place(at))
+                what, hint = _REFUSED_TABLE.get(name, (name.upper(), "Leave it out"))
+                raise not_offered(what, self.queries.place(at), hint)
 
     def alias(self, node: exp.Expr) -> tuple[str | None, list[str]]:
         alias = node.args.get("alias")
@@ -227,6 +248,8 @@ class FromClause:
 
 
 def _is_entry(node: exp.Expr) -> bool:
-    """Whether a subquery in parentheses is an entry of FROM: one with a name, a window or joins of its own."""
+    """Whether a subquery in parentheses is an entry of FROM: a name, or one with an alias, a window or joins."""
+    if isinstance(node, exp.Subquery) and (isinstance(node.this, exp.Table) or _is_entry(node.this)):
+        return True
     named = node.args.get("alias") is not None or node.meta.get("window") is not None
     return isinstance(node, exp.Subquery) and (named or bool(node.args.get("joins")))

@@ -96,10 +96,13 @@ UNIT_FIRST = _names(
 """With three arguments, the first is a unit (``TIMESTAMPDIFF(HOUR, a, b)``), which reads like a column."""
 
 
+_TIME_OF_DAY = re.compile(r"\s*T?\d{1,2}:\d")
+
+
 def is_special_instant(text: str) -> bool:
     """Whether Spark reads a string as the current time where it becomes a DATE or TIMESTAMP: ``'today'``, ``'now
-    CET'``."""
-    return _SPECIAL_INSTANT.fullmatch(text) is not None
+    CET'``, or a time of day, which is one of the current day."""
+    return _SPECIAL_INSTANT.fullmatch(text) is not None or _TIME_OF_DAY.match(text) is not None
 
 
 def refuse_non_deterministic(name: str, arguments: int, place: Place) -> None:

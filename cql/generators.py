@@ -152,6 +152,7 @@ def _bind(binder: Binder, call: exp.Anonymous, names: list[str], outer: bool = F
         return Generated(Expr(_range(binder, call), text), columns, outer)
     sql = f"{name.lower()}({', '.join(b.expr.sql for b in bound)})"
     reads = frozenset().union(*(b.expr.columns for b in bound)) if bound else frozenset()
+    binder.source.expressions.setdefault(text, binder.span(call)[0])
     return Generated(Expr(sql, text, reads), columns, outer)
 
 

@@ -42,6 +42,7 @@ class Grouping:
 
     ``sets`` are the grouping sets as positions of keys, None for a plain GROUP BY; ``id`` is then the column that holds
     a set's GROUPING_ID. ``all_rows``: there is no GROUP BY, so all rows are one group, also where there is none.
+    ``faulty``: a key could not be bound, so any column may have been meant to be one.
     """
 
     keys: list[tuple[Column, Expr, tuple[str, ...]]] = field(default_factory=list)
@@ -49,9 +50,10 @@ class Grouping:
     sets: list[tuple[int, ...]] | None = None
     id: Column | None = None
     all_rows: bool = False
+    faulty: bool = False
 
     def key_of_column(self, column: Column) -> Column | None:
-        return self.key_of((f"`{column.id}`",))
+        return column if self.faulty else self.key_of((f"`{column.id}`",))
 
     def key_of(self, canonical: tuple[str, ...]) -> Column | None:
         at = self.position(canonical)
@@ -160,10 +162,6 @@ class GroupBy:
         if group is None:
             grouping.all_rows = True
             return grouping
-        if group.args.get("totals"):
-            raise RefusedError(
-                "WITH TOTALS is not offered: Spark SQL has no such clause", self.binder.place(group), "WITH ROLLUP"
-            )
         if group.args.get("all"):
             trees = [i for i in self.items if not has_aggregate(i)]
             for tree in trees:
@@ -279,11 +277,11 @@ class GroupBy:
             expr, type_ = bound.expr, bound.type
             canonical = self.binder.canonical(target) or (expr.sql,)
             label = label_of(target, self.source)
-        if type_ is not None and (type_.startswith("map<") or type_ == "variant"):
+        if type_ == "variant":
             raise TypeError_(
-                f"GROUP BY cannot compare {expr.text}, which is a {type_.split('<')[0].upper()}",
+                f"GROUP BY cannot compare {expr.text}, which is a VARIANT",
                 self.binder.place(tree),
-                "Group by its entries" if type_ != "variant" else "CAST it to a type with an order",
+                "CAST it to a type with an order",
             )
         at = self.grouping.position(canonical)
         if at is None:

@@ -72,7 +72,7 @@ def _kind(clause: FromClause, join: exp.Expr) -> str:
         )
     for part, value in join.args.items():
         if value and part not in _PARTS:
-            raise not_offered(f"JOIN with {part.upper()}", place)
+            raise not_offered(f"JOIN with {part.upper()}", place, "Write JOIN .. ON, or USING (..)")
     if method and (join.args.get("on") is not None or join.args.get("using")):
         raise ParseError("NATURAL takes neither ON nor USING", place, "Leave one of them out")
     return found

@@ -11,7 +11,6 @@ import dataclasses
 import re
 from typing import Any
 
-from sweeparea.cql.plan_printer import substituted
 from sweeparea.operators.logical import (
     Aggregate,
     Analytic,
@@ -34,6 +33,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.sql_text import bare, parts, substituted
 
 Names = dict[str, str]
 """Ids to the expressions that they stand for."""
@@ -47,43 +47,8 @@ def normal_form(plan: Plan) -> tuple[Any, ...]:
 
 
 def conjuncts(text: str) -> tuple[str, ...]:
-    """The parts of ``(a) AND (b)``, without needless parentheses, sorted."""
-    text = _bare(text)
-    depth, begun, parts = 0, 0, []
-    quote = ""
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"`":
-            quote = c
-        elif c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif depth == 0 and text[i - 1 : i + 6] == ") AND (":
-            parts.append(text[begun:i].strip())
-            begun = i + 4
-    if not parts or not text.startswith("("):
-        return (text,)
-    return tuple(sorted({p for part in (*parts, text[begun:].strip()) for p in conjuncts(part)}))
-
-
-def _bare(text: str) -> str:
-    """Text without parentheses around all of it."""
-    text = text.strip()
-    while text.startswith("(") and text.endswith(")"):
-        depth, quote = 0, ""
-        for i, c in enumerate(text):
-            if quote:
-                quote = "" if c == quote else quote
-            elif c in "'\"`":
-                quote = c
-            else:
-                depth += (c == "(") - (c == ")")
-            if depth == 0 and i < len(text) - 1:
-                return text
-        text = text[1:-1].strip()
-    return text
+    """The parts of a condition, without needless parentheses, sorted."""
+    return tuple(sorted(set(parts(text))))
 
 
 class _Form:
@@ -114,9 +79,9 @@ class _Form:
             case Join() | Enrich():
                 return self._join(node)
             case UnionAll() | Difference() | Intersect():
-                parts = tuple(self._part(part) for part in node.inputs)
+                inputs = tuple(self._part(part) for part in node.inputs)
                 kind = type(node).__name__ + ("" if isinstance(node, UnionAll) or node.all else " distinct")
-                return self._made(kind, [c.id for c in node.outputs], parts)
+                return self._made(kind, [c.id for c in node.outputs], inputs)
             case Aggregate():
                 value, names = self.node(node.input)
                 keys = tuple(self._term(e, names) for _, e in node.keys)
@@ -152,9 +117,9 @@ class _Form:
         value, names = self.node(node)
         return value, tuple(names[c.id] for c in node.columns)
 
-    def _made(self, kind: str, ids: list[str], parts: tuple[Any, ...]) -> tuple[Any, Names]:
+    def _made(self, kind: str, ids: list[str], inputs: tuple[Any, ...]) -> tuple[Any, Names]:
         prefix = self._fresh(kind)
-        return (kind, f"`{prefix}.`", *parts), {id_: f"`{prefix}.{i}`" for i, id_ in enumerate(ids)}
+        return (kind, f"`{prefix}.`", *inputs), {id_: f"`{prefix}.{i}`" for i, id_ in enumerate(ids)}
 
     def _select(self, node: Select) -> tuple[Any, Names]:
         value, names = self.node(node.input)
@@ -188,7 +153,7 @@ class _Form:
         return (type(node).__name__, node.kind, left, right, condition), names
 
     def _term(self, expr: Expr, names: Names) -> str:
-        text = _bare(substituted(expr.sql, names))
+        text = bare(substituted(expr.sql, names))
         return text if text in names.values() else f"({text})"
 
     def _plain(self, value: Any, names: Names) -> Any:

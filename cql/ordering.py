@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, not_offered
+from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.cql.expressions import Binder, Bound, column_expr
 from sweeparea.cql.ties import completed
 from sweeparea.operators.logical import Column, Expr, Node, Project, SortKey, TopK
@@ -42,9 +42,6 @@ def cut_of(node: exp.Expr, place: PlaceOf) -> Cut | None:
         return None
     count = None
     if isinstance(limit, exp.Fetch):
-        options = limit.args.get("limit_options")
-        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            raise not_offered("FETCH with PERCENT or WITH TIES", place(limit), "Filter by RANK() with QUALIFY")
         count = _constant(limit.args.get("count") or exp.Literal.number(1), "FETCH", limit, place)
     elif limit is not None and not (isinstance(limit.expression, exp.Var) and limit.expression.name.upper() == "ALL"):
         count = _constant(limit.expression, "LIMIT", limit, place)

@@ -40,8 +40,8 @@ from sweeparea.operators.logical import (
     Window,
     WindowFunction,
 )
+from sweeparea.operators.sql_text import substituted
 
-_QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`((?:``|[^`])*)`""", re.DOTALL)
 _LIKE_ID = re.compile(r"c\d+", re.IGNORECASE)
 _WITHIN = ("LISTAGG", "PERCENTILE_CONT", "PERCENTILE_DISC")
 _JOINS = {"left": "LEFT JOIN", "full": "FULL JOIN", "semi": "LEFT SEMI JOIN", "anti": "LEFT ANTI JOIN"}
@@ -76,20 +76,6 @@ def print_query(plan: Plan) -> str:
 def _kept(plan: Plan, kind: str, printer: _Printer) -> str:
     every = f" EVERY {printer.every(plan.every, plan.anchor)}" if kind == "rstream" and plan.every is not None else ""
     return kind.upper() + every
-
-
-def substituted(sql: str, references: Mapping[str, str]) -> str:
-    """Spark SQL with its quoted column ids replaced; strings, and what is named by AS or a dot, stay."""
-
-    def replace(match: re.Match[str]) -> str:
-        if match[1] is None or match[1] not in references:
-            return match[0]
-        before = sql[: match.start()].rstrip()
-        if before.endswith(".") or re.search(r"(?i)\bas$", before):
-            return match[0]
-        return references[match[1]]
-
-    return _QUOTED.sub(replace, sql)
 
 
 @dataclass
@@ -250,6 +236,8 @@ class _Printer:
                 return self._join(node)
             case Generate():
                 return self._generate(node)
+            case StreamScan() | RelationToStream() | Enrich():
+                raise NotPrintable("A stream without a window has no text of its own.")
             case _:
                 return self._derived(node)
 

@@ -28,24 +28,29 @@ from sweeparea.operators.logical import Aggregate, Column, Node, OneRow
 _SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "windows"}
 _SELECT_PARTS |= {"qualify", "laterals"} | ordering.PARTS
 _REFUSED_PARTS = {
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "into": "INTO",
-    "hint": "a hint",
-    "kind": "SELECT AS STRUCT",
-    "pivots": "PIVOT",
-    "sample": "TABLESAMPLE",
-    "exclude": "SELECT * EXCLUDE",
-    "operation_modifiers": "this modifier of SELECT",
-    "match": "MATCH_RECOGNIZE",
-    "connect": "CONNECT BY",
-    "prewhere": "PREWHERE",
-    "locks": "FOR UPDATE",
-    "settings": "SETTINGS",
-    "format": "FORMAT",
-    "options": "OPTION",
+    "sort": ("SORT BY", "A relation has no order: leave it out, or write ORDER BY .. LIMIT"),
+    "cluster": ("CLUSTER BY", "A relation has no order: leave it out"),
+    "distribute": ("DISTRIBUTE BY", "Leave it out: how rows are spread is the engine's matter"),
+    "into": ("INTO", "The result has the query's name: CREATE CONTINUOUS QUERY name AS SELECT .."),
+    "hint": ("a hint", "Leave it out: plans are chosen by the rewrites"),
+    "kind": ("SELECT AS STRUCT", "Write SELECT struct(a, b) AS s"),
+    "pivots": ("PIVOT", "Write SUM(x) FILTER (WHERE b = 'v') AS v for each column"),
+    "sample": ("TABLESAMPLE", "Chance gives another answer each time. Filter by a column, such as a % 10 = 0"),
+    "exclude": ("SELECT * EXCLUDE", "Write * EXCEPT (a)"),
+    "operation_modifiers": ("this modifier of SELECT", "Leave it out"),
+    "match": ("MATCH_RECOGNIZE", "Write joins of windows, or LAG and LEAD"),
+    "connect": ("CONNECT BY", "Join the relation with itself, as deep as it goes"),
+    "prewhere": ("PREWHERE", "Write WHERE"),
+    "locks": ("FOR UPDATE", "Leave it out: nothing is locked"),
+    "settings": ("SETTINGS", "Write CREATE CONTINUOUS QUERY .. WITH (name = value)"),
+    "format": ("FORMAT", "Leave it out"),
+    "options": ("OPTION", "Leave it out"),
+    "by_name": ("a set operation BY NAME", "List the columns in one order in both parts"),
+    "side": ("an outer set operation", "Write UNION, INTERSECT or EXCEPT, or an outer join"),
+    "limit": ("LIMIT here", "Write it behind ORDER BY"),
+    "laterals": ("LATERAL VIEW here", "Write it behind FROM"),
 }
+"""What each part is called, and the way out."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,12 @@ class Cte:
 
     def bind(self, queries: QueryBinder) -> BoundQuery:
         """Bound where it is used, with the names that are known where it is written."""
-        before, queries.outer = queries.outer, self.outer
+        context = queries.context
+        before, context.outer = context.outer, self.outer
         try:
             return queries.query(self.query, self.env)
         finally:
-            queries.outer = before
+            context.outer = before
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,6 @@ class QueryBinder:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.source = context.source
-        self.outer: Outer | None = None
 
     def place(self, node: exp.Expr) -> Place:
         span = span_of(node)
@@ -128,7 +133,7 @@ class QueryBinder:
         if with_ is None:
             return env
         if with_.args.get("recursive"):
-            raise not_offered("WITH RECURSIVE", self.place(with_))
+            raise not_offered("WITH RECURSIVE", self.place(with_), "Join the relation with itself, as deep as it goes")
         env = dict(env)
         here: set[str] = set()
         for cte in with_.expressions:
@@ -137,7 +142,7 @@ class QueryBinder:
                 raise BindError(f"WITH names {cte.alias} twice", self.place(cte), "Give each query its own name")
             here.add(name)
             columns = tuple(c.name for c in (cte.args["alias"].args.get("columns") or []))
-            env[name] = Cte(cte.this, columns, dict(env), self.outer)
+            env[name] = Cte(cte.this, columns, dict(env), self.context.outer)
         return env
 
     def _parenthesized(self, node: exp.Subquery, env: dict[str, Cte], in_from: bool = False) -> BoundQuery:
@@ -186,12 +191,12 @@ class QueryBinder:
 
     def nested(self, node: exp.Expr, env: dict[str, Cte], around: Binder) -> tuple[BoundQuery, Outer]:
         """A subquery that sees the names at the place of ``around`` behind its own, and what it has used of them."""
-        before, outer = self.outer, Outer(around)
-        self.outer = outer
+        before, outer = self.context.outer, Outer(around)
+        self.context.outer = outer
         try:
             return self.relation(node, env), outer
         finally:
-            self.outer = before
+            self.context.outer = before
 
     def _distinct(self, node: Node, columns: tuple[Column, ...]) -> BoundQuery:
         keys = tuple((self.context.new_column(c.label, c.type), column_expr(c)) for c in columns)
@@ -221,7 +226,9 @@ class QueryBinder:
         """The select list, with ``ISTREAM(a, b)`` around all of it taken off."""
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
-            raise not_offered("DISTINCT ON", self.place(node))
+            raise not_offered(
+                "DISTINCT ON", self.place(node), "Filter by ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) with QUALIFY"
+            )
         items = list(node.expressions)
         if not items:
             raise ParseError("the select list is empty", self.place(node), "Write SELECT *, or name columns")
@@ -258,7 +265,7 @@ class QueryBinder:
         aliases_first: bool = False,
     ) -> Binder:
         binder = Binder(self.source, scope, self.context.new_column, where, grouping, aliases, windows, aliases_first)
-        binder.outer, binder.subqueries = self.outer, subqueries
+        binder.outer, binder.subqueries = self.context.outer, subqueries
         return binder
 
     def _expanded(self, item: exp.Expr, scope: Scope) -> list[exp.Expr]:
@@ -276,7 +283,7 @@ class QueryBinder:
         if fields is not None:
             return fields
         expanded: list[exp.Expr] = []
-        for column in star_columns(scope, item, self.place(item)):
+        for column in star_columns(scope, item, self.place):
             reference = exp.Column(this=exp.to_identifier(column.label, quoted=True))
             reference.meta["span"] = span_of(item)
             reference.meta["resolved"] = column
@@ -289,8 +296,7 @@ class QueryBinder:
         for name, value in node.args.items():
             if name in offered or not value:
                 continue
-            what = _REFUSED_PARTS.get(name, name.rstrip("_").replace("_", " ").upper())
+            what, hint = _REFUSED_PARTS.get(name, (name.rstrip("_").replace("_", " ").upper(), "Leave it out"))
             first = value[0] if isinstance(value, list) else value
-            raise not_offered(
-                what, self.place(first) if isinstance(first, exp.Expr) and span_of(first) else self.place(node)
-            )
+            at = first if isinstance(first, exp.Expr) and span_of(first) is not None else node
+            raise not_offered(what, self.place(at.expression if isinstance(at, exp.SetOperation) else at), hint)

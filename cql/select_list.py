@@ -57,8 +57,7 @@ class SelectList:
         before = len(self.faults.errors)
         binder = self.queries._binder(self.scope, "GROUP BY", self.subqueries)
         grouping = GroupBy(self.source, self.scope, self.items, binder, self.faults.attempt).bind(group)
-        if len(self.faults.errors) > before:
-            self.faults.check()  # without its keys, whatever SELECT says of them would be called wrong
+        grouping.faulty = len(self.faults.errors) > before
         return grouping
 
     def _binder(self, where: str, windows: bool = True, aliases_first: bool = False) -> Binder:

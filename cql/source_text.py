@@ -33,6 +33,8 @@ class SourceText:
         self.text = text
         self.file = file
         self._line_starts = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
+        self.expressions: dict[str, int] = {}
+        """Where each expression that was bound begins, by its text: for what is found wrong with it later."""
         self.use(tokens)
 
     def use(self, tokens: Iterable[Token]) -> None:

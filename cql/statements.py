@@ -265,11 +265,6 @@ def parse_text(text: str, filename: str = "<text>") -> list[Statement]:
     return parse(text, filename)
 
 
-def parse_file(path: str | Path) -> list[Statement]:
-    """As ``parse_text``, of a UTF-8 file."""
-    return parse_text(read_file(path), str(path))
-
-
 def read_file(path: str | Path) -> str:
     """The text of a file of statements."""
     from sweeparea.cql.errors import ParseError

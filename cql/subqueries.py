@@ -1,4 +1,4 @@
-"""Subqueries in expressions: EXISTS, IN and scalar ones, wherever an expression may stand.
+"""Subqueries in expressions: EXISTS, IN, ANY, ALL and scalar ones, wherever an expression may stand.
 
 A subquery is bound with the names of the queries around it behind its own, and becomes a value: a column or expression
 over columns that ``Subqueries.attach`` puts beside the rows. A whole conjunct of WHERE becomes a semi or anti join.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -19,6 +20,7 @@ from sweeparea.cql.decorrelate import Attach, Decorrelation, Subquery
 from sweeparea.cql.enrichment import restricted
 from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.cql.expressions import Binder, Bound, conjuncts
+from sweeparea.cql.quantified import Membership, membership_of, negated
 from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.operators.logical import Column, Expr, Node, Select
@@ -101,7 +103,7 @@ class Subqueries:
     # -- binding -------------------------------------------------------------------------------------------------------
 
     def value(self, binder: Binder, node: exp.Expr) -> Bound:
-        """What stands in an expression for a subquery: EXISTS (..), IN (..), or a scalar one."""
+        """What stands in an expression for a subquery: EXISTS (..), IN (..), > ALL (..), or a scalar one."""
         key = binder.grouping is not None, self.queries.source.canonical(binder.span(node))
         if key not in self._known:
             self._known[key] = self._value(binder, node)
@@ -114,15 +116,15 @@ class Subqueries:
                 binder.place(node),
                 "Explode the array in FROM with LATERAL VIEW, and join",
             )
-        query = exists_query(node)
-        if query is not None:
-            return self._keep(binder, self._bind(binder, query, node), "boolean", self.decorrelation.exists)
-        if isinstance(node, exp.In):
-            values, subquery = self._membership(binder, node)
-            contains = self.decorrelation.contains
+        if isinstance(node, exp.Exists):
+            return self._keep(binder, self._bind(binder, node.this, node), "boolean", self.decorrelation.exists)
+        membership = membership_of(node)
+        if membership is not None:
+            values, subquery = self._membership(binder, membership, node)
             read = frozenset().union(*(v.expr.columns for v in values))
-            pairs = [(v.expr, v.type) for v in values]
-            return self._keep(binder, subquery, "boolean", lambda s: contains(pairs, s), read)
+            make = partial(self.decorrelation.contains, [(v.expr, v.type) for v in values], membership.test)
+            found = self._keep(binder, subquery, "boolean", make, read)
+            return Bound(negated(found.expr), found.type) if membership.negated else found
         subquery = self._bind(binder, node, node)
         if len(subquery.columns) != 1:
             raise TypeError_(
@@ -149,22 +151,28 @@ class Subqueries:
         bound, outer = self.queries.nested(tree, self.env, binder)
         return Subquery(bound.node, bound.columns, tuple(outer.used.values()), binder.place(at))
 
-    def _membership(self, binder: Binder, node: exp.In) -> tuple[list[Bound], Subquery]:
-        left = node.this.unnest()
-        trees = list(left.expressions) if isinstance(left, exp.Tuple) else [node.this]
+    def _membership(self, binder: Binder, it: Membership, node: exp.Expr) -> tuple[list[Bound], Subquery]:
+        left = it.left.unnest()
+        trees = list(left.expressions) if isinstance(left, exp.Tuple) else [it.left]
+        if len(trees) > 1 and not it.test.is_equality:
+            raise RefusedError(
+                f"{it.word} compares one value: Spark SQL has no order of several that knows NULL",
+                binder.place(node),
+                "Only = ANY and <> ALL take (a, b); write EXISTS with the comparisons",
+            )
         values = [binder.bind(t) for t in trees]
-        subquery = self._bind(binder, node.args["query"], node)
+        subquery = self._bind(binder, it.query, node)
         if len(values) != len(subquery.columns):
             raise TypeError_(
-                f"IN compares {len(values)} value{'s' if len(values) > 1 else ''} with the {len(subquery.columns)} "
-                f"column{'s' if len(subquery.columns) > 1 else ''} of its subquery",
+                f"{it.word} compares {len(values)} value{'s' if len(values) > 1 else ''} with the "
+                f"{len(subquery.columns)} column{'s' if len(subquery.columns) > 1 else ''} of its subquery",
                 binder.place(node),
-                "Write (a, b) IN (SELECT x, y ..)",
+                f"Write (a, b) {it.word} (SELECT x, y ..)" if it.test.is_equality else "Select one expression in it",
             )
         for value, column in zip(values, subquery.columns, strict=True):
             if not comparable(value.type, column.type):
                 raise TypeError_(
-                    f"IN cannot compare {value.expr.text}, which is of type {(value.type or '').upper()}, with "
+                    f"{it.word} cannot compare {value.expr.text}, which is of type {(value.type or '').upper()}, with "
                     f"{column.label}, which is of type {(column.type or '').upper()}",
                     binder.place(node),
                     "CAST one of them",
@@ -197,36 +205,27 @@ class Subqueries:
         return Select(plan, condition)
 
     def _conjunct(self, binder: Binder, tree: exp.Expr) -> Expr | Attach:
-        inner, negated = tree.unnest(), False
+        inner, is_not = tree.unnest(), False
         while isinstance(inner, exp.Not):
-            inner, negated = inner.this.unnest(), not negated
-        kind = "anti" if negated else "semi"
-        query = exists_query(inner)
-        if query is not None:
-            subquery = self._bind(binder, query, inner)
-            return lambda plan: self.decorrelation.exists_join(plan, subquery, kind)
-        if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-            values, subquery = self._membership(binder, inner)
-            exprs = [v.expr for v in values]
-            pending = self.take()
-            join = self.decorrelation.contains_join
+            inner, is_not = inner.this.unnest(), not is_not
+        if isinstance(inner, exp.Exists):
+            subquery = self._bind(binder, inner.this, inner)
+            return lambda plan: self.decorrelation.exists_join(plan, subquery, "anti" if is_not else "semi")
+        membership = membership_of(inner)
+        if membership is None or (membership.negated != is_not and not membership.test.is_equality):
+            return binder.condition(tree)  # that no row passes a test of order, two extremes tell
+        values, subquery = self._membership(binder, membership, inner)
+        exprs = [v.expr for v in values]
+        pending = self.take()
+        join = partial(self.decorrelation.contains_join, test=membership.test)
+        kind = "anti" if membership.negated != is_not else "semi"
 
-            def attach(plan: Node) -> Node:
-                for each in pending:  # values compared may be subqueries themselves
-                    plan = each.attach(plan)
-                return join(plan, exprs, subquery, kind)
+        def attach(plan: Node) -> Node:
+            for each in pending:  # values compared may be subqueries themselves
+                plan = each.attach(plan)
+            return join(plan, exprs, subquery, kind)
 
-            return attach
-        return binder.condition(tree)
-
-
-def exists_query(node: exp.Expr) -> exp.Expr | None:
-    """The query of EXISTS (..); with more parentheses inside, the parser takes it for a call of the function."""
-    if isinstance(node, exp.Exists):
-        return node.this
-    if isinstance(node, exp.Anonymous) and node.name.upper() == "EXISTS" and len(node.expressions) == 1:
-        return node.expressions[0] if isinstance(node.expressions[0], exp.Query) else None
-    return None
+        return attach
 
 
 def comparable(a: str | None, b: str | None) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from sweeparea.cql.durations import MICROS, parse_duration, parse_instant
+from sweeparea.cql.durations import MICROS, parse_duration, parse_instant, refuse_reference
 from sweeparea.cql.errors import ParseError, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
@@ -114,6 +114,7 @@ class _Reader:
 
     def _count(self, name: str, what: str) -> None:
         token = self.tokens[self.index] if self.index < len(self.tokens) else None
+        refuse_reference(self.source, self.tokens, self.index, what)
         if token is None or token.token_type != TokenType.NUMBER or not token.text.isdigit():
             raise self._fail(f"{what} needs a whole number of rows, found {self._found()}", "Write [Rows 5]")
         if len(token.text) > 18:

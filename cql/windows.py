@@ -6,7 +6,9 @@ A new window of time has a method in ``_Maker``; what it reads of the stream's c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
 
 from sweeparea.cql.durations import DurationText
 from sweeparea.cql.errors import BindError, ParseError, TypeError_, listing, nearest
@@ -15,6 +17,9 @@ from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.window_text import WindowText
 from sweeparea.operators import windows as spec
 from sweeparea.operators.logical import Column, Expr, Node, TimeDomain, UserFunction, Window
+
+if TYPE_CHECKING:
+    from sweeparea.cql.subqueries import Outer
 
 ORDERED = (spec.Rows, spec.When, spec.UserWindow)
 """Windows whose contents depend on which of several elements of one instant comes first."""
@@ -28,16 +33,20 @@ def bind_window(
     range_bounds: str,
     sequence: str | None = None,
     functions: Mapping[str, UserFunction] | None = None,
+    outer: Outer | None = None,
 ) -> Window:
-    """A stream under a window. ``item`` names its columns; ``sequence`` is the id of its SEQUENCE BY column.
+    """A stream under a window. ``item`` names its columns; ``sequence`` is the id of its SEQUENCE BY column, ``outer``
+    what a subquery can name of the queries around it: none of it belongs into a window.
 
-    Raises ParseError (sizes and units), BindError (columns, names of user windows) or TypeError_ (conditions).
+    Raises ParseError (sizes and units), BindError (columns, names of user windows) or TypeError_ (conditions, columns
+    of the query around).
     """
     made = window_spec(text, time, range_bounds, functions)
     scope = Scope.of(item)
 
     def bind(tree: Any, what: str) -> Expr:
         binder = Binder(text.source, scope, _no_aggregate, what)
+        _refuse_outer(tree, binder, outer)
         return binder.condition(tree) if what == "Tumbling When" else binder.bind(tree).expr
 
     parts = text.parts
@@ -49,6 +58,19 @@ def bind_window(
         tuple(bind(tree, f"the window {parts['name']}") for tree in parts.get("arguments", ())),
         ties(item.columns, sequence) if isinstance(made, ORDERED) else (),
     )
+
+
+def _refuse_outer(tree: exp.Expr, binder: Binder, outer: Outer | None) -> None:
+    for column in tree.find_all(exp.Column) if outer is not None else ():
+        names = [part.name for part in column.parts]
+        if not binder.scope.has(names) and outer is not None and outer.knows(names):
+            name = ".".join(names)
+            raise TypeError_(
+                f"{binder.where} reads {name} of the query around, but windows cannot depend on it: a stream has one "
+                "window for all rows",
+                binder.place(column),
+                f"Use columns of the stream itself, and compare them with {name} in WHERE",
+            )
 
 
 def ties(columns: Sequence[Column], sequence: str | None) -> tuple[str, ...]:

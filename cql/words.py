@@ -21,6 +21,10 @@ _KEYWORDS = (
 STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 
 
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "ON", "AND", "OR", "AS", "BY", "JOIN", "SET")
+"""Keywords that are hardly meant as names."""
+
+
 class Words(CqlParser):
     """Reads one statement from its tokens; the grammar is in its subclasses."""
 
@@ -50,7 +54,14 @@ class Words(CqlParser):
     def near_keyword(self) -> str:
         """The keyword that this word or, where a misspelt keyword was taken for an alias, the one before resembles."""
         before = self._prev.text.upper() if self._prev and self._prev.token_type == TokenType.VAR else ""
-        return nearest(self.word(), _KEYWORDS) or nearest(before, _KEYWORDS)
+        return nearest(self.word(), _KEYWORDS) or nearest(before, _KEYWORDS) or self._as_name()
+
+    def _as_name(self) -> str:
+        """What to do if the keyword that stands here is meant as a name."""
+        word = self._curr.text if self._curr else ""
+        if not word.replace("_", "a").isalnum() or not word[0].isalpha() or word.upper() in _CLAUSES:
+            return ""
+        return "" if self._curr.token_type in (TokenType.VAR, TokenType.STRING) else f"If it is a name, write `{word}`"
 
     def here(self) -> Place:
         return self.source.place(self.position())

@@ -3,6 +3,7 @@
 ``sweeparea.toml`` in the application's folder says which there are::
 
     default = "dev"                 # optional: what is meant where nobody says
+    share_subplans = true           # optional: for all environments, or in the table of one
 
     [dev]
     data = "../../.data/shop-dev"   # the data folder, relative to this file
@@ -33,7 +34,10 @@ from sweeparea.infra.errors import SweepAreaError
 
 FILE = "sweeparea.toml"
 VARIABLE = "SWEEPAREA_ENV"
-KEYS = ("data", "sources", "settings")
+KEYS = ("data", "sources", "settings", "share_subplans")
+SHARE = "share_subplans"
+OUTSIDE = ("default", SHARE)
+"""What stands before the tables of environments."""
 
 
 class EnvironmentFault(SweepAreaError):
@@ -46,7 +50,8 @@ class EnvironmentFault(SweepAreaError):
 @dataclass(frozen=True)
 class Environment:
     """``data`` is the data folder, None for the application's usual one; ``sources`` the paths of streams and
-    relations that are exchanged, by name; ``settings`` as SET gives them. ``name`` is empty where there are none.
+    relations that are exchanged, by name; ``settings`` as SET gives them; ``share_subplans`` whether queries that are
+    registered compute common subplans once. ``name`` is empty where there are none.
     """
 
     name: str = ""
@@ -54,6 +59,7 @@ class Environment:
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
+    share_subplans: bool = False
 
 
 def split_name(application: str) -> tuple[str, str | None]:
@@ -78,11 +84,14 @@ def chosen(folder: Path, env: str | None = None) -> Environment:
             f" or run without an environment."
         )
     text = _read(path)
-    known = {name: value for name, value in text.items() if name != "default"}
+    known = {name: value for name, value in text.items() if name not in OUTSIDE}
+    share = _share(text, path)
     default = text.get("default")
     if default is not None and default not in known:
         raise EnvironmentFault(f"{path}: default = {default!r} is no environment of this file.{_near(default, known)}")
     wanted = wanted or default
+    if wanted is None and not known:
+        return Environment(file=path, share_subplans=share)
     if wanted is None:
         names = ", ".join(known)
         raise EnvironmentFault(
@@ -91,7 +100,7 @@ def chosen(folder: Path, env: str | None = None) -> Environment:
         )
     if wanted not in known:
         raise EnvironmentFault(f"There is no environment {wanted}{by} in {path}.{_near(wanted, known)}")
-    environments = {name: _environment(name, value, path) for name, value in known.items()}
+    environments = {name: _environment(name, value, path, share) for name, value in known.items()}
     _apart(environments, path)
     return environments[wanted]
 
@@ -99,7 +108,7 @@ def chosen(folder: Path, env: str | None = None) -> Environment:
 def names(folder: Path) -> list[str]:
     """The environments of an application's folder, in the order of its file."""
     path = folder / FILE
-    return [name for name in _read(path) if name != "default"] if path.is_file() else []
+    return [name for name in _read(path) if name not in OUTSIDE] if path.is_file() else []
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -111,7 +120,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise EnvironmentFault(f"{path} is no TOML: {error}.") from None
 
 
-def _environment(name: str, value: Any, path: Path) -> Environment:
+def _environment(name: str, value: Any, path: Path, share: bool) -> Environment:
     if not isinstance(value, dict):
         raise EnvironmentFault(f"{path}: {name} is no environment. Write a table: [{name}], with {', '.join(KEYS)}.")
     if not name.replace("-", "_").isidentifier():
@@ -135,7 +144,15 @@ def _environment(name: str, value: Any, path: Path) -> Environment:
                 raise EnvironmentFault(f"{path}: [{name}.{key}] {entry} must be {what}{hint}.")
         tables[key] = {entry: _text(given) for entry, given in table.items()}
     folder = None if data is None else (path.parent / Path(data).expanduser()).resolve()
-    return Environment(name, folder, tables["sources"], tables["settings"], path)
+    return Environment(name, folder, tables["sources"], tables["settings"], path, _share({SHARE: share, **value}, path))
+
+
+def _share(table: Mapping[str, Any], path: Path) -> bool:
+    """The value of ``share_subplans`` in a table; false where it is not there."""
+    value = table.get(SHARE, False)
+    if not isinstance(value, bool):
+        raise EnvironmentFault(f"{path}: {SHARE} is true or false, not {value!r}.")
+    return value
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,8 @@ tick): all that starts or ends at one tick is applied before the aggregate row i
 at its own instant, never at the next arrival.
 
 Sums are exact (``exact.py``): they may subtract, so a sliding sum costs O(1) an event and no slicing can change a bit.
+All calls of a node are kept by this one sweep, each with the least state that its function allows
+(``aggregate_functions.py``).
 Input rows (``rows_schema``) are raw elements and what the previous slice carried; the result is the delta of the
 aggregate relation within ``(h0, h1]`` and the carry for the next slice.
 """
@@ -25,18 +27,18 @@ from sweeparea.operators.aggregate_calls import (
     KIND,
     SUMS,
     VALUE,
+    Additive,
     Argument,
     BaseCall,
     Elements,
-    Extremum,
     Instants,
     Result,
-    Sum,
-    argument_of,
 )
+from sweeparea.operators.aggregate_functions import argument_of
 from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.extrema import Extremum
 from sweeparea.operators.kernels import aggregate as kernel
-from sweeparea.operators.kernels.instants import NO_MARK, segments
+from sweeparea.operators.kernels.instants import NO_MARK, gathered, segments
 from sweeparea.operators.kernels.sorting import group_order, sorted_order
 from sweeparea.operators.ticks import INF
 
@@ -44,8 +46,6 @@ __all__ = ["AggregateSpec", "BaseCall", "delta_schema", "rows_schema", "sweep"]
 
 _SAFE = float(1 << 61)
 _BLOCK = 1 << 16
-_COUNTED = ("COUNT", "SUM", "SINGLE_VALUE")
-"""Calls that need to know how many elements there are, not only whether there is one."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,19 @@ class AggregateSpec:
 def rows_schema(spec: AggregateSpec) -> pa.Schema:
     """Schema of the sweep's input and carry.
 
-    The keys; ``__ts``, ``__te``, ``__n`` (ticks and copies, int64); ``__kind`` (int8); for call i with an argument
-    ``a{i}``; for SUM and COUNT of an argument ``m{i}``, the net number of non-NULL arguments (int64); for SUM
-    ``p{i}``, the exact sum (binary). Raw rows have NULL in m and p, SUMS rows in a. A raw row with ``__n`` 0 says
-    nothing and is ignored.
+    The keys; ``__ts``, ``__te``, ``__n`` (ticks and copies, int64); ``__kind`` (int16); for call i with an argument
+    ``a{i}``; for one that is a sum or a count of its argument ``m{i}``, the net number of non-NULL arguments (int64),
+    and ``p{i}``, exact sums (binary). A call that shares another one's column has none of its own. Raw rows have NULL
+    in m and p, SUMS rows in a. A raw row with ``__n`` 0 says nothing and is ignored.
     """
-    fields = [*spec.keys, (TS, pa.int64()), (TE, pa.int64()), (N, pa.int64()), (KIND, pa.int8())]
+    fields = [*spec.keys, (TS, pa.int64()), (TE, pa.int64()), (N, pa.int64()), (KIND, pa.int16())]
     for i, call in enumerate(spec.calls):
-        if call.argument is not None:
+        if call.argument is not None and call.column is None:
             fields.append((f"a{i}", call.argument_type))
-            if call.function in ("SUM", "COUNT"):
+            if call.additive:
                 fields.append((f"m{i}", pa.int64()))
-            if call.function == "SUM":
-                fields.append((f"p{i}", pa.binary()))
+                if call.function != "COUNT":
+                    fields.append((f"p{i}", pa.binary()))
     return pa.schema(fields)
 
 
@@ -100,9 +100,10 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
     ``[t, INF)`` for the one that holds at h1, -1 ``[t, INF)`` for the one that held at h0 and ended at t.
 
     Carry, never more than what is alive at h1 or pending: counts and sums one row per (group, te), or per (group, ts,
-    te) while pending; extrema with known expiry the undominated values only, at most one per (group, te), else one
-    row per (group, value, te) with a net count; presence alone (only MIN and MAX) with known expiry the last te per
-    group.
+    te) while pending; extrema and FIRST with known expiry the undominated values only, at most one per (group, te),
+    DISTINCT values with known expiry the interval that lasts longest and pending ones that outlast it, else one row
+    per (group, value, te) with a net count; presence alone (no call that counts elements) with known expiry the last
+    te per group.
 
     Errors (DataError): a net number of elements below zero, SUM beyond its result type at an instant of the slice,
     more than one element under SINGLE_VALUE.
@@ -132,6 +133,7 @@ class _Sweep:
         else:
             self.group, self.groups = np.zeros(len(n), np.int64), 1
         self.order = group_order(self.group, self.groups, start)
+        self._known_keys: list[pa.Array] | None = None
         self.elements = Elements(kind, n)
         self.arguments = [argument_of(self.elements, rows, i, call) for i, call in enumerate(spec.calls)]
 
@@ -141,34 +143,38 @@ class _Sweep:
         if self.spec.global_:
             mark = self.h0 if self.published else self.spec.start
         parts = [delta_schema(self.spec).empty_table()]
-        parts += [self._delta(block, mark) for block in self._blocks(mark != NO_MARK)]
+        parts += [self._delta(*block, mark) for block in self._blocks(mark != NO_MARK)]
         return pa.concat_tables(parts), self._carry()
 
-    def _blocks(self, also_empty: bool) -> Iterator[np.ndarray]:
-        ends = np.cumsum(np.bincount(self.group, minlength=1))
-        size, at = len(self.group), 0
+    def _blocks(self, also_empty: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows in their order, and their groups."""
+        counts = np.bincount(self.group, minlength=1)
+        ends = np.cumsum(counts)
+        size, at, first = len(self.group), 0, 0
         while at < size or also_empty:
-            end = size if size - at <= _BLOCK else int(ends[np.searchsorted(ends, at + _BLOCK)])
-            yield self.order[at:end]
-            at, also_empty = end, False
+            last = len(ends) - 1 if size - at <= _BLOCK else int(np.searchsorted(ends, at + _BLOCK))
+            end = int(ends[last])
+            yield self.order[at:end], np.repeat(np.arange(first, last + 1), counts[first : last + 1])
+            at, first, also_empty = end, last + 1, False
 
-    def _delta(self, rows: np.ndarray, mark: int) -> pa.Table:
+    def _delta(self, rows: np.ndarray, group: np.ndarray, mark: int) -> pa.Table:
         spec = self.spec
-        cut = segments(self.group[rows], self.start[rows], self.te[rows], self.h1, mark)
-        at = Instants(rows, cut, self.h0, self._name)
-        elements = at.running(self.elements.copies(rows))
+        start, te = gathered(rows, self.start, self.te)
+        cut = segments(group, start, te, self.h1, mark)
+        at = Instants(rows, group, cut, self.elements.copies(rows), self.h0, self._name)
+        elements = at.elements
         at.refuse_negative(elements, "elements")
         present = np.ones(len(elements), np.bool_) if spec.global_ else elements > 0
         changed = np.zeros(len(elements), np.bool_)
         changed[1:] = present[1:] != present[:-1]
         results: list[Result] = []
         for call, argument in zip(spec.calls, self.arguments, strict=True):
-            result = Result(elements) if argument is None else argument.results(at, call, present)
+            result = Result(elements) if argument is None else argument.values_of(at, call, present)
             changed[1:] |= result.changes()
             results.append(result)
         published = self.h0 if self.published else INF
         source, ts, te, n = kernel.emissions(at.group, at.tick, present, changed, published)
-        columns = self._keys(at.row(source)) if spec.keys else []
+        columns = self._keys(at.group[source])
         columns += [r.array(source, call.type) for r, call in zip(results, spec.calls, strict=True)]
         columns += [pa.array(ts), pa.array(te), pa.array(n)]
         return pa.Table.from_arrays(columns, schema=delta_schema(spec))
@@ -177,21 +183,30 @@ class _Sweep:
         keys = ", ".join(f"{k} = {self.rows.column(k)[row].as_py()!r}" for k, _ in self.spec.keys)
         return f" in group ({keys})" if keys else ""
 
-    def _keys(self, rows: np.ndarray) -> list[pa.Array]:
-        at = pa.array(rows)
-        columns = (self.rows.column(k).take(at) for k, _ in self.spec.keys)
-        return [key_codes.canonical_array(key_codes.one_array(c)) for c in columns]
+    def _keys(self, groups: np.ndarray) -> list[pa.Array]:
+        at = pa.array(groups)
+        return [values.take(at) for values in self._key_values()]
+
+    def _key_values(self) -> list[pa.Array]:
+        """The keys of each group, as published."""
+        if self._known_keys is None:
+            row = np.zeros(self.groups, np.int64)
+            row[self.group] = np.arange(len(self.group))
+            at = pa.array(row)
+            columns = (self.rows.column(k).take(at) for k, _ in self.spec.keys)
+            self._known_keys = [key_codes.canonical_array(key_codes.one_array(c)) for c in columns]
+        return self._known_keys
 
     def _carry(self) -> pa.Table:
         alive = np.flatnonzero(self.te > self.h1)
         parts = [self._carried_sums(alive[self.elements.kind[alive] <= SUMS])]
         for i, argument in enumerate(self.arguments):
-            if isinstance(argument, Extremum):
+            if argument is not None and argument.kind is not None and argument.holds:
                 parts.append(self._carried_values(i, argument, alive[argument.copies(alive) != 0]))
         return pa.concat_tables(parts)
 
     def _carried_sums(self, rows: np.ndarray) -> pa.Table:
-        if self.spec.expiry_known and not any(c.function in _COUNTED for c in self.spec.calls):
+        if self.spec.expiry_known and not any(_counts(call) for call in self.spec.calls):
             keep = self._undominated(rows[self.n[rows] != 0], None)
             return self._carry_table(keep, np.ones(len(keep), np.int64), SUMS, {})
         rows, first = self._runs(rows)
@@ -199,33 +214,37 @@ class _Sweep:
         nonzero = n != 0
         columns: dict[str, pa.Array] = {}
         for i, argument in enumerate(self.arguments):
-            if isinstance(argument, Argument) and not isinstance(argument, Extremum):
+            if argument is not None and argument.kind is None and argument.holds:
                 m = _add_runs(argument.copies(rows), first)
                 nonzero |= m != 0
                 columns[f"m{i}"] = pa.array(m)
-                if isinstance(argument, Sum):
+                if isinstance(argument, Additive):
                     columns[f"p{i}"], lengths = argument.encoded(rows, first)
                     nonzero |= lengths != 0
         table = self._carry_table(rows[first[:-1]], n, SUMS, columns)
         return table if nonzero.all() else table.filter(pa.array(nonzero))
 
-    def _carried_values(self, i: int, argument: Extremum, rows: np.ndarray) -> pa.Table:
-        if self.spec.expiry_known:
-            head = self._undominated(rows, argument.rank)
+    def _carried_values(self, i: int, argument: Argument, rows: np.ndarray) -> pa.Table:
+        best, distinct = isinstance(argument, Extremum), self.spec.calls[i].distinct
+        if self.spec.expiry_known and (best or distinct):
+            head = self._undominated(rows, argument.rank if best else None, None if best else argument)
             n = np.ones(len(head), np.int64)
         else:
             rows, first = self._runs(rows, argument.rank)
             n = _add_runs(self.n[rows], first)
             head, n = rows[first[:-1]][n != 0], n[n != 0]
-        return self._carry_table(head, n, VALUE + i, {f"a{i}": argument.values(head)})
+        return self._carry_table(head, n, VALUE + i, {f"a{i}": argument.shown(head)})
 
-    def _undominated(self, rows: np.ndarray, rank: np.ndarray | None) -> np.ndarray:
+    def _undominated(self, rows: np.ndarray, rank: np.ndarray | None, each: Argument | None = None) -> np.ndarray:
+        """Those of ``rows`` that no other one makes needless: of each group, or of each value of ``each``."""
         if np.any(self.n[rows] < 0):
             raise DataError(
                 "An aggregate whose input was said to know every element's expiry got a negative tuple: the plan is "
                 "wrong about expiry."
             )
         group, start, te = self.group[rows], self._carried_start(rows), self.te[rows]
+        if each is not None:
+            group = group * np.int64(each.ranks) + each.rank[rows]
         ranks = np.zeros(len(rows), np.int64) if rank is None else rank[rows]
         order = sorted_order((group, start, _latest_first(te), ranks))
         return rows[kernel.undominated(order, group, start, te, ranks)]
@@ -250,12 +269,17 @@ class _Sweep:
 
     def _carry_table(self, rows: np.ndarray, n: np.ndarray, kind: int, columns: dict[str, pa.Array]) -> pa.Table:
         schema = rows_schema(self.spec)
-        known = dict(zip((k for k, _ in self.spec.keys), self._keys(rows), strict=True))
+        known = dict(zip((k for k, _ in self.spec.keys), self._keys(self.group[rows]), strict=True))
         known |= {TS: pa.array(self._carried_start(rows)), TE: pa.array(self.te[rows]), N: pa.array(n)}
-        known[KIND] = pa.array(np.full(len(n), kind, np.int8))
+        known[KIND] = pa.array(np.full(len(n), kind, np.int16))
         known |= columns
         arrays = [known[f.name] if f.name in known else pa.nulls(len(n), f.type) for f in schema]
         return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _counts(call: BaseCall) -> bool:
+    # whether a call needs to know how many elements there are, not only whether there is one
+    return call.argument is None or call.additive or call.function == "SINGLE_VALUE"
 
 
 def _add_runs(values: np.ndarray, first: np.ndarray) -> np.ndarray:

@@ -305,11 +305,18 @@ class HoldTask:
 
 def run(frame: DataFrame, task: Callable[..., Any], keys: Sequence[str], partitions: int, ddl: str) -> DataFrame:
     """``frame`` partitioned by ``keys`` (one partition if there are none), each partition through ``task``."""
-    if keys and partitions > 1:
-        spread = frame.repartition(partitions, *keys)
+    spread_by = comparable(frame, keys) if partitions > 1 else []
+    if spread_by:
+        spread = frame.repartition(partitions, *spread_by)
     else:
         spread = frame.repartition(1) if partitions > 1 or not keys else frame.coalesce(1)
     return spread.mapInArrow(task, ddl)
+
+
+def comparable(frame: DataFrame, keys: Sequence[str]) -> list[str]:
+    """The keys that Spark can hash and compare: not those that hold a map. Equal keys are equal in these."""
+    maps = {f.name for f in frame.schema if "map<" in f.dataType.simpleString()}
+    return [key for key in keys if key.strip("`") not in maps]
 
 
 def staged_carry(folder_listing: Sequence[str]) -> list[str]:
@@ -362,6 +369,7 @@ __all__ = [
     "RowCount",
     "SweepTask",
     "Target",
+    "comparable",
     "run",
     "staged_carry",
     "write_target",

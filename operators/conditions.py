@@ -1,23 +1,16 @@
 """Join conditions taken apart: equalities of one side with the other, what one side alone decides, and the rest.
 
-A condition is Spark SQL text over column ids. It is cut at the connectives that stand outside of all parentheses;
-what is not understood stays whole, so that a cut never changes a meaning.
+A condition is Spark SQL text over column ids; ``sql_text.py`` cuts it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sweeparea.operators.logical import Expr
+from sweeparea.operators.sql_text import bare, parts, tokens
 
-_TOKEN = re.compile(
-    r"""\s+ | --[^\n]* | (?P<token> [rR]'[^']*' | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
-    | \d+(?:\.\d+)?(?:[eE][+-]?\d+)?
-    | \w+ | <=> | <> | != | == | <= | >= | -> | \|\| | . )""",
-    re.VERBOSE | re.DOTALL,
-)
 _EQUALS = {"=": False, "==": False, "<=>": True}
 _LOOSER = {"<", ">", "<=", ">=", "<>", "!=", "->", "!"}
 _WORDS = {"OR", "AND", "NOT", "IS", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "ANY", "SOME", "ALL", "ESCAPE"}
@@ -55,14 +48,14 @@ def take_apart(condition: Expr | None, left: Iterable[str], right: Iterable[str]
     [1, 0, 0]
     """
     sides = frozenset(left), frozenset(right)
-    parts = [] if condition is None else _conjuncts(condition)
-    if condition is not None and frozenset().union(*(p.columns for p in parts)) != condition.columns:
+    found = [] if condition is None else _conjuncts(condition)
+    if condition is not None and frozenset().union(*(p.columns for p in found)) != condition.columns:
         return (Condition(rest=(condition,)),)  # a column that was not found: nothing may be said of the parts
-    assumed = [(i, found) for i, part in enumerate(parts) if (found := _true_if_unknown(part, sides))]
+    assumed = [(i, equal) for i, part in enumerate(found) if (equal := _true_if_unknown(part, sides))]
     if len(assumed) != 1:
-        return (_sorted(parts, sides),)
+        return (_sorted(found, sides),)
     i, equal = assumed[0]
-    others = parts[:i] + parts[i + 1 :]
+    others = found[:i] + found[i + 1 :]
     both = Expr(f"({equal.left.sql}) = ({equal.right.sql})", columns=equal.left.columns | equal.right.columns)
     nulls = [Expr(f"({e.sql}) IS NULL", columns=e.columns) for e in (equal.left, equal.right)]
     return tuple(_sorted([*others, alternative], sides) for alternative in (both, *nulls))
@@ -93,76 +86,24 @@ def _sorted(parts: Iterable[Expr], sides: tuple[frozenset[str], frozenset[str]])
     return Condition(tuple(equalities), tuple(left), tuple(right), tuple(rest))
 
 
-@dataclass(frozen=True)
-class _Token:
-    text: str
-    start: int
-    end: int
-    depth: int  # of parentheses, brackets and CASE
-
-    @property
-    def word(self) -> str:
-        return self.text.upper()
-
-
-def _tokens(sql: str) -> list[_Token]:
-    found, depth = [], 0
-    for match in _TOKEN.finditer(sql):
-        text = match["token"]
-        if text is None:
-            continue
-        closes = text in (")", "]") or text.upper() == "END"
-        depth -= closes
-        found.append(_Token(text, match.start("token"), match.end("token"), depth))
-        depth += text in ("(", "[") or text.upper() == "CASE"
-    return found
-
-
-def _bare(sql: str) -> str:
-    """Without the parentheses around the whole."""
-    while True:
-        tokens = _tokens(sql)
-        wrapped = len(tokens) > 2 and tokens[0].text == "(" and tokens[-1].text == ")"
-        if not wrapped or any(t.depth == 0 for t in tokens[1:-1]):
-            return sql.strip()
-        sql = sql[tokens[0].end : tokens[-1].start]
-
-
 def _conjuncts(condition: Expr) -> list[Expr]:
-    sql = _bare(condition.sql)
-    tokens = _tokens(sql)
-    top = [t for t in tokens if t.depth == 0]
-    if any(t.word == "OR" for t in top):
-        return [_part(sql, condition.columns)]
-    cuts, between = [], 0
-    for token in top:
-        if token.word == "BETWEEN":
-            between += 1
-        elif token.word == "AND" and between:
-            between -= 1
-        elif token.word == "AND":
-            cuts.append(token)
-    if not cuts:
-        return [_part(sql, condition.columns)]
-    starts, ends = [0, *(c.end for c in cuts)], [*(c.start for c in cuts), len(sql)]
-    parts = (_part(sql[a:b], condition.columns) for a, b in zip(starts, ends, strict=True))
-    return [conjunct for part in parts for conjunct in _conjuncts(part)]
+    return [_part(sql, condition.columns) for sql in parts(condition.sql)]
 
 
 def _part(sql: str, columns: frozenset[str]) -> Expr:
     # a field of a struct that is called like a column counts as that column: then a part is less simple than it could
     # be, never wrong
-    return Expr(sql.strip(), columns=frozenset(t.text.strip("`") for t in _tokens(sql)) & columns)
+    return Expr(sql.strip(), columns=frozenset(t.text.strip("`") for t in tokens(sql)) & columns)
 
 
 def _equality(sql: str, columns: frozenset[str], sides: tuple[frozenset[str], frozenset[str]]) -> Equality | None:
-    sql = _bare(sql)
-    top = [t for t in _tokens(sql) if t.depth == 0]
+    sql = bare(sql)
+    top = [t for t in tokens(sql) if t.depth == 0]
     signs = [t for t in top if t.text in _EQUALS]
     if len(signs) != 1 or any(t.text in _LOOSER or t.word in _WORDS for t in top):
         return None
     sign = signs[0]
-    a, b = (_part(_bare(side), columns) for side in (sql[: sign.start], sql[sign.end :]))
+    a, b = (_part(bare(side), columns) for side in (sql[: sign.start], sql[sign.end :]))
     for one, other in ((a, b), (b, a)):
         if one.columns and other.columns and one.columns <= sides[0] and other.columns <= sides[1]:
             return Equality(one, other, _EQUALS[sign.text])
@@ -171,11 +112,11 @@ def _equality(sql: str, columns: frozenset[str], sides: tuple[frozenset[str], fr
 
 def _true_if_unknown(part: Expr, sides: tuple[frozenset[str], frozenset[str]]) -> Equality | None:
     """The equality of ``coalesce(.. = .., TRUE)``."""
-    tokens = _tokens(_bare(part.sql))
-    if [t.word for t in tokens[:2]] != ["COALESCE", "("] or [t.word for t in tokens[-3:]] != [",", "TRUE", ")"]:
+    found = tokens(bare(part.sql))
+    if [t.word for t in found[:2]] != ["COALESCE", "("] or [t.word for t in found[-3:]] != [",", "TRUE", ")"]:
         return None
-    if any(t.text == "," and t.depth == 1 for t in tokens[2:-3]) or any(t.depth == 0 for t in tokens[2:-1]):
+    if any(t.text == "," and t.depth == 1 for t in found[2:-3]) or any(t.depth == 0 for t in found[2:-1]):
         return None
-    inner = _bare(part.sql)[tokens[1].end : tokens[-3].start]
-    found = _equality(inner, part.columns, sides)
-    return None if found is None or found.null_safe else found
+    inner = bare(part.sql)[found[1].end : found[-3].start]
+    equal = _equality(inner, part.columns, sides)
+    return None if equal is None or equal.null_safe else equal

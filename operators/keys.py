@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from sweeparea.operators.kernels import hashing
+
 _BYTES_PER_CODE = 8
 
 
@@ -85,6 +87,10 @@ def column_codes(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
 def _encode(array: pa.Array) -> tuple[np.ndarray, int]:
     if pt.is_null(array.type):
         return np.zeros(len(array), np.int64), min(1, len(array))
+    words = _words(array)
+    if words is not None:
+        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.zeros(0, np.bool_)
+        return hashing.codes(words, valid)
     try:
         encoded = array.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError:
@@ -92,6 +98,17 @@ def _encode(array: pa.Array) -> tuple[np.ndarray, int]:
             null_encoding="encode"
         )
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def _words(array: pa.Array) -> np.ndarray | None:
+    """The bits of numbers and times as int64, NULL as 0; None for other types."""
+    t = array.type
+    kinds = (pt.is_timestamp, pt.is_date, pt.is_time, pt.is_duration, pt.is_float32, pt.is_float64)
+    if any(kind(t) for kind in kinds):
+        array = array.view(pa.int64() if t.bit_width == 64 else pa.int32())
+    elif not pt.is_integer(t) or pt.is_uint64(t):
+        return None
+    return int64_of(array)
 
 
 def _dense(values: np.ndarray) -> tuple[np.ndarray, int]:

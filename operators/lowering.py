@@ -1,8 +1,9 @@
 """From the plan that the language binds to the one that runs: what an incremental operator can do after a rewriting.
 
-* ``f(x) FILTER (WHERE c)`` of COUNT, SUM, AVG, MIN and MAX aggregates ``IF(c, x, NULL)``: they leave out NULLs.
+* ``f(x) FILTER (WHERE c)`` of an aggregate that leaves out NULLs aggregates ``IF(c, x, NULL)``.
 * COUNT, SUM and AVG of DISTINCT values, where all calls of the Aggregate are over one argument, aggregate a duplicate
-  elimination (MIN and MAX do not mind). Otherwise the node runs by snapshot expansion (``support.expansion``).
+  elimination (MIN and MAX do not mind): a change touches its values, not the whole group. Beside other calls the
+  sweep of the group tells the values apart.
 * Window functions over different PARTITION BY clauses become one Analytic node for each.
 
 The lowered plan has the columns of the given one, and means the same at every instant (Law S4).
@@ -13,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from sweeparea.operators.aggregate_names import OF_VALUES, ORDERED, SUMS_OF_POWERS
 from sweeparea.operators.logical import (
     Aggregate,
     AggregateCall,
@@ -25,8 +27,9 @@ from sweeparea.operators.logical import (
 )
 from sweeparea.operators.sharing import shared
 
-_SKIP_NULLS = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
-INCREMENTAL_CALLS = _SKIP_NULLS | {"SINGLE_VALUE"}
+_TOTALS = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+_SKIP_NULLS = _TOTALS | SUMS_OF_POWERS | OF_VALUES | {"TRY_SUM", "TRY_AVG"}
+INCREMENTAL_CALLS = _SKIP_NULLS | ORDERED | {"SINGLE_VALUE"}
 """Aggregates that a sweep keeps up to date by adding and taking away."""
 
 
@@ -74,7 +77,7 @@ def _distinct_first(node: Aggregate) -> Node:
     argument = calls[0].argument
     for call in calls:
         indifferent = call.function in ("MIN", "MAX")
-        if call.function not in _SKIP_NULLS or not (call.distinct or indifferent) or call.argument != argument:
+        if call.function not in _TOTALS or not (call.distinct or indifferent) or call.argument != argument:
             return node
     assert argument is not None
     value = Column(f"{node.calls[0][0].id}_value", argument.text)

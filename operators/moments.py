@@ -28,6 +28,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -60,8 +61,7 @@ def values(function: str, lists: pa.Array) -> pa.Array:
     flat = keys.flat_values(array)
     if pa.types.is_struct(flat.type):
         first, second = (keys.numpy_of(part, 0.0).astype("float64").tolist() for part in flat.flatten())
-        pairs = PAIRS[function]
-        found = [_of_pairs(function, pairs, first[a:b], second[a:b]) for a, b in itertools.pairwise(offsets)]
+        found = [_of_pairs(function, first[a:b], second[a:b]) for a, b in itertools.pairwise(offsets)]
         return pa.array(found, pa.float64(), from_pandas=False)
     numbers = keys.numpy_of(flat, 0.0).astype("float64").tolist()
     single = SINGLES[function]
@@ -139,80 +139,129 @@ def _average(numbers: Sequence[float]) -> float | None:
     return None if total is None else total / len(numbers)
 
 
-def _finite(numbers: Sequence[float]) -> bool:
-    return all(map(math.isfinite, numbers))
+def _scaled(sums: Sequence[tuple[int, int]], factors: Sequence[int]) -> tuple[list[int], int]:
+    """(integers, e): the sums ``integer * 2**-e`` of products of so many factors, each factor an integer times
+    ``2**-e``.
+    """
+    e = max((-(-own // k) for (value, own), k in zip(sums, factors, strict=True) if value), default=0)
+    return [value << (k * e - own) if value else 0 for (value, own), k in zip(sums, factors, strict=True)], e
 
 
-def _spread(numbers: Sequence[float]) -> tuple[int, int]:
-    """(A, e): A times 2**-e is n S_2 - S_1^2."""
-    x, e = _integers(numbers)
-    total = sum(x)
-    return len(x) * sum(v * v for v in x) - total * total, 2 * e
+# A formula of the number n of values, the sums of their powers, and their scale e.
 
 
-def _variance(numbers: Sequence[float], sample: bool, rooted: bool) -> float | None:
-    n = len(numbers)
-    if n <= int(sample):
-        return None
-    if not _finite(numbers):
-        return math.nan
-    a, e = _spread(numbers)
-    return (root if rooted else ratio)(a, n * (n - 1) if sample else n * n, e)
+def _variance(n: int, s: Sequence[int], e: int, sample: bool, rooted: bool) -> float:
+    return (root if rooted else ratio)(n * s[1] - s[0] * s[0], n * (n - 1) if sample else n * n, 2 * e)
 
 
-def _skewness(numbers: Sequence[float]) -> float | None:
-    n = len(numbers)
-    if not _finite(numbers):
-        return math.nan if n > 1 else None
-    x, _ = _integers(numbers)
-    s1, s2, s3 = (sum(v**k for v in x) for k in (1, 2, 3))
+def _skewness(n: int, s: Sequence[int], e: int) -> float | None:
+    s1, s2, s3 = s
     a, m3 = n * s2 - s1 * s1, n * n * s3 - 3 * n * s1 * s2 + 2 * s1**3
     if a == 0:
         return None
     return _signed(root(m3 * m3, a**3), m3)
 
 
-def _kurtosis(numbers: Sequence[float]) -> float | None:
-    n = len(numbers)
-    if not _finite(numbers):
-        return math.nan if n > 1 else None
-    x, _ = _integers(numbers)
-    s1, s2, s3, s4 = (sum(v**k for v in x) for k in (1, 2, 3, 4))
+def _kurtosis(n: int, s: Sequence[int], e: int) -> float | None:
+    s1, s2, s3, s4 = s
     a = n * s2 - s1 * s1
     m4 = n**3 * s4 - 4 * n * n * s1 * s3 + 6 * n * s1 * s1 * s2 - 3 * s1**4
     return None if a == 0 else ratio(m4 - 3 * a * a, a * a)
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """``value`` of the first ``powers`` sums; NULL of fewer than ``least`` values (``odd``: with one that is not
+    finite).
+    """
+
+    value: Callable[[int, Sequence[int], int], float | None]
+    powers: int = 2
+    least: int = 1
+    odd: int = 1
+
+
+_OF_POWERS = {
+    "VAR_POP": _Formula(lambda n, s, e: _variance(n, s, e, sample=False, rooted=False)),
+    "VAR_SAMP": _Formula(lambda n, s, e: _variance(n, s, e, sample=True, rooted=False), least=2, odd=2),
+    "STDDEV_POP": _Formula(lambda n, s, e: _variance(n, s, e, sample=False, rooted=True)),
+    "STDDEV_SAMP": _Formula(lambda n, s, e: _variance(n, s, e, sample=True, rooted=True), least=2, odd=2),
+    "SKEWNESS": _Formula(_skewness, powers=3, odd=2),
+    "KURTOSIS": _Formula(_kurtosis, powers=4, odd=2),
+}
+
+
+def of_sums(function: str, n: int, sums: Sequence[tuple[int, int]], odd: int) -> float | None:
+    """A statistic of n values from the sums of their powers, each ``integer * 2**-e``; ``odd`` of them are not finite
+    (and not in the sums).
+    """
+    formula = _OF_POWERS[function]
+    if odd:
+        return math.nan if n >= formula.odd else None
+    if n < formula.least:
+        return None
+    integers, e = _scaled(sums[: formula.powers], range(1, formula.powers + 1))
+    return formula.value(n, integers, e)
+
+
+def _of_numbers(function: str, numbers: Sequence[float]) -> float | None:
+    finite = [x for x in numbers if math.isfinite(x)]
+    x, e = _integers(finite)
+    powers = range(1, _OF_POWERS[function].powers + 1)
+    return of_sums(function, len(numbers), [(sum(v**k for v in x), k * e) for k in powers], len(numbers) - len(finite))
 
 
 # -- of pairs ----------------------------------------------------------------------------------------------------------
 
 
 class _Pairs:
-    """The exact sums of pairs ``(x, y)``; ``ex``, ``ey``: the scales of ``sx`` and ``sy`` as in ``_integers``."""
+    """What formulas of pairs ``(x, y)`` are made of; ``ex``, ``ey``: the scales of ``sx`` and ``sy``."""
 
-    def __init__(self, first: Sequence[float], second: Sequence[float]) -> None:
-        x, self.ex = _integers(first)
-        y, self.ey = _integers(second)
-        self.n, self.sx, self.sy = len(x), sum(x), sum(y)
-        self.a = self.n * sum(v * v for v in x) - self.sx * self.sx
-        self.b = self.n * sum(v * v for v in y) - self.sy * self.sy
-        self.c = self.n * sum(v * w for v, w in zip(x, y, strict=True)) - self.sx * self.sy
+    def __init__(self, n: int, sums: Sequence[tuple[int, int]]) -> None:
+        """``sums``: of x, y, xx, yy and xy, each ``integer * 2**-e``."""
+        x, y, xx, yy, xy = sums
+        (sx, sxx), ex = _scaled((x, xx), (1, 2))
+        (sy, syy), ey = _scaled((y, yy), (1, 2))
+        more = max(0, xy[1] - ex - ey) if xy[0] else 0  # the product may have more places than both scales together
+        sx, sxx, ex = sx << more, sxx << 2 * more, ex + more
+        sxy = xy[0] << (ex + ey - xy[1]) if xy[0] else 0
+        self.n, self.sx, self.sy, self.ex, self.ey = n, sx, sy, ex, ey
+        self.a, self.b, self.c = n * sxx - sx * sx, n * syy - sy * sy, n * sxy - sx * sy
 
 
-def _of_pairs(
-    function: str, formula: Callable[[_Pairs], float | None], first: Sequence[float], second: Sequence[float]
-) -> float | None:
-    # REGR_*(y, x) name their arguments the other way round
-    x, y = (second, first) if function.startswith("REGR") else (first, second)
-    if not x:
+def of_pair_sums(function: str, n: int, sums: Sequence[tuple[int, int]], odd: Sequence[int]) -> float | None:
+    """A statistic of n pairs, in the order of SQL's arguments, from the sums of first, second, their squares and their
+    product, each ``integer * 2**-e``; ``odd``: how many of the first and of the second are not finite. A pair with
+    one such value is in the sums of the other alone.
+    """
+    if n == 0:
         return None
+    x, y, xx, yy, xy = sums
+    odd_x, odd_y = odd
+    if function.startswith("REGR"):  # REGR_*(y, x) name their arguments the other way round
+        x, y, xx, yy, odd_x, odd_y = y, x, yy, xx, odd_y, odd_x
     if function == "REGR_SXX":
-        y = [0.0] * len(y)
+        y = yy = xy = (0, 0)
+        odd_y = 0
     if function == "REGR_SYY":
-        x = [0.0] * len(x)
-    if not (_finite(x) and _finite(y)):
-        alone = len(x) == 1 and function not in ("COVAR_POP", "REGR_SXX", "REGR_SYY", "REGR_SXY")
+        x = xx = xy = (0, 0)
+        odd_x = 0
+    if odd_x or odd_y:
+        alone = n == 1 and function not in ("COVAR_POP", "REGR_SXX", "REGR_SYY", "REGR_SXY")
         return None if alone else math.nan
-    return formula(_Pairs(x, y))
+    return PAIRS[function](_Pairs(n, (x, y, xx, yy, xy)))
+
+
+def _of_pairs(function: str, first: Sequence[float], second: Sequence[float]) -> float | None:
+    parts = []
+    for numbers in (first, second):
+        finite = [v if math.isfinite(v) else 0.0 for v in numbers]
+        integers, e = _integers(finite)
+        parts.append((integers, e, sum(not math.isfinite(v) for v in numbers)))
+    (x, ex, odd_x), (y, ey, odd_y) = parts
+    squares = (sum(v * v for v in x), 2 * ex), (sum(v * v for v in y), 2 * ey)
+    product = sum(v * w for v, w in zip(x, y, strict=True)), ex + ey
+    return of_pair_sums(function, len(x), [(sum(x), ex), (sum(y), ey), *squares, product], (odd_x, odd_y))
 
 
 def _covariance(s: _Pairs, sample: bool) -> float | None:
@@ -244,12 +293,7 @@ def _determination(s: _Pairs) -> float | None:
 SINGLES: dict[str, Callable[[Sequence[float]], float | None]] = {
     "SUM": _sum,
     "AVG": _average,
-    "VAR_POP": lambda x: _variance(x, sample=False, rooted=False),
-    "VAR_SAMP": lambda x: _variance(x, sample=True, rooted=False),
-    "STDDEV_POP": lambda x: _variance(x, sample=False, rooted=True),
-    "STDDEV_SAMP": lambda x: _variance(x, sample=True, rooted=True),
-    "SKEWNESS": _skewness,
-    "KURTOSIS": _kurtosis,
+    **{function: partial(_of_numbers, function) for function in _OF_POWERS},
 }
 """Of one argument; SUM and AVG as ``exact.py`` has them."""
 

@@ -1,5 +1,5 @@
 """What can be said of an edge before anything runs: its update pattern, whether expiry is known, whether it can still
-change, how it is re-read.
+change, how it is re-read. (How its rows travel: ``encoding.py``.)
 
 Patterns follow rules 1-5 of Golab & Oezsu 2005, section 5.2. *Known* expiry (their section 3) means that a row's te is
 final when the row is emitted: no negative tuple will follow. It decides which SweepAreas may forget dominated rows.
@@ -102,11 +102,6 @@ def _reach(node: Node) -> int | None:
     """The one reach of all windows below a node."""
     reaches = {n.spec.reach for n in node.walk() if isinstance(n, Window)}
     return reaches.pop() if len(reaches) == 1 else None
-
-
-def expiry_known(node: Node, static: Container[str]) -> bool:
-    """Whether every row of this edge carries its final end. ``static`` names the relations that never change."""
-    return edge_of(node, static).expiry_known
 
 
 def settled(node: Node, static: Container[str]) -> bool:

@@ -13,12 +13,23 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from sweeparea.operators.encoding import strategy_of
 from sweeparea.operators.logical import Column, Expr, Node, Plan
 
 
 def state_identity(plan: Plan) -> str:
-    """Equal for plans whose SweepAreas fit each other. Types are left out: they become known as tables come to be."""
-    return _hash(_tokens(plan.root, {}))
+    """Equal for plans whose SweepAreas fit each other. Types are left out: they become known as tables come to be.
+
+    Where ends travel otherwise, other operators keep them (``encoding.py``): it ends with the strategy unless that is
+    ``upa``.
+    """
+    strategy = strategy_of(plan)
+    return _hash(_tokens(plan.root, {})) + ("" if strategy == "upa" else f"-{strategy}")
+
+
+def strategy_in(identity: str) -> str:
+    """The strategy of the plan that has this ``state_identity``."""
+    return identity.partition("-")[2] or "upa"
 
 
 def result_identity(plan: Plan) -> str:

@@ -196,7 +196,7 @@ class Snapshots:
 
     def ranks(self, i: int) -> np.ndarray:
         """Where each record stands in order number ``i``."""
-        return _ranks(self.records, self.spec.orders[i])
+        return ranks(self.records, self.spec.orders[i])
 
     def pieces(self) -> Iterator[pa.Table]:
         """The expanded rows, so many at a time."""
@@ -250,7 +250,7 @@ def _codes(rows: pa.Table, names: tuple[str, ...]) -> tuple[np.ndarray, int]:
     return key_codes.codes([rows.column(c) for c in names])
 
 
-def _ranks(records: pa.Table, order: tuple[OrderKey, ...]) -> np.ndarray:
+def ranks(records: pa.Table, order: tuple[OrderKey, ...]) -> np.ndarray:
     """Dense ranks of the records in an order."""
     parts = []
     for key in order:

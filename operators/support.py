@@ -23,4 +23,8 @@ def expansion(node: Node) -> str | None:
 def _expanded(call: AggregateCall) -> str | None:
     if call.function not in INCREMENTAL_CALLS:
         return f"the aggregate {call.function}"
-    return f"{call.function}(DISTINCT ..) beside other aggregates" if call.distinct else None
+    if call.function == "PERCENTILE" and len(call.extra) > 1:
+        return "PERCENTILE(.., .., frequency)"
+    if call.function in ("MAX_BY", "MIN_BY") and len(call.extra) > 1:
+        return f"{call.function}(.., .., number)"
+    return None

@@ -8,8 +8,8 @@ right changes nothing, and an expiry on the right is answered at its own instant
 
 Where both inputs know every expiry and more rows can only make the result larger, it is *interval* encoded: each
 slice adds the intervals by which its rows enlarge the result, also beyond the slice's end, and no negative tuple ever
-leaves. Else it is *delta* encoded: +n ``[t, INF)`` and -n ``[t, INF)``, or ``[t, t')`` for what comes and goes within
-the slice.
+leaves. Where more rows can make it smaller, the same can be asked for, with negative rows as corrections. Else it is
+*delta* encoded: +n ``[t, INF)`` and -n ``[t, INF)``, or ``[t, t')`` for what comes and goes within the slice.
 """
 
 from __future__ import annotations
@@ -60,16 +60,21 @@ DISTINCT = Operation(kernel.DISTINCT, True, (True, True))
 
 @dataclass(frozen=True)
 class TwoCountsSpec:
-    """What to compute, and of which records. ``known``: whether each row of the (left, right) bag has its final end."""
+    """What to compute, and of which records. ``known``: whether each row of the (left, right) bag has its final end.
+
+    ``expected``: where both have, the result's rows carry the ends that hold if nothing more comes, and negative rows
+    correct them (Golab & Oezsu 2005, section 5.3.2: negative tuples for premature expiry alone).
+    """
 
     columns: tuple[str, ...]
     operation: Operation
     known: tuple[bool, bool] = (False, False)
+    expected: bool = False
 
     @property
     def ahead(self) -> bool:
-        """Whether the result is interval encoded."""
-        return self.operation.grows and all(self.known)
+        """Whether the result's rows carry their ends."""
+        return (self.operation.grows or self.expected) and all(self.known)
 
     def sweep(self, rows: pa.Table, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
         """``sweep`` of this spec."""
@@ -144,7 +149,7 @@ class _Sweep:
         cut = segments(group, start, end, min(last, INF - 1))
         source, ts, te, n, negative = kernel.emissions(
             *cut, self.right[order], self.carried[order], self.n[order],
-            self.spec.operation.code, self.spec.ahead, self.h0, self.h1,
+            self.spec.operation.code, self.spec.ahead, not self.spec.operation.grows, self.h0, self.h1,
         )  # fmt: skip
         events, first, _, tick = cut
         if negative >= 0:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.binder import InputSchema, bind, bind_source_expression
 from sweeparea.cql.catalog import Catalog, base_name
+from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.errors import BindError, raise_all
+from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.rewrites import Input, hidden_query, take
 from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
@@ -24,6 +28,8 @@ from sweeparea.tables.schema import spark_type
 from sweeparea.tables.source import SourceTable
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sweeparea.cql.statements import CreateQuery, CreateRelation, CreateStream
 
 ENGINE_COLUMNS = ("__tick", "__seq", "__n")
@@ -36,7 +42,7 @@ class Application:
     committed, ``registry`` what is deployed.
 
     ``name`` is what commands call it (``shop``, ``shop@dev``). ``faults`` are the errors of its files where it was
-    opened leniently.
+    opened leniently. ``analyze`` tells types that only Spark knows, where there is one to ask.
     """
 
     name: str
@@ -44,6 +50,7 @@ class Application:
     data: Path
     folder: Path | None = None
     faults: tuple[SweepAreaError, ...] = ()
+    analyze: Analyze | None = None
     layout: Layout = field(init=False)
     ledger: Ledger = field(init=False)
 
@@ -107,6 +114,10 @@ class Application:
             raise _unknown("continuous query", name, self.catalog.queries)
         return self.catalog.queries[name]
 
+    def is_query(self, name: str) -> bool:
+        """Whether a name is a continuous query, declared or hidden."""
+        return name in self.catalog.queries or is_hidden(name)
+
     def is_static(self, name: str) -> bool:
         """Whether an input is a snapshot that never changes."""
         return name in self.catalog.relations
@@ -126,7 +137,7 @@ class Application:
             owner = self.owner(name)
             if owner != name:
                 self._schemas[name] = self._materialization_schema(name, owner)
-            elif name in self.catalog.queries:
+            elif self.is_query(name):
                 self._schemas[name] = self._query_schema(name)
             else:
                 self._schemas[name] = self._source_schema(name)
@@ -197,7 +208,7 @@ class Application:
         return heartbeat, constraints
 
     def _query_schema(self, name: str) -> InputSchema:
-        plan = self.plan(name)
+        plan = self.plan(name) if is_hidden(name) else self.whole(name)
         columns = [(c.label, c.type) for c in plan.root.columns]
         result = DeltaLog(self.layout.result(name))
         if result.exists():
@@ -207,7 +218,7 @@ class Application:
 
     def _materialization_schema(self, name: str, query: str) -> InputSchema:
         """The schema of ``q__istream`` and its like: the query's columns under another kind of table."""
-        plan, kind = self.plan(query), name.rpartition("__")[2]
+        plan, kind = self.whole(query), name.rpartition("__")[2]
         if kind not in (plan.stream or "relation", *plan.materialize):
             kept = ", ".join(k.upper() for k in plan.materialize)
             declared = self.catalog.queries.get(query)
@@ -235,16 +246,51 @@ class Application:
         return self.registry.wanted(name).fingerprint
 
     def plan(self, name: str) -> Plan:
-        """The bound plan of a query."""
+        """The plan of a query as it is run: over the hidden queries that it shares, or a hidden query's own."""
+        if is_hidden(name):
+            return self._hidden_plan(name)
+        plan = self.whole(name)
+        return take(plan, self.registry.planned(name).shared)
+
+    def whole(self, name: str, measured: Mapping[str, Input] | None = None) -> Plan:
+        """The plan of a query over its declared inputs, whatever it shares with others. ``measured`` stands in for the
+        rates of inputs that it was registered with.
+        """
         if name in self.catalog.cycles:
             raise self.catalog.cycles[name]
-        return self.bind(self.query(name), self.catalog.settings)
+        if is_hidden(name):
+            return self._hidden_plan(name)
+        query = self.query(name)
+        known = self.registry.rates_of(name) if measured is None else measured
+        return self.bind(query, self.catalog.settings, known)
 
-    def bind(self, query: CreateQuery, settings: Mapping[str, str]) -> Plan:
-        """The plan of a query over this application's streams, relations and queries."""
+    def _hidden_plan(self, name: str) -> Plan:
+        """Made from any query that reads it: all give the same."""
+        for query in self.catalog.queries:
+            try:
+                plan = hidden_query(self.whole(query), name) if name in self.registry.planned(query).shared else None
+            except SweepAreaError:
+                continue  # a reader that cannot be bound; there may be others
+            if plan is not None:
+                return plan
+        raise SweepAreaError(
+            f"{name} computes a subplan that queries shared, but no query of the files has that subplan any more, so it"
+            f" is not run. Declare its readers again, or let `sweeparea apply {self.name} --prune` drop them and it."
+        )
+
+    def hidden(self, name: str) -> tuple[str, ...]:
+        """The hidden queries that a query reads; they have to be processed before it."""
+        return () if is_hidden(name) else tuple(n for n in self.plan(name).inputs if is_hidden(n))
+
+    def bind(
+        self, query: CreateQuery, settings: Mapping[str, str], measured: Mapping[str, Input] | None = None
+    ) -> Plan:
+        """The plan of a query over this application's streams, relations and queries. ``measured`` are rates of its
+        inputs.
+        """
         self.catalog.check_names(query)
         inputs = {i: self.input_schema(i) for i in self.catalog.inputs(query)}
-        return bind(query, inputs, settings, self.functions)
+        return bind(query, inputs, settings, self.functions, self.analyze, measured)
 
     @functools.cached_property
     def functions(self) -> tuple[UserFunction, ...]:
@@ -271,6 +317,27 @@ class Application:
         results than the deployed one is refused. ``row`` is the name's ledger row.
         """
         return self.registry.registration(name, row)
+
+    def rests_on(self, query: str) -> tuple[str, ...]:
+        """A query and the names whose definitions its results rest on: what it reads, and the functions it calls."""
+        plan = self.plan(query)
+        functions = [f.name for f in plan.functions if f.name in self.catalog.functions]
+        return tuple(dict.fromkeys((query, *map(self.owner, plan.inputs), *functions)))
+
+    def settle(self, query: str) -> None:
+        """Fixes what a query's plan is chosen by, before its first slice."""
+        self.registry.settle(query)
+
+    @contextmanager
+    def analyzing(self, spark: SparkSession) -> Iterator[None]:
+        """While inside, types are asked of a session."""
+        from sweeparea.spark_jobs.analysis import analyzer
+
+        before, self.analyze = self.analyze, analyzer(spark)
+        try:
+            yield
+        finally:
+            self.analyze = before
 
     def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
         """Refuses to continue SweepAreas that another plan has left. ``row`` is the query's ledger row."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.drop import discard, drop
+from sweeparea.spark_jobs.drop import discard, drop, drop_unread
 from sweeparea.spark_jobs.plan import Action, DeploymentPlan, Step
 
 Tell = Callable[[str], None]
@@ -40,10 +40,14 @@ class Replacement:
         if row is not None:
             application.ledger.forget(name, row.seq)
         discard(application, name, row.registration if row else "", purge=True)
-        self.tell(f"{name}: {step.lost or 0:,} rows dropped")
+        if step.kind != "function":
+            self.tell(f"{name}: {step.lost or 0:,} rows dropped")
 
     def build(self, step: Step) -> None:
         """Lets the new results come to be; called in order of dependency."""
+        if step.kind in ("shared", "function"):
+            self.tell(f"{step.name}: registered anew")
+            return
         job = "process" if step.kind == "query" else "admit"
         what = "computed anew from START" if step.kind == "query" else "admitted anew"
         self.tell(f"{step.name}: registered anew; `sweeparea {job} {self.application.name} {step.name}`: {what}")
@@ -59,17 +63,19 @@ def apply(application: Application, plan: DeploymentPlan, tell: Tell = lambda te
     rebuilt = plan.of(Action.REBUILD)
     for step in reversed(rebuilt):
         replacement.clear(step)
-    for step in plan.steps:
+    # a hidden query is made from its readers' plans, so these come first
+    for step in sorted(plan.steps, key=lambda step: step.kind == "shared"):
         if step.action is Action.REGISTER:
             registry.register(step.name, head.get(step.name))
             tell(f"{step.name}: registered")
         elif step.action is Action.UPDATE:
             deployed = registry.deployed.rows()[step.name]
-            registry.renew(step.name) if step.difference.rebuild else registry.take_over(step.name, deployed)
+            registry.renew(step.name) if step.renew else registry.take_over(step.name, deployed)
             tell(f"{step.name}: changed")
         elif step.action is Action.REBUILD:
             replacement.build(step)
     for step in plan.of(Action.DROP):
-        for line in drop(application, step.name):
+        # a hidden query has gone with its last reader
+        for line in drop_unread(application) if step.kind == "shared" else drop(application, step.name):
             tell(line)
     return len(plan.changes)

@@ -113,7 +113,9 @@ class SweepAreas:
                 f"`{f.name}`" if f.name in keys else f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`"
                 for f in area.schema
             )
-            parts.append(stored.where(f"{DUE} <= {self.h1}L").selectExpr(*named).distinct())
+            of_keys = stored.where(f"{DUE} <= {self.h1}L").selectExpr(*named)
+            alike = len(bridge.comparable(of_keys, area.schema.names)) == len(area.schema)
+            parts.append(of_keys.distinct() if alike else of_keys)
         return frames.concatenated(parts)
 
     # -- held ----------------------------------------------------------------------------------------------------------

@@ -121,11 +121,17 @@ def _parser() -> argparse.ArgumentParser:
     command = add("heartbeat", _heartbeat, placed, "move the heartbeat of a stream declared HEARTBEAT MANUAL")
     command.add_argument("stream", help="a stream")
     command.add_argument("instant", help="no element at or before it will come: 2013-01-31 12:00:00 (UTC), or a tick")
-    add("status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what")
+    command = add(
+        "status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what"
+    )
+    command.add_argument("--all", action="store_true", help="also the subplans that queries share")
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
     command.add_argument("query", help="a continuous query of the application, or a SELECT in quotes")
     command.add_argument(
-        "--form", choices=("tree", "mermaid", "svg"), default="tree", help="a tree, or a picture of the plan"
+        "--form",
+        choices=("tree", "mermaid", "svg", "cql"),
+        default="tree",
+        help="a tree, a picture of the plan, or the plan after its rewrites written back as CQL",
     )
     command = add("replay", _replay, shared, "run small cases (JSON lines) through the real engine, without Airflow")
     command.add_argument("cases", help="a file of cases, one JSON object a line; - for standard input")
@@ -141,9 +147,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
+    from sweeparea.spark_jobs.analysis import AskedOnce
     from sweeparea.spark_jobs.application import Application
 
-    return Application.open(options.application, options.data, options.env, lenient)
+    application = Application.open(options.application, options.data, options.env, lenient)
+    application.analyze = AskedOnce()
+    return application
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -279,13 +288,15 @@ def _tick(text: str, time: object) -> int:
 def _status(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.status import status
 
-    print(status(_open(options)))
+    print(status(_open(options), options.all))
     return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
     from sweeparea.cql.binder import bind_select
     from sweeparea.cql.explain import explain
+    from sweeparea.spark_jobs.explaining import explained, rates_text
+    from sweeparea.spark_jobs.planning import measured
 
     application = _open(options)
     static = tuple(application.catalog.relations)
@@ -293,13 +304,24 @@ def _explain(options: argparse.Namespace) -> int:
         if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
             application.source_expressions(name)  # faults of the streams it reads are told here already
     if options.query.strip().isidentifier():
-        print(explain(application.plan(options.query), static, options.form))
+        print(explained(application, options.query.strip(), options.form))
         return 0
     known = [*application.catalog.streams, *application.catalog.relations, *application.catalog.queries]
     mentioned = [n for n in known if n.lower() in options.query.lower()]
     inputs = {n: application.input_schema(n) for n in mentioned}
-    plan = bind_select(options.query, inputs, application.catalog.settings, functions=application.functions)
-    print(explain(plan, static, options.form))
+    rates = measured(application, mentioned) or {}
+    plan = bind_select(
+        options.query,
+        inputs,
+        application.catalog.settings,
+        functions=application.functions,
+        analyze=application.analyze,
+        measured=rates,
+    )
+    shown = explain(plan, static, options.form)
+    if options.form == "tree":
+        shown += rates_text({n: rates[n] for n in rates if n in plan.inputs}, "now")
+    print(shown)
     return 0
 
 

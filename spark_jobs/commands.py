@@ -13,13 +13,16 @@ from sweeparea.cql import statements as st
 from sweeparea.cql.catalog import Declared
 from sweeparea.cql.errors import BindError, ParseError, RefusedError, listing, nearest, raise_all
 from sweeparea.cql.explain import explain
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.settings import check_settings
 from sweeparea.heartbeats.minimum import INFINITE
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.drop import drop
+from sweeparea.spark_jobs.explaining import explained, rates_text
 from sweeparea.spark_jobs.instants import instant_text
+from sweeparea.spark_jobs.planning import measured
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.schema import spark_type
 
@@ -113,11 +116,12 @@ class Session:
 
     def _explain(self, statement: st.Explain) -> Iterator[str]:
         application = self.application
-        static = tuple(application.catalog.relations)
         if statement.name is not None:
-            yield explain(application.plan(self._known(statement.name, statement)), static)
+            yield explained(application, self._known(statement.name, statement))
         elif statement.query is not None:
-            yield explain(application.bind(statement.query, application.catalog.settings), static)
+            rates = measured(application, application.catalog.inputs(statement.query)) or {}
+            plan = application.bind(statement.query, application.catalog.settings, rates)
+            yield explain(plan, tuple(application.catalog.relations)) + rates_text(rates, "now")
 
     # -- SHOW and DESCRIBE ---------------------------------------------------------------------------------------------
 
@@ -200,6 +204,8 @@ class Session:
             raise BindError(
                 f"there is nothing named {name}", statement.place, nearest(name, known) or f"There are {listing(known)}"
             )
+        if isinstance(statement, st.Explain) and is_hidden(found):
+            return found
         if not isinstance(statement, st.Drop) and found not in application.catalog.declared():
             raise BindError(
                 f"{found} is deployed, but no file declares it any more",

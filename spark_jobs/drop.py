@@ -10,8 +10,10 @@ import shutil
 from pathlib import Path
 
 from sweeparea.cql.errors import listing, nearest
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.planning import readers_of, shared_by_others
 
 SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
 
@@ -36,7 +38,10 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
         raise NotDropped(
             f"{name} is a {_said(known[name])}, not a {_said(kind)}. Write DROP {_words(known[name])} {name}."
         )
-    readers = {row.name for row in deployed.values() if name in row.depends_on}
+    # hidden queries go with their readers, which read what these read
+    readers = {row.name for row in deployed.values() if name in row.depends_on and row.kind != "shared"}
+    if is_hidden(name):
+        readers |= set(readers_of(application, name))
     readers |= {q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)}
     if readers:
         places = [f"{q} ({declared[q].place})" if q in declared else f"{q} (not in the files)" for q in sorted(readers)]
@@ -45,6 +50,24 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
             f"{name} is read by {', '.join(places)}, whose results rest on it. Drop {'it' if one else 'these'} first:"
             f" {'; '.join(f'sweeparea drop {application.name} {q}' for q in sorted(readers))}."
         )
+    done = _forget(application, name, purge)
+    if name in declared:
+        place = declared[name].place
+        done.append(f"{name}: still declared at {place}; while it is, the next run registers it anew")
+    return done + drop_unread(application, purge)
+
+
+def drop_unread(application: Application, purge: bool = True) -> list[str]:
+    """Drops the hidden queries that no query reads any more; returns what was done."""
+    there = {*application.registry.deployed.rows(), *application.ledger.head()}
+    read = set(shared_by_others(application))
+    unread = sorted(name for name in there if is_hidden(name) and name not in read)
+    return [line for name in unread for line in _forget(application, name, purge)]
+
+
+def _forget(application: Application, name: str, purge: bool) -> list[str]:
+    """Removes a name from the ledger, its tables, and from what is deployed."""
+    head, deployed = application.ledger.head(), application.registry.deployed.rows()
     registration = deployed[name].registration if name in deployed else getattr(head.get(name), "registration", "x")
     done: list[str] = []
     if name in head:
@@ -54,9 +77,6 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
     if name in deployed:
         application.registry.deployed.remove(name)
         done.append(f"{name}: no longer deployed")
-    if name in declared:
-        place = declared[name].place
-        done.append(f"{name}: still declared at {place}; while it is, the next run registers it anew")
     return done
 
 

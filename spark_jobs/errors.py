@@ -56,7 +56,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
         message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0].strip()
         message = f"[{name}] {message}"
-        if re.search(_DATA, name):
+        if re.search(_DATA, name) and not name.startswith("DATATYPE_MISMATCH"):
             return DataError(
                 f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF)."
             )

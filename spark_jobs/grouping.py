@@ -1,99 +1,190 @@
-"""Grouping as the sweep sees it: SQL's aggregates broken into exact base aggregates, and put together again by Spark
-SQL.
+"""Grouping as the sweep sees it: SQL's aggregates broken into base aggregates (``operators/aggregate_calls.py``), and
+put together again by Spark SQL.
 
-AVG(x) is the exact SUM(x) over COUNT(x) (semantics: that sum divided by the count); all else is a base aggregate
-itself. Equal base aggregates are computed once.
+AVG(x) is the exact SUM(x) over COUNT(x) (semantics: that sum divided by the count); LAST, MAX_BY and MIN_BY are FIRST
+in other orders; percentiles of an array are one each. All else is a base aggregate itself. Equal base aggregates are
+computed once, and those over one argument share its state where it is the same.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators.logical import Aggregate, AggregateCall, Expr
+from sweeparea.operators.aggregate import BaseCall
+from sweeparea.operators.aggregate_names import ORDERED, SUMS_OF_POWERS, TOTALS
+from sweeparea.operators.logical import Aggregate, AggregateCall, Expr, SortKey
+from sweeparea.operators.moment_sums import powers_of
+from sweeparea.operators.moments import PAIRS
+from sweeparea.operators.snapshot import OrderKey
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_AVERAGES = {"AVG": "SUM", "TRY_AVG": "TRY_SUM"}
+_PERCENTILES = {"PERCENTILE": "PERCENTILE", "PERCENTILE_CONT": "PERCENTILE", "PERCENTILE_DISC": "PERCENTILE_DISC"}
+_NUMBERS = frozenset(_PERCENTILES.values())
+_VALUES = frozenset({"MODE", "BIT_AND", "BIT_OR", "BIT_XOR"})
+_NUMBER = r"(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)D?"
+
 
 @dataclass(frozen=True)
 class Base:
-    """A base aggregate: ``averaged`` is the SUM below an AVG, whose result is a DOUBLE also over integers."""
+    """A base aggregate: ``averaged`` is the SUM below an AVG, whose result is a DOUBLE also over integers.
+
+    ``argument`` is the author's expression, ``sql`` what the sweep gets of it, where that differs.
+    """
 
     function: str
     argument: Expr | None
     averaged: bool = False
+    distinct: bool = False
+    sql: str | None = None
+    share: float = 0.5
+    descending: bool = False
+    order: tuple[OrderKey, ...] = ()
 
     @property
     def text(self) -> str | None:
         """The argument as its author wrote it."""
         return None if self.argument is None else self.argument.text or self.argument.sql
 
+    @property
+    def given(self) -> str:
+        """SQL of the argument's column."""
+        assert self.argument is not None
+        return self.sql or f"({self.argument.sql})"
+
+    @property
+    def state(self) -> tuple:
+        """Bases of one state share it: values and sums do not depend on what is made of them."""
+        kept: object = self.function
+        if self.function in _NUMBERS or (self.distinct and self.function in TOTALS):
+            kept = "numbers"  # text among them is cast
+        elif self.function in _VALUES or (self.distinct and self.function == "COUNT"):
+            kept = "values"
+        elif self.function in SUMS_OF_POWERS:
+            kept = powers_of(self.function)
+        elif self.function in TOTALS:
+            kept = "sum"
+        return kept, self.distinct, self.given
+
 
 class Grouping:
-    """The base aggregates of an Aggregate node: ``bases[i]`` has its argument in column ``a{i}`` and its result in
-    ``b{i}``.
+    """The base aggregates of an Aggregate node: ``bases[i]`` has its argument in column ``a{i}``, or where it shares
+    state in that of base ``columns[i]``, and its result in ``b{i}``.
     """
 
     def __init__(self, node: Aggregate) -> None:
         self.node = node
         self.keys = [c.id for c, _ in node.keys]
         self.bases: list[Base] = []
-        for _, call in node.calls:
-            for base in _split(call):
-                if base not in self.bases:
-                    self.bases.append(base)
-        self.arguments = [f"a{i}" for i, base in enumerate(self.bases) if base.argument is not None]
+        self._split = [_split(call) for _, call in node.calls]
+        for base in (base for bases in self._split for base in bases):
+            if base not in self.bases:
+                self.bases.append(base)
+        of = self._holders()
+        self.columns = [None if j == i else j for i, j in enumerate(of)]
+        self.arguments = [f"a{i}" for i, j in enumerate(of) if i == j and self.bases[i].argument is not None]
+
+    def _holders(self) -> list[int | None]:
+        """The base that keeps each one's state: a SUM keeps the COUNT of its argument too."""
+        known: dict[tuple, int] = {}
+        for i, base in enumerate(self.bases):
+            if base.argument is not None:
+                known.setdefault(base.state, i)
+        found: list[int | None] = []
+        for i, base in enumerate(self.bases):
+            own = None if base.argument is None else known[base.state]
+            if base.function == "COUNT" and own is not None and not base.distinct:
+                own = known.get(("sum", False, base.given), own)
+            found.append(i if own is None else own)
+        return found
 
     def raw(self, bag: DataFrame, extra: list[str]) -> DataFrame:
         """Keys, arguments and ``extra`` columns of the input. Text summed as a number is cast as Spark would."""
         keys = [f"({e.sql}) AS {c.id}" for c, e in self.node.keys]
-        arguments = [
-            f"{_as_number(base, bag)} AS a{i}" for i, base in enumerate(self.bases) if base.argument is not None
-        ]
+        arguments = [f"{_as_number(base, bag)} AS a{i}" for i, base in enumerate(self.bases) if self._holds(i)]
         return bag.selectExpr(*keys, *arguments, *extra)
+
+    def _holds(self, i: int) -> bool:
+        return f"a{i}" in self.arguments
+
+    def calls(self, types: Mapping[str, pa.DataType]) -> tuple[BaseCall, ...]:
+        """The base aggregates as the sweep takes them, from the arguments' types."""
+        return tuple(
+            BaseCall(
+                f"b{i}",
+                base.function,
+                result,
+                base.text,
+                self._argument_type(i, types),
+                base.distinct,
+                base.share,
+                base.descending,
+                base.order,
+                self.columns[i],
+            )
+            for i, (base, result) in enumerate(zip(self.bases, self.result_types(types), strict=True))
+        )
+
+    def _argument_type(self, i: int, types: Mapping[str, pa.DataType]) -> pa.DataType | None:
+        return types.get(f"a{i if self.columns[i] is None else self.columns[i]}")
 
     def result_types(self, types: Mapping[str, pa.DataType]) -> list[pa.DataType]:
         """Arrow types of ``b0``, ``b1``, .. from the arguments' types."""
-        return [self._result_type(base, types.get(f"a{i}")) for i, base in enumerate(self.bases)]
+        return [self._result_type(base, self._argument_type(i, types)) for i, base in enumerate(self.bases)]
 
     def _result_type(self, base: Base, argument: pa.DataType | None) -> pa.DataType:
         if base.function == "COUNT" or argument is None:
             return pa.int64()
+        if base.function in SUMS_OF_POWERS:
+            return pa.float64()
+        if base.function == "FIRST":
+            return argument.field("v").type
         if base.function in ("MIN", "MAX"):
             if pa.types.is_map(argument):
                 raise ArgumentTypeError(f"{base.function}({base.text}) is over a map; maps have no order in Spark SQL")
             return argument
-        if base.function == "SINGLE_VALUE":
+        if base.function in ("SINGLE_VALUE", "MODE"):
             return argument
-        if pa.types.is_decimal(argument):
-            return pa.decimal128(min(38, argument.precision + 10), argument.scale)
-        if pa.types.is_floating(argument):
+        number = any(test(argument) for test in (pa.types.is_decimal, pa.types.is_floating, pa.types.is_integer))
+        if base.function in _PERCENTILES and number:
             return pa.float64()
-        if pa.types.is_integer(argument):
-            return pa.float64() if base.averaged else pa.int64()
-        name = "AVG" if base.averaged else "SUM"
+        if base.function.startswith("BIT_") and pa.types.is_integer(argument):
+            return argument
+        if base.function in TOTALS and number:
+            if pa.types.is_decimal(argument):
+                return pa.decimal128(min(38, argument.precision + 10), argument.scale)
+            return pa.float64() if base.averaged or pa.types.is_floating(argument) else pa.int64()
+        name = "AVG" if base.averaged else base.function
         raise ArgumentTypeError(
-            f"{name}({base.text}) needs a number, but its argument is {frames.spark_type(argument).upper()}; "
-            "cast it to a numeric type"
+            f"{name}({base.text}) needs a {'whole ' if name.startswith('BIT_') else ''}number, but its argument is "
+            f"{frames.spark_type(argument).upper()}; cast it to a numeric type"
         )
 
     def outputs(self, types: Mapping[str, pa.DataType]) -> list[str]:
         """Spark SQL for the node's calls over ``b0``, ``b1``, .."""
-        return [f"{self._final(call, types)} AS {column.id}" for column, call in self.node.calls]
+        calls = zip(self.node.calls, self._split, strict=True)
+        return [f"{self._final(call, bases, types)} AS {column.id}" for (column, call), bases in calls]
 
-    def _final(self, call: AggregateCall, types: Mapping[str, pa.DataType]) -> str:
-        at = [self.bases.index(base) for base in _split(call)]
-        if call.function != "AVG":
+    def _final(self, call: AggregateCall, bases: tuple[Base, ...], types: Mapping[str, pa.DataType]) -> str:
+        at = [self.bases.index(base) for base in bases]
+        if call.function in _PERCENTILES and _is_array(call.extra[0]):
+            listed = f"array({', '.join(f'b{i}' for i in at)})"
+            return f"IF(b{at[0]} IS NULL, NULL, {listed})" if at else "array()"
+        if call.function not in _AVERAGES:
             return f"b{at[0]}"
         total, count = (f"b{i}" for i in at)
-        argument = types[f"a{at[0]}"]
-        if pa.types.is_decimal(argument):
+        argument = self._argument_type(at[0], types)
+        if argument is not None and pa.types.is_decimal(argument):
             # Spark's type of AVG over DECIMAL(p, s)
             kind = f"DECIMAL({min(38, argument.precision + 4)}, {min(38, argument.scale + 4)})"
             return f"IF({count} = 0L, CAST(NULL AS {kind}), CAST({total} / CAST({count} AS DECIMAL(20, 0)) AS {kind}))"
@@ -101,14 +192,85 @@ class Grouping:
 
 
 def _split(call: AggregateCall) -> tuple[Base, ...]:
-    if call.function == "AVG":
-        return Base("SUM", call.argument, averaged=True), Base("COUNT", call.argument)
-    return (Base(call.function, call.argument),)
+    function, argument = call.function, call.argument
+    if argument is None:
+        return (Base(function, None),)
+    if function in _AVERAGES:
+        total = Base(_AVERAGES[function], argument, averaged=True, distinct=call.distinct)
+        return total, Base("COUNT", argument, distinct=call.distinct)
+    if function in ORDERED:
+        return (_first(call, argument),)
+    if function in PAIRS:
+        [second] = call.extra
+        parts = f"named_struct('x', CAST(({argument.sql}) AS DOUBLE), 'y', CAST(({second.sql}) AS DOUBLE))"
+        either = f"({argument.sql}) IS NULL OR ({second.sql}) IS NULL"
+        shown = dataclasses.replace(argument, text=f"{argument.text or argument.sql}, {second.text or second.sql}")
+        return (Base(function, shown, distinct=call.distinct, sql=f"IF({either}, NULL, {parts})"),)
+    if function in SUMS_OF_POWERS:
+        return (Base(function, argument, distinct=call.distinct, sql=f"CAST(({argument.sql}) AS DOUBLE)"),)
+    descending = bool(call.order) and call.order[0].descending
+    if function in _PERCENTILES:
+        base = Base(_PERCENTILES[function], argument, distinct=call.distinct, descending=descending)
+        return tuple(dataclasses.replace(base, share=share) for share in _shares(call))
+    if function == "MODE":
+        return (Base(function, argument, distinct=call.distinct, descending=descending),)
+    return (Base(function, argument, distinct=call.distinct and function not in ("MIN", "MAX", "SINGLE_VALUE")),)
+
+
+def _first(call: AggregateCall, argument: Expr) -> Base:
+    tests = [f"({call.filter.sql})"] if call.filter is not None else []
+    if call.ignore_nulls:
+        tests.append(f"({argument.sql}) IS NOT NULL")
+    if call.function in ("MAX_BY", "MIN_BY"):
+        tests.append(f"({call.extra[0].sql}) IS NOT NULL")
+    # the first by the reverse order is the last
+    keys = [_reversed(key) for key in call.order] if call.function == "LAST" else list(call.order)
+    fields = [f"'o{i}', ({key.expr.sql})" for i, key in enumerate(keys)]
+    fields.append(f"'v', ({argument.sql})")
+    row = f"named_struct({', '.join(fields)})"
+    order = tuple(OrderKey(f"o{i}", key.descending, key.nulls_first) for i, key in enumerate(keys))
+    return Base("FIRST", argument, sql=f"IF({' AND '.join(tests)}, {row}, NULL)" if tests else row, order=order)
+
+
+def _reversed(key: SortKey) -> SortKey:
+    return dataclasses.replace(key, descending=not key.descending, nulls_first=not key.nulls_first)
+
+
+def _is_array(share: Expr) -> bool:
+    return isinstance(_constant(share.sql), list)
+
+
+def _shares(call: AggregateCall) -> list[float]:
+    found = _constant(call.extra[0].sql)
+    shares = [share for share in (found if isinstance(found, list) else [found]) if share is not None]
+    if any(not 0.0 <= share <= 1.0 for share in shares) or found is None or len(shares) < _size(found):
+        raise ArgumentTypeError(
+            f"the percentage of {call.function} lies between 0 and 1, but {call.extra[0].text or call.extra[0].sql}"
+            f" is {found}; the median is 0.5"
+        )
+    return shares
+
+
+def _size(found: float | list[float | None]) -> int:
+    return len(found) if isinstance(found, list) else 1
+
+
+def _constant(sql: str) -> float | list[float | None] | None:
+    """The value of a percentage, or of an array of them."""
+    plain = re.fullmatch(_NUMBER, sql.strip("() "))
+    if plain:
+        return float(plain[1])
+    from pyspark.sql import SparkSession
+
+    [[value]] = SparkSession.active().sql(f"SELECT {sql}").collect()
+    if isinstance(value, list):
+        return [None if v is None else float(v) for v in value]
+    return None if value is None else float(value)
 
 
 def _as_number(base: Base, bag: DataFrame) -> str:
-    assert base.argument is not None
-    sql = f"({base.argument.sql})"
-    if base.function == "SUM" and bag.selectExpr(sql).schema[0].dataType.typeName() in ("string", "varchar", "char"):
-        return f"CAST({sql} AS DOUBLE)"
-    return sql
+    if base.function not in (*TOTALS, *_PERCENTILES):
+        return base.given
+    if bag.selectExpr(base.given).schema[0].dataType.typeName() in ("string", "varchar", "char"):
+        return f"CAST({base.given} AS DOUBLE)"
+    return base.given

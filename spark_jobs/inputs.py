@@ -170,7 +170,7 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
     """About how many admitted rows have their tick in (h0, h1], from the statistics in the Delta logs."""
     total = 0.0
     for name in plan.inputs:
-        if application.owner(name) in application.catalog.queries or application.is_static(name):
+        if application.is_query(application.owner(name)) or application.is_static(name):
             continue
         admitted = DeltaLog(application.layout.admitted(name))
         if not admitted.exists():

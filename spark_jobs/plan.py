@@ -6,16 +6,21 @@ there, queries that cannot be bound or that no operator runs, changed definition
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from sweeparea.cql.catalog import Declared, table_names
 from sweeparea.cql.differences import Difference
 from sweeparea.cql.errors import CqlErrors
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.statements import CreateFunction, CreateQuery
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs import planning
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.registry import ChangedDefinition, app_of, stale_state
+from sweeparea.spark_jobs.planning import Planned
+from sweeparea.spark_jobs.registry import ChangedDefinition, kind_of
+from sweeparea.spark_jobs.user_code import registered
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import DeployedRow
 from sweeparea.tables.ledger import LedgerRow
@@ -36,7 +41,8 @@ class Action(Enum):
 @dataclass(frozen=True)
 class Step:
     """One name's part of a plan. ``why`` says in words what is done; ``rows`` is at most how many rows will be read
-    by the next run, ``lost`` how many result rows are dropped, None where unknown.
+    by the next run, ``lost`` how many result rows are dropped, None where unknown. ``renew``: nothing was computed by
+    what is deployed, so that it may be registered anew.
     """
 
     name: str
@@ -46,16 +52,20 @@ class Step:
     difference: Difference = field(default_factory=lambda: Difference(()))
     rows: int | None = None
     lost: int | None = None
+    renew: bool = False
 
 
 @dataclass(frozen=True)
 class DeploymentPlan:
-    """Steps in the order of dependency, what is gone from the files last; ``problems`` forbid applying it."""
+    """Steps in the order of dependency, what is gone from the files last; ``problems`` forbid applying it. ``notes``
+    tell what it leaves as it is, though the settings say otherwise.
+    """
 
     application: str
     data: str
     steps: tuple[Step, ...]
     problems: tuple[SweepAreaError, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def of(self, *actions: Action) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.action in actions)
@@ -87,7 +97,110 @@ class _Planner:
         # what could not be read may still declare these names
         gone = self._gone() if self.catalog.complete else []
         application = self.application
-        return DeploymentPlan(application.name, str(application.data), (*steps, *gone), tuple(self.problems.values()))
+        steps, orphans = self._with_hidden(steps, gone)
+        problems = tuple(self.problems.values())
+        return DeploymentPlan(
+            application.name, str(application.data), (*steps, *gone, *orphans), problems, tuple(self._notes())
+        )
+
+    # -- hidden queries ------------------------------------------------------------------------------------------------
+
+    def _with_hidden(self, steps: list[Step], gone: list[Step]) -> tuple[list[Step], list[Step]]:
+        """The steps with those of hidden queries, each before its first reader; and what no query reads any more."""
+        planned = self._planned(steps)
+        steps = [self._chosen_again(step, planned) for step in steps]
+        left = [step.name for step in gone if step.action is Action.KEEP and step.name in self.deployed]
+        kept = planned | {name: Planned.of(self.deployed[name].planned) for name in left}
+        readers: dict[str, list[str]] = {}
+        for name, own in kept.items():
+            for hidden in own.shared:
+                readers.setdefault(hidden, []).append(name)
+        placed: list[Step] = []
+        for step in steps:
+            for hidden in planned.get(step.name, Planned()).shared:
+                if all(hidden != other.name for other in placed):
+                    placed.append(self._hidden_step(hidden, readers[hidden]))
+            placed.append(step)
+        there = {name for name in (*self.deployed, *self.head) if is_hidden(name) and self.catalog.complete}
+        why = "no query reads it any more"
+        orphans = [
+            Step(name, "shared", Action.DROP, why, lost=self._lost(name)) for name in sorted(there - readers.keys())
+        ]
+        return placed, orphans
+
+    def _planned(self, steps: list[Step]) -> dict[str, Planned]:
+        """By query what its plan will be chosen by: what is registered anew is chosen together."""
+        anew = [s.name for s in steps if s.kind == "query" and self._chosen_anew(s)]
+        # the results of those that are adopted come from plans that were chosen by their texts alone
+        proposed = self.registry.propose({name for name in anew if name not in self.head or name in self.rebuilt})
+        found = {s.name: Planned.of(self.deployed[s.name].planned) for s in steps if s.name in self.deployed}
+        return found | {name: proposed[name] for name in anew if name in proposed}
+
+    def _chosen_anew(self, step: Step) -> bool:
+        """Whether nothing that was computed rests on how a query was planned."""
+        if step.action in (Action.NOTHING, Action.UPDATE):
+            return not self.registry.computed(self.deployed[step.name], self.head.get(step.name))
+        return step.action in (Action.REGISTER, Action.REBUILD)
+
+    def _chosen_again(self, step: Step, planned: dict[str, Planned]) -> Step:
+        """The step of a registered query that has computed nothing and would now share other subplans."""
+        if step.kind != "query" or step.action not in (Action.NOTHING, Action.UPDATE):
+            return step
+        before = Planned.of(self.deployed[step.name].planned).shared
+        if before == planned[step.name].shared:
+            return step
+        why = step.why or "nothing was computed yet, and it shares other subplans now"
+        return replace(step, action=Action.UPDATE, why=why, renew=True)
+
+    def _hidden_step(self, name: str, readers: list[str]) -> Step:
+        why = f"a subplan of {', '.join(readers)}"
+        if name not in self.deployed:
+            return Step(name, "shared", Action.REGISTER, why)
+        if name in self.rebuilt:
+            return Step(name, "shared", Action.REBUILD, why, lost=self._lost(name))
+        return Step(name, "shared", Action.NOTHING)
+
+    def _is_rebuilt(self, hidden: str) -> bool:
+        """Whether a hidden query is computed anew, with all its readers."""
+        if hidden in self.rebuilt:
+            return True
+        row, head = self.deployed.get(hidden), self.head.get(hidden)
+        if row is None or head is None:
+            return False
+        anew = head.registration != row.registration or any(name in self.rebuilt for name in row.depends_on)
+        try:
+            anew = anew or self.registry.stale(self.application.plan(hidden), head)
+        except SweepAreaError:
+            return False  # its readers are stale, and told of
+        if anew:
+            self.rebuilt.append(hidden)
+        return anew
+
+    def _notes(self) -> Iterator[str]:
+        """Queries that go on without sharing, though they could, and those that go on sharing, though they should not:
+        what a running query shares is never changed under it.
+        """
+        running = {n: row for n, row in self.deployed.items() if n in self.catalog.queries and n not in self.rebuilt}
+        running = {n: row for n, row in running.items() if self.registry.computed(row, self.head.get(n))}
+        if not self.catalog.environment.share_subplans:
+            sharing = [name for name, row in running.items() if Planned.of(row.planned).shared]
+            if sharing:
+                yield f"share_subplans is off, but {_go_on(sharing)} sharing as registered; {self._way_out(sharing)}"
+            return
+        if not any(not Planned.of(row.planned).shared for row in running.values()):
+            return
+        ideal = planning.proposed(self.application, self.catalog.queries)
+        apart = [n for n, row in running.items() if set(ideal[n].shared) - set(Planned.of(row.planned).shared)]
+        apart = [n for n in apart if not Planned.of(running[n].planned).shared]
+        if apart:
+            yield (
+                f"share_subplans is on, but {_go_on(apart)} as registered, each computing on its own what it has in"
+                f" common with others; {self._way_out(apart)}"
+            )
+
+    def _way_out(self, names: list[str]) -> str:
+        drops = "; ".join(f"sweeparea drop {self.application.name} {name}" for name in names)
+        return f"to change that, drop them together and apply again, which computes them anew from START: {drops}"
 
     def _problem(self, error: SweepAreaError) -> None:
         for one in error.errors if isinstance(error, CqlErrors) else (error,):
@@ -97,7 +210,7 @@ class _Planner:
 
     def _step(self, name: str, statement: Declared) -> Step:
         self._check(name, statement)
-        kind, row, head = self.registry.wanted(name).kind, self.deployed.get(name), self.head.get(name)
+        kind, row, head = kind_of(statement), self.deployed.get(name), self.head.get(name)
         try:
             if row is None:
                 why = self.registry.refused(name, head)
@@ -115,8 +228,9 @@ class _Planner:
     def _changed(
         self, name: str, kind: str, statement: Declared, row: DeployedRow, head: LedgerRow | None, found: Difference
     ) -> Step:
-        if found.rebuild and head is None and not self.application.ledger.used(app_of(row)):
-            return Step(name, kind, Action.UPDATE, "nothing was computed by the old definition yet", found)
+        if found.rebuild and not self.registry.computed(row, head):
+            why = "nothing was computed by the old definition yet"
+            return Step(name, kind, Action.UPDATE, why, found, renew=True)
         if found.rebuild and not statement.replace:
             self._problem(self.registry.refusal(name, found))
             return Step(name, kind, Action.REFUSE, "changed, but not declared CREATE OR REPLACE", found)
@@ -138,10 +252,13 @@ class _Planner:
         if not isinstance(statement, CreateQuery):
             return ""
         below = [n for n in self.catalog.dependencies(statement) if n in self.rebuilt]
+        below += [n for n in self.catalog.functions_of(statement) if n in self.rebuilt]
+        shared = [n for n in Planned.of(row.planned).shared if self._is_rebuilt(n)]
+        below = below or shared
         if below:
             return f"reads {', '.join(below)}, rebuilt above"
         try:
-            stale = stale_state(self.application.plan(name), head)
+            stale = self.registry.stale(self.application.plan(name), head)
         except SweepAreaError:
             return ""  # told of among the problems
         return "this version plans it otherwise, its SweepAreas cannot be continued" if stale else ""
@@ -157,7 +274,9 @@ class _Planner:
                 if not self.catalog.complete and not names <= known:
                     return  # it reads something that could not be read
                 application.plan(name)
-            elif not isinstance(statement, CreateFunction):
+            elif isinstance(statement, CreateFunction):
+                registered([statement], application.folder)
+            else:
                 try:
                     application.source_table(name).version()
                 except SweepAreaError as error:
@@ -175,7 +294,7 @@ class _Planner:
         """What is deployed or has run, but is not declared any more: readers before what they read."""
         declared = self.catalog.declared()
         kinds = {row.name: row.kind for row in (*self.head.values(), *self.deployed.values())}
-        gone = {name: kind for name, kind in kinds.items() if name not in declared}
+        gone = {name: kind for name, kind in kinds.items() if name not in declared and not is_hidden(name)}
         ordered: list[str] = []
 
         def visit(name: str) -> None:
@@ -255,6 +374,7 @@ def text(plan: DeploymentPlan, diffs: bool = True) -> str:
     same = plan.of(Action.NOTHING)
     if same:
         lines += ["", f"Unchanged: {', '.join(step.name for step in same)}"]
+    lines += [line for note in plan.notes for line in ("", f"Note: {note}")]
     if plan.problems:
         lines += ["", f"Problems ({len(plan.problems)}); nothing is applied until they are solved"]
         for problem in plan.problems:
@@ -271,7 +391,11 @@ def text(plan: DeploymentPlan, diffs: bool = True) -> str:
 
 
 def _called(step: Step) -> str:
-    return f"{step.kind} {step.name}"
+    return step.name if step.kind == "shared" else f"{step.kind} {step.name}"
+
+
+def _go_on(names: list[str]) -> str:
+    return f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} on"
 
 
 def _said(step: Step) -> str:

@@ -13,15 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import support
 from sweeparea.operators.logical import Plan
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.errors import RefusedError, readable
+from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.inputs import new_rows
 from sweeparea.spark_jobs.instants import instant_text, slice_text
 from sweeparea.spark_jobs.slice import Slice, SliceTooLong, number_setting
+from sweeparea.tables.errors import LostRace
+from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import recover
 
 if TYPE_CHECKING:
@@ -62,15 +64,32 @@ def process(
     ``cuts`` are instants at which slices must end as well (law S2 makes any cut right). Raises SweepAreaError with
     nothing of the failing slice published; the slices before it stand.
     """
+    with application.analyzing(spark):
+        return _process(application, query, spark, until, cuts, tell)
+
+
+def _process(
+    application: Application,
+    query: str,
+    spark: SparkSession,
+    until: int | None,
+    cuts: list[int] | None,
+    tell: Callable[[str], None],
+) -> Processed:
     started = time.monotonic()
     recover(str(application.data), application.ledger, [query])
+    _refuse_unoffered(application.whole(query))
+    head = application.ledger.head()
+    # neither the query nor what it reads or calls may have been made by another text than the files now hold
+    for name in application.rests_on(query):
+        application.registration(name, head.get(name))
+    application.settle(query)
     plan = application.plan(query)
-    _refuse_unoffered(plan)
+    for hidden in application.hidden(query):
+        if not application.paused(query):
+            _process_hidden(application, hidden, spark, until, cuts, tell)
     head = application.ledger.head()
     row = head.get(query)
-    # neither the query nor what it reads may have been made by another text than the files now hold
-    for name in dict.fromkeys((query, *map(application.owner, plan.inputs))):
-        application.registration(name, head.get(name))
     application.check_state(plan, row)
     heartbeats = application.heartbeats(plan, head)
     ready = query_heartbeat(query, heartbeats)
@@ -80,7 +99,7 @@ def process(
         report.paused = True
         return report
     if ready is None:
-        report.waits_for = ", ".join(sorted(n for n, h in heartbeats.items() if h is None))
+        report.waits_for = ", ".join(_waiting(application, query, head, None))
         return report
     target = ready if until is None else min(ready, until)
     longest = target - done
@@ -95,7 +114,8 @@ def process(
             continue
         except Exception as error:
             names = {c.id: c.label for node in plan.root.walk() for c in node.columns}
-            raise readable(error, f"query {query}, slice {slice_text(plan.time, done, h1)}", names) from error
+            what = "shared subplan" if is_hidden(query) else "query"
+            raise readable(error, f"{what} {query}, slice {slice_text(plan.time, done, h1)}", names) from error
         report.slices += 1
         report.rows_in += info["rows_in"]
         report.rows_out += sum(info["rows"].values())
@@ -109,21 +129,44 @@ def process(
             f"{time.monotonic() - begun:.1f} s"
         )
     if not report.slices and ready <= done:
-        waiting = [n for n, h in heartbeats.items() if h is not None and h <= done]
-        report.waits_for = ", ".join(sorted(waiting))
+        report.waits_for = ", ".join(_waiting(application, query, head, done))
     report.seconds = round(time.monotonic() - started, 3)
     return report
 
 
+def _process_hidden(
+    application: Application,
+    hidden: str,
+    spark: SparkSession,
+    until: int | None,
+    cuts: list[int] | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Lets a hidden query catch up. Runs of other readers may do so at the same time: whoever is slower goes on from
+    where the faster one has come to.
+    """
+    before = None
+    while True:
+        try:
+            _process(application, hidden, spark, until, cuts, tell)
+            return
+        except LostRace:
+            row = application.ledger.row(hidden)
+            reached = None if row is None else row.committed
+            if reached == before:
+                raise
+            before = reached
+
+
+def _waiting(application: Application, query: str, head: dict[str, LedgerRow], done: int | None) -> list[str]:
+    """The inputs that hold a query at ``done``; those without a heartbeat, where it has not begun."""
+    heartbeats = application.heartbeats(application.whole(query), head)
+    if done is None or None in heartbeats.values():
+        return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is None)
+    return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is not None and heartbeat <= done)
+
+
 def _refuse_unoffered(plan: Plan) -> None:
-    if dict(plan.settings).get("strict", "false").strip("'\"").lower() == "true":
-        expanded = dict.fromkeys(text for node in plan.root.walk() if (text := support.expansion(node)))
-        if expanded:
-            raise RefusedError(
-                f"query {plan.name}: {', '.join(expanded)} would run by snapshot expansion, which evaluates every"
-                " changed group anew at each instant, and the query says strict = true. Leave that setting out, or"
-                " use what docs/operators.md lists as incremental."
-            )
     for constraint in plan.constraints:
         if constraint.on_violation == "quarantine":
             raise SweepAreaError(

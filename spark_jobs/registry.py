@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -17,10 +17,17 @@ from typing import TYPE_CHECKING
 from sweeparea.cql.canonical import declaration
 from sweeparea.cql.catalog import Declared
 from sweeparea.cql.differences import NEUTRAL_SETTINGS, Change, Difference, difference, unified
+from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.plan_printer import NotPrintable, print_plan
+from sweeparea.cql.rewrites import Input, take
 from sweeparea.cql.statements import CreateFunction, CreateQuery, CreateRelation, CreateStream, parse_text
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan_identity import result_identity, state_identity
-from sweeparea.tables.deployed import Deployed, DeployedRow
+from sweeparea.operators.encoding import strategy_of
+from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.spark_jobs import planning
+from sweeparea.spark_jobs.planning import Planned
+from sweeparea.spark_jobs.user_code import source_fingerprint
+from sweeparea.tables.deployed import Deployed, DeployedRow, Rows
 from sweeparea.tables.ledger import LedgerRow, now_micros
 
 if TYPE_CHECKING:
@@ -37,7 +44,12 @@ class ChangedDefinition(SweepAreaError):
 
 def kind_of(statement: Declared) -> str:
     """stream, relation, query or function."""
-    kinds = {CreateStream: "stream", CreateRelation: "relation", CreateQuery: "query", CreateFunction: "function"}
+    kinds = {
+        CreateStream: "stream",
+        CreateRelation: "relation",
+        CreateQuery: "query",
+        CreateFunction: "function",
+    }
     return kinds[type(statement)]
 
 
@@ -48,27 +60,43 @@ class Registry:
         self.application = application
         self.deployed = Deployed(str(application.data))
         self._rows: dict[str, DeployedRow] = {}
+        self._rates: dict[str, dict[str, Input] | None] = {}
+        self._proposed: dict[str, Planned] = {}
 
     # -- what stands in the files --------------------------------------------------------------------------------------
 
     def wanted(self, name: str) -> DeployedRow:
         """The row that the declaration of a name in the files would give, with a new registration."""
         if name not in self._rows:
-            catalog = self.application.catalog
-            statement = catalog.declared()[name]
-            taken = declaration(statement)
-            reads = catalog.dependencies(statement) if isinstance(statement, CreateQuery) else ()
-            self._rows[name] = DeployedRow(
-                name=name,
-                kind=kind_of(statement),
-                definition=taken.text,
-                fingerprint=taken.fingerprint,
-                registration="",
-                depends_on=reads,
-                settings=self._outside(statement),
-                engine=engine_version(),
-            )
+            self._rows[name] = self._hidden(name) if is_hidden(name) else self._declared(name)
         return replace(self._rows[name], registration=str(uuid.uuid4()), deployed_at=now_micros())
+
+    def _declared(self, name: str) -> DeployedRow:
+        catalog = self.application.catalog
+        statement = catalog.declared()[name]
+        taken = declaration(statement)
+        is_query = isinstance(statement, CreateQuery)
+        return DeployedRow(
+            name=name,
+            kind=kind_of(statement),
+            definition=taken.text,
+            fingerprint=taken.fingerprint,
+            registration="",
+            depends_on=(*catalog.dependencies(statement), *catalog.functions_of(statement)) if is_query else (),
+            settings=self._outside(statement),
+            engine=engine_version(),
+        )
+
+    def _hidden(self, name: str) -> DeployedRow:
+        """A hidden query's row: its text is for people, its name is its fingerprint."""
+        application = self.application
+        plan = application.plan(name)
+        try:
+            text = print_plan(plan)
+        except NotPrintable:
+            text = ""
+        reads = dict.fromkeys((*map(application.owner, plan.inputs), *(f.name for f in plan.functions)))
+        return DeployedRow(name, "shared", text, name, "", tuple(reads), {}, engine_version())
 
     def _outside(self, statement: Declared) -> dict[str, str]:
         """What applies to a declaration from outside its text."""
@@ -79,13 +107,74 @@ class Registry:
         exchanged = {name.lower() for name in catalog.environment.sources}
         if isinstance(statement, CreateStream | CreateRelation) and statement.name.lower() in exchanged:
             return {"source": statement.source.uri}
+        if isinstance(statement, CreateFunction) and self.application.functions:
+            code = source_fingerprint(statement.target)
+            return {"code": code} if code else {}
         return {}
+
+    # -- what plans are chosen by --------------------------------------------------------------------------------------
+
+    def planned(self, name: str) -> Planned:
+        """What a query's plan is chosen by: as it was registered, else as it would be now."""
+        row = self.deployed.rows().get(name)
+        return self.fresh(name) if row is None else Planned.of(row.planned)
+
+    def rates_of(self, name: str) -> Mapping[str, Input]:
+        """The rates that a query's plan is chosen by: those of its registration, else those of now."""
+        row = self.deployed.rows().get(name)
+        return (self.rates(name) if row is None else Planned.of(row.planned).inputs) or {}
+
+    def rates(self, name: str) -> dict[str, Input] | None:
+        """The rates of a query's inputs as they are now."""
+        if name not in self._rates:
+            catalog = self.application.catalog
+            self._rates[name] = planning.measured(self.application, catalog.inputs(name))
+        return self._rates[name]
+
+    def fresh(self, name: str) -> Planned:
+        """What a query would be planned by if it were registered now, together with all that are not yet."""
+        if name not in self._proposed:
+            deployed = self.deployed.rows()
+            self.propose({name, *(q for q in self.application.catalog.queries if q not in deployed)})
+        return self._proposed.get(name, Planned())
+
+    def propose(self, free: Iterable[str]) -> dict[str, Planned]:
+        """As ``fresh`` for queries that are registered together."""
+        self._rates.clear()
+        self._proposed |= planning.proposed(self.application, free)
+        return self._proposed
+
+    def settle(self, name: str) -> None:
+        """Gives a query that has not run yet the rates that could not be measured when it was registered."""
+        deployed = self.deployed.rows().get(name)
+        if deployed is None or is_hidden(name) or Planned.of(deployed.planned).inputs is not None:
+            return
+        application = self.application
+        if name in application.ledger.head() or application.ledger.used(app_of(deployed)):
+            return
+        self._rates.pop(name, None)
+        inputs, shared = self.rates(name), Planned.of(deployed.planned).shared
+        if inputs is None:
+            return
+        if set(take(application.whole(name, inputs), shared).inputs) & set(shared) != set(shared):
+            inputs = {}  # what is shared was planned without them
+        wanted = Planned(inputs, shared).as_dict()
+
+        def fill(rows: Rows) -> Rows:
+            row = rows.get(name)
+            if row is None or row.registration != deployed.registration or "inputs" in row.planned:
+                return rows  # a faster run's are as good, but all must have the same
+            return {**rows, name: replace(row, planned=wanted)}
+
+        self.deployed.change(fill)
 
     # -- against what is deployed --------------------------------------------------------------------------------------
 
     def difference(self, name: str, row: DeployedRow) -> Difference:
         """What the files say otherwise than the deployed row; empty if nothing."""
         wanted = self.wanted(name)
+        if is_hidden(name):
+            return Difference(())  # another one would have another name
         if (wanted.fingerprint, wanted.settings) == (row.fingerprint, row.settings):
             return Difference(())
         statement = self.application.catalog.declared()[name]
@@ -104,8 +193,9 @@ class Registry:
         """Whether the deployed text and the files' are planned alike: then they have the same results (law S4)."""
         application = self.application
         try:
-            before = application.bind(replace(old, name=row.name), row.settings)
-            return result_identity(before) == result_identity(application.plan(row.name))
+            rates = Planned.of(row.planned).inputs or {}
+            before = application.bind(replace(old, name=row.name), row.settings, rates)
+            return result_identity(before) == result_identity(application.whole(row.name, rates))
         except SweepAreaError:
             return False  # what cannot be planned is not known to be the same
 
@@ -118,7 +208,7 @@ class Registry:
         if deployed is None:
             deployed = self.register(name, row)
         found = self.difference(name, deployed)
-        if found.rebuild and row is None and not self.application.ledger.used(app_of(deployed)):
+        if found.rebuild and not self.computed(deployed, row):
             return self.renew(name).registration  # nothing was computed by the old definition yet
         if found.rebuild:
             raise self.refusal(name, found)
@@ -133,6 +223,14 @@ class Registry:
             )
         return deployed.registration
 
+    def computed(self, deployed: DeployedRow, row: LedgerRow | None) -> bool:
+        """Whether anything was computed by a deployed definition; by a function, whether a query that calls it was."""
+        ledger = self.application.ledger
+        if deployed.kind == "function":
+            head = ledger.head()
+            return any(reader in head for reader in self.readers(deployed.name))
+        return row is not None or ledger.used(app_of(deployed))
+
     def refused(self, name: str, row: LedgerRow | None) -> str:
         """Why a name is not run as its files now stand, in a sentence; empty if it is. Changes nothing."""
         deployed = self.deployed.rows().get(name)
@@ -142,10 +240,14 @@ class Registry:
                 self._check_adopted(name, row)
                 return ""
             found = self.difference(name, deployed)
-            if found.rebuild and (row is not None or self.application.ledger.used(app_of(deployed))):
+            if found.rebuild and self.computed(deployed, row):
                 return str(self.refusal(name, found)).splitlines()[0]
         except SweepAreaError as error:
             return str(error)
+        if row is not None and deployed.kind == "query":
+            changed = (self.refused(f, None) for f in self.application.catalog.functions_of(name))
+            if why := next(filter(None, changed), ""):
+                return why
         if row is not None and row.registration != deployed.registration:
             return f"an `apply` or `drop` was interrupted: run `sweeparea apply {self.application.name}` to finish it"
         return ""
@@ -158,6 +260,14 @@ class Registry:
         write = "" if getattr(statement, "replace", False) else f"write CREATE OR REPLACE {kind} {name} and "
         below = self.readers(name)
         also = f" and of {', '.join(below)}, which rest{'s' if len(below) == 1 else ''} on it," if below else ""
+        if isinstance(statement, CreateFunction):
+            return ChangedDefinition(
+                f"The definition of {name} has changed since it was deployed: {found}. Results of two definitions are"
+                f" never mixed, and {', '.join(below)} {'has' if len(below) == 1 else 'have'} been computed by the old"
+                f" one. Either give the new one a name of its own, or {write}run `sweeparea apply {application.name}`,"
+                f" which drops the results of {', '.join(below)} and computes them anew from START (`sweeparea plan"
+                f" {application.name}` shows it beforehand).\n{found.diff}".rstrip()
+            )
         return ChangedDefinition(
             f"The definition of {name} has changed since it was deployed: {found}. Results of two definitions are never"
             f" mixed. Either give the new definition a name of its own, or {write}run `sweeparea apply"
@@ -170,7 +280,7 @@ class Registry:
         """The deployed or declared queries that rest on a name, directly or through others, nearest first."""
         catalog, deployed = self.application.catalog, self.deployed.rows()
         reads = {row.name: row.depends_on for row in deployed.values() if row.kind == "query"}
-        reads |= {query: catalog.dependencies(query) for query in catalog.queries}
+        reads |= {q: (*catalog.dependencies(q), *catalog.functions_of(q)) for q in catalog.queries}
         found: dict[str, None] = {}
         pending = [name]
         while pending:
@@ -188,20 +298,30 @@ class Registry:
         self._check_case(name)
         self._check_adopted(name, row)
         wanted = self.wanted(name)
-        return self.deployed.register(wanted if row is None else replace(wanted, registration=row.registration))
+        if row is not None:  # its plan was chosen by its text alone
+            return self.deployed.register(replace(wanted, registration=row.registration))
+        return self.deployed.register(self._with_planned(wanted))
 
     def take_over(self, name: str, deployed: DeployedRow) -> DeployedRow:
         """Stores the files' definition for a name whose results it does not change."""
-        wanted = replace(self.wanted(name), registration=deployed.registration, paused=deployed.paused)
+        wanted = replace(
+            self.wanted(name),
+            registration=deployed.registration,
+            paused=deployed.paused,
+            planned=deployed.planned,
+        )
         self.deployed.put(wanted)
         return wanted
 
     def renew(self, name: str) -> DeployedRow:
         """Stores the files' definition under a new registration: what was computed before belongs to another."""
         paused = name in self.deployed.rows() and self.deployed.rows()[name].paused
-        wanted = replace(self.wanted(name), paused=paused)
+        wanted = self._with_planned(replace(self.wanted(name), paused=paused))
         self.deployed.put(wanted)
         return wanted
+
+    def _with_planned(self, wanted: DeployedRow) -> DeployedRow:
+        return replace(wanted, planned=self.fresh(wanted.name).as_dict()) if wanted.kind == "query" else wanted
 
     def _unused(self, deployed: DeployedRow) -> str:
         """The registration for a first commit. One that has committed before is not used again: the history would take
@@ -228,7 +348,7 @@ class Registry:
 
     def _check_adopted(self, name: str, row: LedgerRow | None) -> None:
         known = None if row is None else row.info.get("definition")
-        if known is None:
+        if known is None or is_hidden(name):
             return
         statement = self.application.catalog.declared()[name]
         first = hashlib.sha256(" ".join(statement.text.split()).encode()).hexdigest()[:16]  # as version 0.1.0 told
@@ -243,12 +363,20 @@ class Registry:
 
     def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
         """Refuses to continue SweepAreas that another plan has left, though the text is the same."""
-        if row is not None and stale_state(plan, row):
+        if row is not None and self.stale(plan, row):
             raise ChangedDefinition(
                 f"{plan.name} is planned otherwise than when its SweepAreas were written (by another version of"
                 f" SweepArea, or over other inputs), so they cannot be continued. Run `sweeparea apply"
                 f" {self.application.name}`: it computes {plan.name} anew from START."
             )
+
+    def stale(self, plan: Plan, row: LedgerRow) -> bool:
+        """Whether a query's SweepAreas, or those of the hidden queries that it was registered with, are not those of
+        its plan.
+        """
+        deployed = self.deployed.rows().get(plan.name)
+        shared = set() if deployed is None else set(Planned.of(deployed.planned).shared)
+        return stale_state(plan, row) or shared != {name for name in plan.inputs if is_hidden(name)}
 
 
 def app_of(row: DeployedRow) -> str:
@@ -259,6 +387,8 @@ def app_of(row: DeployedRow) -> str:
 def stale_state(plan: Plan, row: LedgerRow) -> bool:
     """Whether a query's SweepAreas hold rows of operators that its plan does not have in this form."""
     known = row.info.get("plan")
+    if known is not None and strategy_in(known) != strategy_of(plan):
+        return True  # also where only the result has rows: who tells of an end that is still to come has changed
     areas = {op: n for op, n in (row.info.get("state_rows") or {}).items() if op != "materialize"}
     return known is not None and any(areas.values()) and known != state_identity(plan)
 
@@ -269,6 +399,9 @@ def engine_version() -> str:
         return metadata.version("sweeparea")
     except metadata.PackageNotFoundError:
         return "source"
+
+
+_CLAUSES = {"source": "FROM (environment)", "code": "Python source"}
 
 
 def _parsed(definition: str) -> Declared | None:
@@ -282,5 +415,7 @@ def _parsed(definition: str) -> Declared | None:
 def _outside_changes(before: dict[str, str], after: dict[str, str]) -> Iterable[Change]:
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
-            clause = "FROM (environment)" if name == "source" else f"SET {name} ="
-            yield Change(clause, before.get(name), after.get(name), rebuild=name not in NEUTRAL_SETTINGS)
+            # one that was registered without its code's fingerprint is taken for unchanged
+            rebuild = name not in NEUTRAL_SETTINGS and not (name == "code" and before.get(name) is None)
+            clause = _CLAUSES.get(name, f"SET {name} =")
+            yield Change(clause, before.get(name), after.get(name), rebuild=rebuild)

@@ -28,6 +28,7 @@ from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.operators.order import record_sort_indices
 from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.admit import next_seq
+from sweeparea.spark_jobs.analysis import analyzer
 from sweeparea.spark_jobs.application import Application, refuse_reserved
 from sweeparea.spark_jobs.errors import RefusedError, readable
 from sweeparea.spark_jobs.process import process
@@ -266,7 +267,11 @@ class Case:
         return [dict.fromkeys(self.sources, self._tick(h)) for h in given]
 
     def _application(self, rstreams: dict[str, tuple[int, int]] | None = None) -> Application:
-        return ReplayApplication(self.folder, self.sources, self.queries, self.start, self.case, self.time, rstreams)
+        application = ReplayApplication(
+            self.folder, self.sources, self.queries, self.start, self.case, self.time, rstreams
+        )
+        application.analyze = analyzer(self.spark)
+        return application
 
     def _admit(self, application: Application, source: _Source, heartbeat: int) -> None:
         rows = source.advance(heartbeat)
@@ -399,6 +404,17 @@ class ReplayApplication(Application):
     def fingerprint(self, name: str) -> str:
         return "replay"
 
+    def whole(self, name: str, measured: object = None) -> Plan:
+        """A case's queries share nothing with each other."""
+        return self.plan(name)
+
+    def rests_on(self, query: str) -> tuple[str, ...]:
+        """Nothing of a case is registered."""
+        return ()
+
+    def settle(self, query: str) -> None:
+        """A case's plans are made once."""
+
     def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
         """A case's plans are made once."""
 
@@ -416,7 +432,15 @@ class ReplayApplication(Application):
             names = [*self._sources, *before, *(n for n in kept if n not in self._sources)]
             inputs = {n: self.input_schema(n) for n in names}
             kinds = ("relation", "istream", "dstream") if name in self._rstreams else self._kept
-            plan = bind_select(texts[name], inputs, self._settings, name=name, start=self._start, materialize=kinds)
+            plan = bind_select(
+                texts[name],
+                inputs,
+                self._settings,
+                name=name,
+                start=self._start,
+                analyze=self.analyze,
+                materialize=kinds,
+            )
             kinds = plan.materialize
             if name in self._rstreams:
                 every, anchor = self._rstreams[name]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators import bridge, expiry_log, relation_to_stream
 from sweeparea.operators.bag import BAG
@@ -30,6 +31,7 @@ from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
+from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
@@ -140,9 +142,12 @@ class Slice:
         silence.
         """
         application, name = self.application, self.plan.name
+        # a hidden query goes with its readers
+        drops = readers_of(application, name) if is_hidden(name) else (name,)
         way_out = (
-            f"Restore the data folder {application.data} from a backup of one moment, or run `sweeparea drop"
-            f" {application.name} {name}` and process it anew."
+            f"Restore the data folder {application.data} from a backup of one moment, or run"
+            f" {' and '.join(f'`sweeparea drop {application.name} {n}`' for n in drops)} and process"
+            f" {'it' if len(drops) == 1 else 'them'} anew."
         )
         for table in previous.actions:
             if not DeltaLog(application.layout.absolute(table)).exists():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.application import Application
@@ -45,6 +46,11 @@ class Reader:
                 candidates = [("admitted", name, layout.admitted(name)), ("quarantine", name, layout.quarantine(name))]
             found += [(schema, table, log) for schema, table, path in candidates if (log := DeltaLog(path)).exists()]
         return found
+
+    def names(self) -> list[str]:
+        """The tables as statements name them, those of shared subplans left out."""
+        shown = [(schema, name) for schema, name, _ in self.tables() if not is_hidden(name)]
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in shown]
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A connection with one view per table, pinned to the ledger state of now."""
@@ -101,7 +107,7 @@ class Reader:
         try:
             relation = connection.sql(statement)
         except duckdb.Error as error:
-            names = ", ".join(f"{s}.{n}" if s != "main" else n for s, n, _ in self.tables()) or "none yet"
+            names = ", ".join(self.names()) or "none yet"
             raise SweepAreaError(f"{str(error).strip()}\nTables of {self.application.name}: {names}.") from None
         if relation is None:
             return ""
@@ -154,11 +160,7 @@ def prompt(reader: Reader, form: str) -> int:
         if not text and command in (".quit", ".exit"):
             break
         if not text and command in (".help", ".tables"):
-            print(
-                HELP
-                if command == ".help"
-                else "\n".join(f"{s}.{n}" if s != "main" else n for s, n, _ in reader.tables())
-            )
+            print(HELP if command == ".help" else "\n".join(reader.names()))
             continue
         text += line + "\n"
         if command.endswith(";"):

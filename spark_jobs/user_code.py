@@ -6,9 +6,14 @@ have them on its own path.
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import importlib
+import importlib.util
+import io
 import sys
-from collections.abc import Iterable
+import tokenize
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +32,74 @@ def registered(declared: Iterable[CreateFunction], folder: str | Path | None) ->
     if folder is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     return tuple(user_functions.register(statement) for statement in declared)
+
+
+def source_fingerprint(target: str) -> str:
+    """The identity of the Python source behind ``module:object``: its module and those that this imports from beside
+    it, so that a change of any of them shows. Comments and layout do not count. Empty where there is no source.
+    """
+    digest = hashlib.sha256()
+    sources = _sources(target.partition(":")[0])
+    for name in sorted(sources):
+        digest.update(f"{name}\0".encode())
+        for token in sources[name]:
+            digest.update(f"{token}\0".encode())
+    return digest.hexdigest()[:12] if sources else ""
+
+
+def _sources(module: str) -> dict[str, list[str]]:
+    """The tokens of a module and of all that it imports from its own folder or package, by module name."""
+    found: dict[str, list[str]] = {}
+    pending, root = [module], None
+    while pending:
+        name = pending.pop()
+        path = _source_file(name)
+        if path is None or name in found:
+            continue
+        # the folder in which Python found the top-level name
+        own = path.parents[name.count(".") + (path.name == "__init__.py")]
+        root = root or own
+        if own != root:
+            continue
+        text = path.read_bytes()
+        try:
+            found[name] = list(_tokens(text))
+            pending += _imported(ast.parse(text), name, path.name == "__init__.py")
+        except (SyntaxError, tokenize.TokenError, ValueError):
+            found[name] = [text.decode("utf-8", "replace")]
+    return found
+
+
+def _source_file(name: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    path = Path(spec.origin) if spec is not None and spec.origin else None
+    return path if path is not None and path.suffix == ".py" and path.is_file() else None
+
+
+def _tokens(text: bytes) -> Iterator[str]:
+    left_out = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
+    marks = {tokenize.NEWLINE: "newline", tokenize.INDENT: "indent", tokenize.DEDENT: "dedent"}
+    for token in tokenize.tokenize(io.BytesIO(text).readline):
+        if token.type not in left_out:
+            yield marks.get(token.type, token.string)
+
+
+def _imported(tree: ast.Module, module: str, is_package: bool) -> Iterator[str]:
+    package = module if is_package else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            name = "." * node.level + (node.module or "")
+            try:
+                base = importlib.util.resolve_name(name, package) if node.level else name
+            except ImportError:
+                continue
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 def register(spark: SparkSession, functions: Iterable[UserFunction]) -> None:

@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
         ("deployed_at", pa.timestamp("us", "UTC")),
     ]
 )
-"""depends_on and settings are JSON text."""
+"""depends_on and settings are JSON text; what a query was planned with stands among the settings, as ``planned``."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,10 +48,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class DeployedRow:
     """One name as it was registered.
 
-    ``kind`` is stream, relation, query or function; ``definition`` the canonical text; ``fingerprint`` its identity;
-    ``registration`` the id that its commits carry; ``depends_on`` the names it reads; ``settings`` what applied to it
-    from outside its text (``SET``, an environment: settings by name, ``source`` for a source that was exchanged);
-    ``engine`` the version that registered it; ``deployed_at`` microseconds since the epoch, UTC.
+    ``kind`` is stream, relation, query, function or shared (a hidden query); ``definition`` the canonical text;
+    ``fingerprint`` its identity; ``registration`` the id that its commits carry; ``depends_on`` the names it reads;
+    ``settings`` what applied to it from outside its text (``SET``, an environment: settings by name, ``source`` for a
+    source that was exchanged, ``code`` for a function's Python source); ``planned`` what a query's plan was chosen by
+    and has to be made by again; ``engine`` the version that registered it; ``deployed_at`` microseconds since the
+    epoch, UTC.
     """
 
     name: str
@@ -64,6 +66,7 @@ class DeployedRow:
     engine: str = ""
     paused: bool = False
     deployed_at: int = 0
+    planned: dict[str, Any] = field(default_factory=dict)
 
 
 Rows = dict[str, DeployedRow]
@@ -166,12 +169,16 @@ def _to_table(rows: list[DeployedRow]) -> pa.Table:
         {
             **{key: getattr(row, key) for key in plain},
             "depends_on": json.dumps(row.depends_on, ensure_ascii=False),
-            "settings": json.dumps(row.settings, ensure_ascii=False, sort_keys=True),
+            "settings": json.dumps(_outside(row), ensure_ascii=False, sort_keys=True),
             "deployed_at": _EPOCH + timedelta(microseconds=row.deployed_at),
         }
         for row in rows
     ]
     return pa.Table.from_pylist(records, schema=SCHEMA)
+
+
+def _outside(row: DeployedRow) -> dict[str, Any]:
+    return {**row.settings, "planned": row.planned} if row.planned else row.settings
 
 
 def _from_table(table: pa.Table) -> list[DeployedRow]:
@@ -180,5 +187,6 @@ def _from_table(table: pa.Table) -> list[DeployedRow]:
     for record, micros in zip(table.drop_columns(["deployed_at"]).to_pylist(), at, strict=True):
         record["depends_on"] = tuple(json.loads(record["depends_on"]))
         record["settings"] = json.loads(record["settings"])
-        found.append(DeployedRow(**record, deployed_at=micros))
+        planned = record["settings"].pop("planned", {})
+        found.append(DeployedRow(**record, deployed_at=micros, planned=planned))
     return found

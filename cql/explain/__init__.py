@@ -1,4 +1,4 @@
-"""A plan shown to people: as a tree in a terminal, as Mermaid text, as an SVG picture. Nothing is read or run."""
+"""A plan shown to people: a tree in a terminal, Mermaid text, an SVG picture, CQL. Nothing is read or run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Container
 
 from sweeparea.cql.explain.mermaid import as_mermaid
 from sweeparea.cql.explain.svg import as_svg
+from sweeparea.cql.explain.text import as_cql
 from sweeparea.cql.explain.tree import as_tree, table_names
 from sweeparea.operators.logical import Plan
 
-FORMS = {"tree": as_tree, "mermaid": as_mermaid, "svg": as_svg}
+FORMS = {"tree": as_tree, "mermaid": as_mermaid, "svg": as_svg, "cql": as_cql}
 
 __all__ = ["FORMS", "explain", "table_names"]
 

@@ -7,14 +7,14 @@ from collections.abc import Container
 from sweeparea.cql.explain.tree import top_text
 from sweeparea.cql.explain.words import describe
 from sweeparea.operators import support
+from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import Node, Plan, RelationScan, StreamScan
-from sweeparea.operators.patterns import Edge, edge_of
 from sweeparea.operators.sharing import nodes
 
 
 def as_mermaid(plan: Plan, static: Container[str]) -> str:
     """The text of a picture that Mermaid draws; a node that is read twice is drawn once."""
-    seen: dict[int, Edge] = {}
+    edges = Edges.of(plan, static)
     order = list(nodes(plan.root))
     names = {id(node): f"n{i}" for i, node in enumerate(order)}
     lines = ["flowchart BT"]
@@ -22,10 +22,10 @@ def as_mermaid(plan: Plan, static: Container[str]) -> str:
         left, right = _shape(node)
         lines.append(f'  {names[id(node)]}{left}"{_escaped(describe(node, plan.time))}"{right}')
         for child in node.inputs:
-            lines.append(f'  {names[id(child)]} -->|"{edge_of(child, static, seen)}"| {names[id(node)]}')
+            lines.append(f'  {names[id(child)]} -->|"{edges.describe(child)}"| {names[id(node)]}')
     result = f"{plan.name}: {top_text(plan) if plan.stream else 'relation'}"
     lines.append(f'  result(["{_escaped(result)}"])')
-    lines.append(f'  {names[id(plan.root)]} -->|"{edge_of(plan.root, static, seen)}"| result')
+    lines.append(f'  {names[id(plan.root)]} -->|"{edges.describe(plan.root)}"| result')
     return "\n".join(lines) + "\n"
 
 

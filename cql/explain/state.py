@@ -6,8 +6,11 @@ from collections.abc import Container, Iterator
 
 from sweeparea.operators import sharing, support
 from sweeparea.operators import windows as spec
+from sweeparea.operators.aggregate_names import OF_VALUES, ORDERED
+from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import (
     Aggregate,
+    AggregateCall,
     Analytic,
     Difference,
     Enrich,
@@ -20,15 +23,18 @@ from sweeparea.operators.logical import (
     Window,
 )
 from sweeparea.operators.lowering import lowered
-from sweeparea.operators.patterns import edge_of, readable_again, settled
+from sweeparea.operators.patterns import readable_again, settled
 
 
 def state(plan: Plan, static: Container[str]) -> Iterator[str]:
     """A line for each operator that keeps something; its name is that of its SweepArea."""
+    edges = Edges.of(plan, static)
     for name, node in _named(plan):
-        kept = _kept(node, static)
+        kept = _kept(node, edges)
         if kept:
             yield f"{name}: {kept}"
+        if edges.expires(node):
+            yield f"expire_{name}: the rows of {name} until they begin and until they end"
     if plan.emits_each:
         yield "the result: nothing, each row is emitted once when it comes"
         return
@@ -53,26 +59,26 @@ def _named(plan: Plan) -> Iterator[tuple[str, Node]]:
         yield f"{type(node).__name__.lower()}{i}", node
 
 
-def _kept(node: Node, static: Container[str]) -> str | None:
+def _kept(node: Node, edges: Edges) -> str | None:
     match node:
         case Window():
             return _window(node)
         case Enrich():
-            if settled(node.relation, static) and readable_again(node.relation):
+            if settled(node.relation, edges.static) and readable_again(node.relation):
                 return "none, the relation is read again"
             return "the relation's contents, no element"
         case Join() if node.kind == "inner":
-            return _join(node, static)
+            return _join(node, edges.static)
         case Join():
             return f"the values of the right input and the rows of both that are valid after h1 ({node.kind} join)"
         case Difference() | Intersect():
-            known = all(edge_of(side, static).expiry_known for side in node.inputs)
+            known = all(edges.expiry_known(side) for side in node.inputs)
             bound = "the counts of each value that is valid after h1, on both sides"
             return bound + (", and their known ends" if known else "")
         case Aggregate() | Analytic() | TopK() if support.expansion(node) is not None:
             return "the input's rows that are valid after h1"
         case Aggregate():
-            return _aggregate(node, static)
+            return _aggregate(node, edges)
         case RelationToStream():
             return "the inner relation's rows that are valid after h1, and their known ends"
     return None
@@ -102,13 +108,24 @@ def _join(node: Join, static: Container[str]) -> str:
     return "none of its own, inputs are read again by range as far as the other can still change"
 
 
-def _aggregate(node: Aggregate, static: Container[str]) -> str:
-    known = edge_of(node.input, static).expiry_known
+def _aggregate(node: Aggregate, edges: Edges) -> str:
+    known = edges.expiry_known(node.input)
     if not node.calls and not node.global_:
         return "at most two intervals a value" if known else "one net count a value"
-    extremes = any(c.function in ("MIN", "MAX") for _, c in node.calls)
-    sums = any(c.function not in ("MIN", "MAX") for _, c in node.calls)
     end = "(group, end)" if known else "group"
-    parts = [f"counts and sums, one row a {end}"] if sums else []
-    parts += ["the undominated elements of each group (MIN, MAX)"] if extremes else []
+    kept = dict.fromkeys(_call(call, known) for _, call in node.calls)
+    parts = [f"counts and sums, one row a {end}"] if None in kept else []
+    parts += [text for text in kept if text is not None]
     return "; ".join(parts) or "one row a group"
+
+
+def _call(call: AggregateCall, known: bool) -> str | None:
+    """What an aggregate keeps beside counts and sums."""
+    if call.function in ("MIN", "MAX"):
+        return "the undominated elements of each group (MIN, MAX)" if known else "the values of each group (MIN, MAX)"
+    if call.function in ORDERED:
+        kind = "undominated" if known else "live"
+        return f"the {kind} elements of each group in the order of {call.function}"
+    if call.distinct:
+        return f"the distinct values of each group ({call.function} DISTINCT)"
+    return f"the values of each group ({call.function})" if call.function in OF_VALUES else None

@@ -8,8 +8,8 @@ from html import escape
 from sweeparea.cql.explain.tree import top_text
 from sweeparea.cql.explain.words import describe
 from sweeparea.operators import support
+from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import Node, Plan, RelationScan, StreamScan
-from sweeparea.operators.patterns import Edge, edge_of
 from sweeparea.operators.sharing import nodes
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 260, 44, 24, 46, 16
@@ -25,7 +25,7 @@ _STYLE = (
 def as_svg(plan: Plan, static: Container[str]) -> str:
     """The whole ``<svg>`` element. Inputs are green, operators by snapshot expansion orange."""
     places, columns, rows = _places(plan.root)
-    seen: dict[int, Edge] = {}
+    edges = Edges.of(plan, static)
     width = 2 * MARGIN + columns * (WIDTH + GAP_X) - GAP_X
     height = 2 * MARGIN + (rows + 1) * (HEIGHT + GAP_Y) - GAP_Y
     parts = [
@@ -45,18 +45,18 @@ def as_svg(plan: Plan, static: Container[str]) -> str:
             at = y + HEIGHT / 2 + 4 + 15 * (i - (len(lines) - 1) / 2)
             parts.append(f'<text x="{x + WIDTH / 2:g}" y="{at:g}" text-anchor="middle">{escape(line)}</text>')
 
-    def arrow(below: tuple[float, int], above: tuple[float, int], edge: Edge) -> None:
+    def arrow(below: tuple[float, int], above: tuple[float, int], edge: str) -> None:
         (x1, y1), (x2, y2) = corner(below), corner(above)
         x1, x2, y2 = x1 + WIDTH / 2, x2 + WIDTH / 2, y2 + HEIGHT
         middle = (y1 + y2) / 2
         parts.append(f'<path d="M{x1:g} {y1:g}C{x1:g} {middle:g} {x2:g} {middle:g} {x2:g} {y2:g}"/>')
-        parts.append(f'<text class="e" x="{x1 + 5:g}" y="{y1 - 6:g}">{escape(str(edge))}</text>')
+        parts.append(f'<text class="e" x="{x1 + 5:g}" y="{y1 - 6:g}">{escape(edge)}</text>')
 
     for node in nodes(plan.root):
         for child in node.inputs:
-            arrow(places[id(child)], places[id(node)], edge_of(child, static, seen))
+            arrow(places[id(child)], places[id(node)], edges.describe(child))
     top = (places[id(plan.root)][0], rows)
-    arrow(places[id(plan.root)], top, edge_of(plan.root, static, seen))
+    arrow(places[id(plan.root)], top, edges.describe(plan.root))
     for node in nodes(plan.root):
         box(places[id(node)], describe(node, plan.time), _kind(node))
     box(top, f"{plan.name}: {top_text(plan) if plan.stream else 'relation'}", "r")

@@ -9,8 +9,8 @@ from sweeparea.cql.context import time_text
 from sweeparea.cql.explain.state import evaluation, state
 from sweeparea.cql.explain.words import columns_text, cut, describe, instant_text, length_text, stream_text
 from sweeparea.cql.patterns import reach_of, read_again
+from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import Node, Plan, RelationScan
-from sweeparea.operators.patterns import Edge, edge_of
 from sweeparea.operators.sharing import nodes
 from sweeparea.operators.ticks import INF
 
@@ -64,7 +64,7 @@ def uses(root: Node) -> dict[int, int]:
 
 
 def _plan(plan: Plan, static: Container[str]) -> Iterator[str]:
-    seen: dict[int, Edge] = {}
+    edges = Edges.of(plan, static)
     shared = dict.fromkeys(uses(plan.root), 0)
 
     def lines(node: Node, prefix: str, branch: str) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _plan(plan: Plan, static: Container[str]) -> Iterator[str]:
                 return
             shared[id(node)] = max(shared.values()) + 1
             mark = f"({shared[id(node)]}) "
-        yield f"{prefix}{branch}{mark}{describe(node, plan.time)}  [{edge_of(node, static, seen)}]"
+        yield f"{prefix}{branch}{mark}{describe(node, plan.time)}  [{edges.describe(node)}]"
         below = prefix + {"": "", "└─ ": "   ", "├─ ": "│  "}[branch]
         for i, child in enumerate(node.inputs):
             yield from lines(child, below, "└─ " if i == len(node.inputs) - 1 else "├─ ")

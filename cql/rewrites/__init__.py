@@ -7,7 +7,7 @@ from sweeparea.cql.rewrites.conditions import conjunction
 from sweeparea.cql.rewrites.driver import NAMES, optimize
 from sweeparea.cql.rewrites.rule import Input, Rewriting, Rule
 from sweeparea.cql.rewrites.selection import push_selection
-from sweeparea.cql.rewrites.sharing import Shared, share_between
+from sweeparea.cql.rewrites.sharing import Shared, choose, hidden_query, share_between, take
 
 __all__ = [
     "NAMES",
@@ -15,8 +15,11 @@ __all__ = [
     "Rewriting",
     "Rule",
     "Shared",
+    "choose",
     "conjunction",
+    "hidden_query",
     "optimize",
     "push_selection",
     "share_between",
+    "take",
 ]

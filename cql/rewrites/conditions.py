@@ -1,7 +1,7 @@
 """Conditions as lists of conjuncts: taking them apart, putting them together, renaming their columns, and what they
 say of NULL.
 
-Expressions are texts (``logical.Expr``); they are cut at tokens and never printed from a syntax tree.
+Expressions are texts (``logical.Expr``), cut by ``operators/sql_text.py`` and never printed from a syntax tree.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sweeparea.cql.tokens import Token, TokenType
 from sweeparea.operators.logical import Column, Expr
+from sweeparea.operators.sql_text import bare, parts, substituted, tokens
 
 
 def conjunction(first: Expr | None, second: Expr) -> Expr:
@@ -34,14 +34,14 @@ def conjuncts(condition: Expr | None) -> list[Expr]:
     """The parts of a condition that AND connects."""
     if condition is None:
         return []
-    parts, texts = _parts(condition.sql), _parts(condition.text)
-    if len(parts) == 1:
+    found, texts = parts(condition.sql), parts(condition.text)
+    if len(found) == 1:
         return [condition]
-    if len(texts) != len(parts):
-        texts = parts
+    if len(texts) != len(found):
+        texts = found
     return [
         Expr(sql, text, frozenset(c for c in condition.columns if f"`{c}`" in sql))
-        for sql, text in zip(parts, texts, strict=True)
+        for sql, text in zip(found, texts, strict=True)
     ]
 
 
@@ -62,14 +62,9 @@ def substitute(expr: Expr, by: Mapping[str, Expr]) -> Expr:
     """The expression over other columns: each id that ``by`` has replaced by its expression."""
     if not expr.columns & by.keys():
         return expr
-    pieces, at = [], 0
-    for token in _tokens(expr.sql):
-        if token.token_type == TokenType.IDENTIFIER and token.text in by:
-            new = by[token.text]
-            pieces += [expr.sql[at : token.start], new.sql if column_of(new) else f"({new.sql})"]
-            at = token.end + 1
+    texts = {id_: new.sql if column_of(new) else f"({new.sql})" for id_, new in by.items() if id_ in expr.columns}
     columns = frozenset().union(*(by[c].columns if c in by else {c} for c in expr.columns))
-    return Expr("".join(pieces) + expr.sql[at:], expr.text, columns)
+    return Expr(substituted(expr.sql, texts), expr.text, columns)
 
 
 def equality(condition: Expr) -> tuple[str, str] | None:
@@ -203,60 +198,7 @@ def exact(type_: str | None) -> bool:
     return type_ is not None and "float" not in type_ and "double" not in type_ and not type_.startswith("map")
 
 
-# -- tokens ------------------------------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(8192)
-def _tokens(sql: str) -> tuple[Token, ...]:
-    try:
-        return tuple(sqlglot.tokenize(sql, read="spark"))
-    except SqlglotError:
-        return ()
-
-
-_OPEN = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
-_CLOSE = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
-
-
-@functools.lru_cache(8192)
-def _parts(sql: str) -> tuple[str, ...]:
-    """The text between the ANDs that stand outside all parentheses, each part again without its own."""
-    sql = bare(sql)
-    cuts, depth, between = [], 0, 0
-    for token in _tokens(sql):
-        kind = token.token_type
-        depth += (kind in _OPEN) - (kind in _CLOSE)
-        if depth:
-            continue
-        if kind == TokenType.OR:
-            return (sql,)
-        between += kind == TokenType.BETWEEN
-        if kind == TokenType.AND:
-            if between:
-                between -= 1
-            else:
-                cuts.append((token.start, token.end + 1))
-    if not cuts:
-        return (sql,)
-    ends = [start for start, _ in cuts] + [len(sql)]
-    begins = [0] + [end for _, end in cuts]
-    found = [part for a, b in zip(begins, ends, strict=True) for part in _parts(sql[a:b].strip())]
-    return tuple(found)
-
-
-@functools.lru_cache(8192)
-def bare(sql: str) -> str:
-    """The text without parentheses around all of it."""
-    while sql.startswith("(") and sql.endswith(")"):
-        depth, tokens = 0, _tokens(sql)
-        for token in tokens[:-1]:
-            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-            if depth == 0:
-                return sql
-        if not tokens:
-            return sql
-        sql = sql[1:-1].strip()
-    return sql
+# -- texts -------------------------------------------------------------------------------------------------------------
 
 
 def _enclosed(text: str) -> str:
@@ -264,17 +206,11 @@ def _enclosed(text: str) -> str:
     return f"({text})" if _either(text) else text
 
 
-@functools.lru_cache(8192)
 def _either(text: str) -> bool:
-    depth = 0
-    for token in _tokens(text):
-        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
-        if not depth and token.token_type == TokenType.OR:
-            return True
-    return False
+    return any(token.depth == 0 and token.word == "OR" for token in tokens(text))
 
 
 def split(condition: Expr, test: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
     """The conjuncts for which ``test`` holds, and the others."""
-    parts = conjuncts(condition)
-    return [p for p in parts if test(p)], [p for p in parts if not test(p)]
+    found = conjuncts(condition)
+    return [p for p in found if test(p)], [p for p in found if not test(p)]

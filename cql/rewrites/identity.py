@@ -9,6 +9,9 @@ from typing import Any
 from sweeparea.cql.rewrites.conditions import substitute
 from sweeparea.operators.logical import Column, Expr, Node
 
+IDS = ("ties",)
+"""Fields of nodes that hold ids of columns as text. Other texts are words and names, whatever they look like."""
+
 
 class Identity:
     """Digests of nodes; equal digests, equal subplans, in every process. Remembers what it has seen."""
@@ -30,20 +33,21 @@ class Identity:
         renamed = {id_: Expr(f"`{place}`", "", frozenset({place})) for id_, place in places.items()}
         parts = [type(node).__name__]
         for each in dataclasses.fields(node):
-            parts.append(f"{each.name}={self._text(getattr(node, each.name), places, renamed)}")
+            value = getattr(node, each.name)
+            if each.name in IDS:
+                value = tuple(places[id_] for id_ in value)
+            parts.append(f"{each.name}={self._text(value, places, renamed)}")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _text(self, value: Any, places: dict[str, str], renamed: dict[str, Expr]) -> str:
         if isinstance(value, Node):
             return self.of(value)
         if isinstance(value, Column):
-            return f"{places.get(value.id, value.id)}:{value.type}"
+            return places.get(value.id, value.id)  # its type follows from what it is computed of
         if isinstance(value, Expr):
             return substitute(value, renamed).sql
         if isinstance(value, tuple):
             return f"({','.join(self._text(v, places, renamed) for v in value)})"
-        if isinstance(value, str):  # the id of a column (ties), or a word
-            return places.get(value, repr(value))
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = (self._text(getattr(value, f.name), places, renamed) for f in dataclasses.fields(value))
             return f"{type(value).__name__}({','.join(fields)})"

@@ -87,9 +87,10 @@ class Shared:
 def share_between(plans: Sequence[Plan]) -> Shared:
     """Common subplans of queries as hidden queries.
 
-    Condition: the queries have equal START and time domain, so that a hidden query's contents are the subplan's at
-    every instant; the subplan keeps state. The largest common ones are taken. A hidden query is named by what it
-    computes, so it stays the same when queries come and go. A stream in the middle of plans becomes a hidden stream.
+    Condition: the queries have equal START, time domain and strategy, so that a hidden query's contents are the
+    subplan's at every instant; the subplan keeps state. The largest common ones are taken. A hidden query is named by
+    what it computes, so it stays the same when queries come and go. A stream in the middle of plans becomes a hidden
+    stream.
     """
     names = choose(plans)
     made = tuple(take(plan, names[i]) for i, plan in enumerate(plans))
@@ -133,8 +134,10 @@ def subplans(plan: Plan) -> dict[str, Node]:
 
 
 def _name(plan: Plan, digest: str) -> str:
-    """START and time domain are part of what is computed."""
-    return PREFIX + hashlib.sha256(f"{plan.start} {plan.time} {digest}".encode()).hexdigest()[:DIGITS]
+    """START and time domain are part of what is computed, the strategy of what is kept for it."""
+    strategy = dict(plan.settings).get("strategy", "upa")
+    said = f"{plan.start} {plan.time} {strategy} {digest}"
+    return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:DIGITS]
 
 
 def take(plan: Plan, names: Collection[str]) -> Plan:

@@ -245,8 +245,8 @@ def encode(acc, out, at):
 
 
 @njit(cache=True)
-def _bit_length(v):
-    # of 0 < v <= 2**32
+def bit_length(v):
+    """Of 0 < v <= 2**32."""
     b = 1
     if v >= 1 << 16:
         b += 16
@@ -278,6 +278,28 @@ def _magnitude(acc, i, lo, negative):
 
 
 @njit(cache=True)
+def rounded(x, sticky, e, negative):
+    """IEEE 754 bits of the double nearest to a value (half to even): its highest bit weighs ``2**e``, its top 62 bits
+    are x, ``sticky`` tells whether any other is set. A multiple of 2**-1074.
+    """
+    if e < -1022:  # subnormal: every summand is a multiple of 2**-1074, nothing to round
+        bits = x >> (61 - (e + 1074))
+    else:
+        m = x >> 9
+        rest = x & 511
+        if rest > 256 or (rest == 256 and (sticky or m & 1)):
+            m += 1
+            if m == 1 << 53:
+                m >>= 1
+                e += 1
+        if e > 1023:
+            bits = np.int64(INF_BITS)
+        else:
+            bits = ((e + 1023) << 52) | (m & ((1 << 52) - 1))
+    return bits | np.int64(SIGN_BIT) if negative else bits
+
+
+@njit(cache=True)
 def to_double(acc, bias):
     """IEEE 754 bits of the correctly rounded value (half to even); beyond the double range: an infinity. Zero is
     +0.0.
@@ -301,7 +323,7 @@ def to_double(acc, bias):
     t1 = _magnitude(acc, top - 1, lo, negative)
     t2 = _magnitude(acc, top - 2, lo, negative)
     sticky = lo < top - 2
-    b = _bit_length(t0)
+    b = bit_length(t0)
     # x: the top 62 bits, its highest bit set
     x = t0 << (62 - b)
     if b <= 30:
@@ -315,21 +337,7 @@ def to_double(acc, bias):
         x |= t1 >> (b - 30)
         sticky = sticky or (t1 & ((1 << (b - 30)) - 1)) != 0 or t2 != 0
     e = 32 * top + b - 1 - bias
-    if e < -1022:  # subnormal: every summand is a multiple of 2**-1074, nothing to round
-        bits = x >> (61 - (e + 1074))
-    else:
-        m = x >> 9
-        rest = x & 511
-        if rest > 256 or (rest == 256 and (sticky or m & 1)):
-            m += 1
-            if m == 1 << 53:
-                m >>= 1
-                e += 1
-        if e > 1023:
-            bits = np.int64(INF_BITS)
-        else:
-            bits = ((e + 1023) << 52) | (m & ((1 << 52) - 1))
-    return bits | np.int64(SIGN_BIT) if negative else bits
+    return rounded(x, sticky, e, negative)
 
 
 @njit(cache=True)

@@ -70,6 +70,18 @@ def _merge(group, start, end, by_end, last, mark):
     return events[:count], first[: segments + 1], seg_group[:segments], seg_tick[:segments]
 
 
+@njit(cache=True)
+def gathered(rows, a, b):
+    """``a[rows]`` and ``b[rows]``, in one pass: what waits for memory waits for both."""
+    size = len(rows)
+    of_a = np.empty(size, np.int64)
+    of_b = np.empty(size, np.int64)
+    for i in range(size):
+        of_a[i] = a[rows[i]]
+        of_b[i] = b[rows[i]]
+    return of_a, of_b
+
+
 def segments(group, start, end, last: int, mark: int = NO_MARK):
     """(events, first, group, tick): ``events[first[s]:first[s+1]]`` are those of segment s, at (group[s], tick[s]).
 

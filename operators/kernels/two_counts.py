@@ -31,15 +31,16 @@ def multiplicity(op, a, b):
 
 
 @njit(cache=True)
-def emissions(events, first, group, tick, right, carried, n, op, ahead, h0, last):
+def emissions(events, first, group, tick, right, carried, n, op, ahead, signed, h0, last):
     """(segment, ts, te, n, negative): the rows by which the result changes within the segments given.
 
     A row of the input counts to the left bag or, where ``right``, to the other. A stack of levels per group pairs
     what comes with what goes, the youngest first. ``ahead`` False: the result's own changes after ``h0``; a group's
     segment at or before ``h0`` tells what is published, which ends by a negative row. ``ahead`` True: what the rows
-    add to the result of the ``carried`` ones alone, which is never negative where rows only add. ``negative`` is the
-    first segment at or before ``last`` that has fewer than no copies of its record in a bag, or with ``ahead`` in
-    what is added; -1 if there is none.
+    add to the result of the ``carried`` ones alone, which is never negative where rows only add; ``signed``: it may be
+    (then the levels of the stack are negative, while it is). ``negative`` is the first segment at or before ``last``
+    that has fewer than no copies of its record in a bag, or with ``ahead``, not ``signed``, in what is added; -1 if
+    there is none.
     """
     size = len(group)
     capacity = 2 * size + 2  # each change of a level opens one entry and ends at most one in part
@@ -83,17 +84,14 @@ def emissions(events, first, group, tick, right, carried, n, op, ahead, h0, last
         value = multiplicity(op, max(a, np.int64(0)), max(b, np.int64(0)))
         if ahead:
             value -= multiplicity(op, max(old_a, np.int64(0)), max(old_b, np.int64(0)))
-            if value < 0 and negative < 0:
+            if value < 0 and not signed and negative < 0:
                 negative = s
         change = value - before
         before = value
-        if change > 0:
-            since[depth] = t
-            level[depth] = change
-            depth += 1
-        while change < 0 and depth > 0:
+        # levels are positive, but for ``signed`` ones: those all have the sign of what was added before
+        while change != 0 and depth > 0 and (change < 0) != (level[depth - 1] < 0):
             top = depth - 1
-            gone = min(-change, level[top])
+            gone = min(-change, level[top]) if change < 0 else max(-change, level[top])
             source[k] = s
             old = not ahead and since[top] <= h0
             ts[k] = t if old else since[top]
@@ -104,6 +102,10 @@ def emissions(events, first, group, tick, right, carried, n, op, ahead, h0, last
             level[top] -= gone
             if level[top] == 0:
                 depth = top
+        if change > 0 or (change < 0 and ahead and signed):
+            since[depth] = t
+            level[depth] = change
+            depth += 1
         if s == size - 1 or group[s + 1] != group[s]:
             for j in range(depth):
                 if ahead or since[j] > h0:

@@ -220,8 +220,10 @@ class Generator:
             return text("NOT ({})", self.condition(depth, columns))
         if roll < 0.68:
             return self.exists(depth, columns)
-        if roll < 0.85:
+        if roll < 0.8:
             return self.membership(depth, columns)
+        if roll < 0.88:
+            return self.quantified(depth, columns)
         return text(
             "{} " + self.rng.choice(("=", "<", ">=", "<>", "<=>")) + " {}",
             self.expression(0, columns, "int"),
@@ -260,6 +262,13 @@ class Generator:
         left_one = self.expression(0, columns, type_)
         inner = self.within(columns, lambda: self.query(depth - 1, [type_]))
         return text(f"{{}} {word} ({{}})", left_one, inner)
+
+    def quantified(self, depth: int, columns: Columns) -> Text:
+        sign = self.rng.choice(("=", "<>", "<", "<=", ">", ">="))
+        type_ = self.rng.choice(("int", "int", "string"))
+        left = self.expression(0, columns, type_)
+        inner = self.within(columns, lambda: self.query(depth - 1, [type_]))
+        return text(f"{{}} {sign} {self.rng.choice(('ANY', 'ALL'))} ({{}})", left, inner)
 
     def scalar(self, depth: int, columns: Columns) -> Text:
         """A scalar subquery that has at most one row."""

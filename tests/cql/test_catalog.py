@@ -10,7 +10,7 @@ from sweeparea.cql.canonical import declaration, fingerprint
 from sweeparea.cql.catalog import Catalog
 from sweeparea.cql.differences import difference
 from sweeparea.cql.errors import CqlErrors
-from sweeparea.cql.statements import parse_file, parse_text
+from sweeparea.cql.statements import parse_text, read_file
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 
@@ -78,7 +78,7 @@ def test_the_canonical_text_shows_a_clause_a_line():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_canonical_texts_parse_to_themselves(path):
-    for statement in parse_file(path):
+    for statement in parse_text(read_file(path), str(path)):
         if not hasattr(statement, "name") or not statement.text.upper().startswith("CREATE"):
             continue
         first = declaration(statement)

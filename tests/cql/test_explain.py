@@ -61,7 +61,7 @@ QUERIES = {
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("form", FORMS)
 def test_explain_is_as_in_the_golden_file(name: str, form: str) -> None:
-    file = GOLDEN / f"{name}.{({'tree': 'txt', 'mermaid': 'mmd', 'svg': 'svg'})[form]}"
+    file = GOLDEN / f"{name}.{({'tree': 'txt', 'mermaid': 'mmd'}).get(form, form)}"
     shown = explain(plan(QUERIES[name], "all", name=name), ("Fixed",), form)
     if os.environ.get("SWEEPAREA_GOLDEN") == "write":
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -94,6 +94,21 @@ def test_explain_tells_defaults_and_tables() -> None:
     assert "the query is a monotonic relation: Istream is added" in text
     assert "output column a is repeated: it is named a_2" in text
     assert "columns   a int, a_2 int + ts" in text
+
+
+def test_explain_tells_how_ends_travel_under_a_strategy() -> None:
+    def shown(text: str, strategy: str) -> str:
+        return explain(plan(text, defaults={"strategy": strategy}))
+
+    text = "SELECT a FROM S [Range 5] EXCEPT ALL SELECT a FROM T [Rows 2]"
+    negative, direct = shown(text, "negative"), shown(text, "direct")
+    assert "Window [Range 6 Exclusive]  [WKS, expiry by negative tuples]" in negative
+    assert re.search(r"expire_window\d: the rows of window\d until they begin and until they end", negative)
+    assert "Window [Range 6 Exclusive]  [WKS, expiry known]" in direct
+    assert "Window [Rows 2]  [WKS, expiry unknown: negative tuples, its ends cannot travel]" in direct
+    assert "expire_" not in direct
+    both = shown("SELECT a FROM S [Range 5] EXCEPT ALL SELECT a FROM T [Range 2]", "direct")
+    assert "[STR, expiry unknown: expected ends travel, earlier ones by negative tuples]" in both
 
 
 def test_update_patterns_follow_golab() -> None:

@@ -78,8 +78,10 @@ WRONG = {
     "by a part of it.",
     "ISTREAM(SELECT a FROM S) ORDER BY a LIMIT 1": "TypeError: ORDER BY and LIMIT need a relation, but the query "
     "before is a stream. Write them inside: ISTREAM(SELECT .. ORDER BY .. LIMIT ..).",
-    "SELECT a FROM S SORT BY a": "RefusedError: SORT BY is not offered by this version.",
-    "SELECT DISTINCT ON (a) b FROM S": "RefusedError: DISTINCT ON is not offered by this version.",
+    "SELECT a FROM S SORT BY a": "RefusedError: SORT BY is not offered by this version. A relation has no "
+    "order: leave it out, or write ORDER BY .. LIMIT.",
+    "SELECT DISTINCT ON (a) b FROM S": "RefusedError: DISTINCT ON is not offered by this version. Filter by "
+    "ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) with QUALIFY.",
 }
 
 

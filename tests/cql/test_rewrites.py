@@ -11,10 +11,13 @@ import pytest
 from sweeparea.cql.prune import prune
 from sweeparea.cql.rewrites import NAMES, Input, Rewriting, Rule, optimize, push_selection
 from sweeparea.cql.rewrites.driver import NODE_RULES, apply
+from sweeparea.cql.rewrites.identity import Identity
+from sweeparea.cql.rewrites.renumber import renumbered
 from sweeparea.cql.rewrites.sharing import share, share_between
 from sweeparea.cql.rewrites.windows import emit_each
 from sweeparea.operators.logical import (
     Aggregate,
+    Column,
     Expr,
     Join,
     Node,
@@ -22,6 +25,7 @@ from sweeparea.operators.logical import (
     Project,
     RelationToStream,
     Select,
+    StreamScan,
     TimeDomain,
     Window,
 )
@@ -172,6 +176,20 @@ def as_input(plan: Plan, tables: dict):
                 changes.append((tick, now[row] - before[row], row))
         before = now
     return Relation(labels, changes)
+
+
+def test_names_that_look_like_ids_are_not_ids() -> None:
+    """A stream's own columns may be called c0 and c1."""
+    given = (("S", "c0"), ("S", "c1"), ("c1", "c1"))
+    scans = [StreamScan(name, ((Column(id_, "x", "int"), id_),)) for name, id_ in given]
+    identity = Identity()
+    assert len({identity.of(scan) for scan in scans}) == 3
+    renamed = StreamScan("S", ((Column("c7", "y", "int"), "c0"),))
+    assert identity.of(renamed) == identity.of(scans[0])
+    assert renumbered(renamed).columns[0].id == "c0"
+    assert renumbered(StreamScan("c7", ((Column("c7", "y", "int"), "c7"),))) == StreamScan(
+        "c7", ((Column("c0", "y", "int"), "c7"),)
+    )
 
 
 def test_queries_of_other_starts_share_nothing() -> None:

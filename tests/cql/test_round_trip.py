@@ -9,6 +9,7 @@ import pytest
 
 from sweeparea.cql.binder import bind, bind_select
 from sweeparea.cql.contents import contents
+from sweeparea.cql.explain import explain
 from sweeparea.cql.normal_form import normal_form
 from sweeparea.cql.plan_printer import NotPrintable, print_plan, print_query
 from sweeparea.cql.printer import print_statement
@@ -149,6 +150,27 @@ def test_a_printed_plan_is_a_statement() -> None:
     assert normal_form(second) == normal_form(first)
     assert (second.materialize, second.settings, second.start) == (first.materialize, first.settings, first.start)
     assert [(c.name, c.on_violation) for c in second.constraints] == [("c", "warn")]
+
+
+@pytest.mark.parametrize("text", [q for q in QUERIES if "Rows 3" not in q])
+def test_explain_gives_a_statement_of_the_same_plan(text: str) -> None:
+    first = plan(text, rewrites="all")
+    [statement] = parse_text(explain(first, form="cql"))
+    assert isinstance(statement, CreateQuery)
+    assert normal_form(bind(statement, {**TICKS, **TIMES}, {"rewrites": "none"})) == normal_form(first)
+
+
+def test_explain_names_what_has_no_text() -> None:
+    for text, part in (
+        ("SELECT a, (SELECT a FROM R WHERE R.d = S.b) AS v FROM S", "SINGLE_VALUE"),
+        (
+            "SELECT S.a FROM S, LATERAL (SELECT d FROM R WHERE R.a = S.a ORDER BY d LIMIT 1) t",
+            "first rows of each group",
+        ),
+    ):
+        shown = explain(plan(text), form="cql")
+        assert part in shown
+        assert all(line.startswith("--") for line in shown.splitlines())
 
 
 def test_plans_that_differ_have_other_normal_forms() -> None:

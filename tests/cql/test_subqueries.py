@@ -7,7 +7,7 @@ import random
 import pytest
 
 from sweeparea.cql.errors import BindError, RefusedError, TypeError_
-from sweeparea.operators.logical import Aggregate, Analytic, Join, Node, Plan, Project, TopK
+from sweeparea.operators.logical import Aggregate, Analytic, Join, Node, Plan, Project, RelationToStream, TopK
 from tests.cql.against_duckdb import MANY, planned, run_by_duckdb
 from tests.cql.nested_queries import random_query, random_tables
 from tests.cql.schemas import nodes, plan
@@ -54,6 +54,35 @@ SAME = [
     "SELECT k FROM A WHERE CASE WHEN EXISTS (SELECT 1 FROM B WHERE b > a) THEN k = 1 ELSE TRUE END",
     "SELECT k, COALESCE(k IN (SELECT k FROM B), FALSE) AS e FROM A",
     "SELECT k FROM A WHERE a = 1 OR k IN (SELECT k FROM B) OR EXISTS (SELECT 1 FROM C WHERE c = a) OR s = 'y'",
+    # ANY, SOME and ALL
+    *(
+        f"SELECT k, a FROM A WHERE {word} ({inner})"
+        for word in (
+            *("a > ALL", "a >= ANY", "k <> ALL", "k = ANY", "k <> SOME", "a = ALL", "NOT a < ANY", "NOT a <= ALL"),
+        )
+        for inner in ("SELECT b FROM B", "SELECT c FROM C WHERE C.k = A.k", "SELECT b FROM B WHERE FALSE")
+    ),
+    *(
+        f"SELECT k, a {sign} ANY ({inner}) AS e, a {sign} ALL ({inner}) AS f FROM A"
+        for sign in ("=", "<>", "<", "<=", ">", ">=")
+        for inner in (
+            "SELECT b FROM B WHERE b > 1",
+            "SELECT b FROM B WHERE B.k >= A.k",
+            "SELECT c FROM C WHERE k = A.k",
+        )
+    ),
+    "SELECT k FROM A WHERE s >= ALL (SELECT s FROM B) OR a + 1 < ANY (SELECT a + c FROM C WHERE C.c > A.a)",
+    "SELECT k FROM A GROUP BY k HAVING COUNT(*) >= ALL (SELECT COUNT(*) FROM A GROUP BY k)",
+    "SELECT A.k, B.b FROM A LEFT JOIN B ON A.k = B.k AND B.b >= ALL (SELECT b FROM B AS x WHERE x.k = B.k)",
+    "SELECT k, CASE WHEN a >= ALL (SELECT b FROM B WHERE B.k = A.k) THEN 1 ELSE 0 END AS e FROM A",
+    "SELECT SUM(CASE WHEN a < ANY (SELECT b FROM B) THEN 1 ELSE 0 END) AS n FROM A",
+    "SELECT k FROM A WHERE a > ALL (SELECT b FROM B WHERE b > ANY (SELECT c FROM C WHERE C.k = A.k))",
+    # VALUES
+    "SELECT k FROM A WHERE k IN (VALUES (1), (3))",
+    "SELECT k FROM A WHERE k > ALL (VALUES (1), (2)) OR EXISTS (VALUES (NULL))",
+    "SELECT k FROM A UNION ALL VALUES (1), (2)",
+    "(VALUES (1, 'x'), (2, 'y')) INTERSECT SELECT k, s FROM A",
+    "SELECT k, (VALUES (3)) AS v FROM A",
     # scalars
     "SELECT k, (SELECT MAX(b) FROM B) AS m FROM A",
     "SELECT k, (SELECT COUNT(*) FROM B WHERE B.k = A.k) AS n FROM A",
@@ -243,6 +272,46 @@ def test_a_windowed_stream_inside() -> None:
     assert kinds(root) == ["semi"]
 
 
+@pytest.mark.parametrize(
+    ("where", "tree"),
+    [
+        ("a > ANY (SELECT a FROM T)", ["semi"]),
+        ("NOT (a > ALL (SELECT a FROM T))", ["semi"]),
+        ("a <> ALL (SELECT a FROM T)", ["anti"]),
+        ("a <=> ANY (SELECT a FROM T)", ["semi"]),
+        ("a > ALL (SELECT a FROM T)", ["inner"]),  # beside the greatest and the least
+        ("a > ALL (SELECT a FROM T WHERE T.c = S.x)", ["left"]),
+        ("a <=> ALL (SELECT a FROM T)", ["left"]),
+    ],
+)
+def test_any_and_all_as_conditions(where: str, tree: list[str]) -> None:
+    found = plan(f"SELECT a FROM S WHERE {where}")
+    assert kinds(found)[-1:] == tree
+    assert (found.stream == "istream") == (tree == ["semi"])
+
+
+def test_a_test_of_order_needs_no_pairs_of_rows() -> None:
+    root = plan("SELECT a, a >= ALL (SELECT a FROM T) AS e FROM S").root
+    [extremes] = nodes(root, Aggregate)
+    assert [call.function for _, call in extremes.calls] == ["MIN", "COUNT", "COUNT"] or [
+        call.function for _, call in extremes.calls
+    ] == ["MAX", "COUNT", "COUNT"]
+
+
+def test_streams_as_subqueries_are_unbounded_as_in_from() -> None:
+    """Semantics section 6: a stream without a window is Unbounded, wherever it stands."""
+    for where in (
+        "EXISTS (ISTREAM(SELECT a FROM T [Now]))",
+        "a IN (ISTREAM(SELECT a FROM T [Now]))",
+        "a IN ((ISTREAM(SELECT a FROM T [Now])) UNION ALL VALUES (1))",
+        "a > ANY (DSTREAM(SELECT a FROM T [Now]))",
+        "a = (RSTREAM(SELECT MAX(a) AS a FROM T [Now] EVERY 5))",
+    ):
+        found = plan(f"SELECT a FROM S WHERE {where}")
+        assert any("has no window: [Range Unbounded] is taken" in note for note in found.notes), where
+        assert nodes(found.root, RelationToStream), where
+
+
 # -- faults ------------------------------------------------------------------------------------------------------------
 
 
@@ -254,7 +323,12 @@ def test_a_windowed_stream_inside() -> None:
         ("SELECT a FROM S WHERE a IN (SELECT d = 'x' FROM R)", TypeError_, "IN cannot compare a"),
         ("SELECT (SELECT a, d FROM R) AS v FROM S", TypeError_, "a scalar subquery has one column, found 2"),
         ("SELECT a FROM S WHERE (SELECT MAX(d) FROM R)", TypeError_, "WHERE needs a condition"),
-        ("SELECT a FROM S WHERE a = ANY (SELECT a FROM R)", RefusedError, "a comparison with ANY or ALL"),
+        ("SELECT a FROM S WHERE ANY (SELECT a FROM R) = a", TypeError_, "belongs right of a comparison"),
+        ("SELECT a FROM S WHERE b LIKE ALL (SELECT d FROM R)", TypeError_, "write EXISTS (SELECT .. WHERE ..)"),
+        ("SELECT a FROM S WHERE (a, b) < ANY (SELECT a, d FROM R)", RefusedError, "Only = ANY and <> ALL take (a, b)"),
+        ("SELECT a FROM S WHERE a < ANY (SELECT a, d FROM R)", TypeError_, "< ANY compares 1 value with the 2 columns"),
+        ("SELECT a FROM S WHERE a > ALL (SELECT d = 'x' FROM R)", TypeError_, "> ALL cannot compare a"),
+        ("SELECT transform(array(1), y -> y > ALL (SELECT a FROM R)) AS l FROM S", RefusedError, "inside a lambda"),
         ("SELECT a FROM S WHERE EXISTS (SELECT zz FROM R)", BindError, "column zz is unknown"),
         ("SELECT a FROM S WHERE EXISTS (SELECT S.zz FROM R)", BindError, "S.zz is unknown here"),
         ("SELECT S.a FROM S, (SELECT MAX(R.a) AS m FROM R WHERE R.a = S.a) t", BindError, "S.a is unknown here"),

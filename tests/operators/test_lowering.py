@@ -59,15 +59,26 @@ def test_distinct_values_are_eliminated_first():
         assert not any(call.distinct for _, call in above.calls)
 
 
-def test_distinct_beside_others_is_expanded():
+def test_distinct_beside_others_is_told_apart_by_the_sweep():
     node = _grouped(AggregateCall("COUNT", VALUE, distinct=True), AggregateCall("COUNT"))
     assert lower(node) == node
-    assert expansion(node) == "COUNT(DISTINCT ..) beside other aggregates"
+    assert expansion(node) is None
+
+
+def test_conditions_of_what_keeps_values():
+    calls = [AggregateCall(f, VALUE, (VALUE,), filter=CONDITION) for f in ("CORR", "PERCENTILE", "VAR_POP")]
+    node = _grouped(*calls, AggregateCall("FIRST", VALUE, filter=CONDITION))
+    assert expansion(node) is None
+    [lowered] = _aggregates(lower(node))
+    # FIRST does not leave out NULLs: its condition stays
+    assert [call.filter for _, call in lowered.calls] == [None, None, None, CONDITION]
 
 
 def test_what_is_expanded_is_named_once():
-    node = _grouped(*(AggregateCall(f, VALUE) for f in ("SUM", "VAR_POP", "CORR", "VAR_POP")))
-    assert expansion(node) == "the aggregate VAR_POP, the aggregate CORR"
+    node = _grouped(*(AggregateCall(f, VALUE) for f in ("SUM", "COLLECT_LIST", "BITMAP_OR_AGG", "COLLECT_LIST")))
+    assert expansion(node) == "the aggregate COLLECT_LIST, the aggregate BITMAP_OR_AGG"
+    assert expansion(_grouped(AggregateCall("PERCENTILE", VALUE, (VALUE, VALUE)))) == "PERCENTILE(.., .., frequency)"
+    assert expansion(_grouped(AggregateCall("MAX_BY", VALUE, (VALUE, VALUE)))) == "MAX_BY(.., .., number)"
     assert expansion(Analytic(INPUT, ((A, WindowFunction("RANK")),))) == "window functions (OVER)"
     assert expansion(TopK(INPUT, (), 3)) is None
 

@@ -56,6 +56,9 @@ def _rounded(x: Fraction) -> float:
 
 
 def _root(x: Fraction) -> float:
+    p, q = math.isqrt(x.numerator), math.isqrt(x.denominator)
+    if p * p == x.numerator and q * q == x.denominator:  # exact, so it may lie in the middle between two doubles
+        return _rounded(Fraction(p, q))
     with decimal.localcontext(prec=200, Emax=10**6, Emin=-(10**6)):
         return float((decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)).sqrt())
 
@@ -123,6 +126,7 @@ def _signed_root(sign: Fraction, x: Fraction) -> float:
 
 
 var_pop = single(lambda m: _rounded(m.xx / m.n), 1)
+sxx = single(lambda m: _rounded(m.xx), 1)
 var_samp = single(lambda m: _rounded(m.xx / (m.n - 1)), 2)
 stddev_pop = single(lambda m: _root(m.xx / m.n), 1)
 stddev_samp = single(lambda m: _root(m.xx / (m.n - 1)), 2)
@@ -152,7 +156,7 @@ def percentile(values: Sequence[Any], share: float, descending: bool = False) ->
 
 def percentile_disc(values: Sequence[Any], share: float, descending: bool = False) -> float | None:
     given = sorted(known(values), key=rank, reverse=descending)
-    return float(given[max(0, math.ceil(Fraction(share) * len(given)) - 1)]) if given else None
+    return float(given[max(0, math.ceil(share * len(given)) - 1)]) if given else None
 
 
 def mode(values: Sequence[Any]) -> Any:

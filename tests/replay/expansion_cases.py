@@ -1,4 +1,4 @@
-"""Random queries of aggregates, window functions and LIMIT that run by snapshot expansion, with what they must give.
+"""Random queries of aggregates, window functions and LIMIT, with what they must give.
 
 Each is a text over ``S [..]`` or ``R`` (columns k, v, w, s) beside a function from the instantaneous bag to the result.
 """
@@ -36,6 +36,24 @@ def _first(rows: Rows, i: int) -> Any:
 
 def _listed(rows: Rows, i: int, order: bags.Order = ()) -> list[Any]:
     return known(_col(bags.ordered(rows, order), i))
+
+
+def _last(rows: Rows, i: int) -> Any:
+    return bags.ordered(rows, [])[-1][i] if rows else None
+
+
+def _above_one(rows: Rows) -> Rows:
+    return [r for r in rows if r[W] is not None and r[W] > 1]
+
+
+def _greatest_mode(values: Sequence[Any]) -> Any:
+    counts = Counter(known(values))
+    return max(counts, key=lambda v: (counts[v], v), default=None)
+
+
+def _unique_pairs(rows: Rows) -> tuple[list[Any], list[Any]]:
+    pairs = {(rank(r[V]), r[W]): r for r in rows if None not in (r[V], r[W])}.values()
+    return [r[V] for r in pairs], [r[W] for r in pairs]
 
 
 AGGREGATES: list[tuple[str, Callable[[Rows], Any]]] = [
@@ -89,6 +107,30 @@ AGGREGATES: list[tuple[str, Callable[[Rows], Any]]] = [
     ("REGR_INTERCEPT(v, w)", lambda r: bags.intercept(_col(r, W), _col(r, V))),
     ("REGR_R2(v, w)", lambda r: bags.determination(_col(r, W), _col(r, V))),
     ("REGR_SXY(v, w)", lambda r: bags.sxy(_col(r, W), _col(r, V))),
+    ("REGR_SXX(v, w)", lambda r: bags.sxx([x[W] for x in r if x[V] is not None])),
+    ("REGR_SYY(v, w)", lambda r: bags.sxx([x[V] for x in r if x[W] is not None])),
+    ("CORR(DISTINCT v, w)", lambda r: bags.corr(*_unique_pairs(r))),
+    ("VAR_POP(DISTINCT v)", lambda r: bags.var_pop(bags.unique(known(_col(r, V))))),
+    ("KURTOSIS(v) FILTER (WHERE w > 1)", lambda r: bags.kurtosis([x[V] for x in _above_one(r)])),
+    ("AVG(DISTINCT w)", lambda r: bags.average(bags.unique(known(_col(r, W))))),
+    ("COUNT(DISTINCT v)", lambda r: len(bags.unique(known(_col(r, V))))),
+    ("COUNT(DISTINCT w, s)", lambda r: len({(x[W], x[S]) for x in r if None not in (x[W], x[S])})),
+    ("COUNT(DISTINCT s) FILTER (WHERE w > 1)", lambda r: len({x[S] for x in _above_one(r)} - {None})),
+    ("MEDIAN(DISTINCT w)", lambda r: bags.percentile(bags.unique(known(_col(r, W))), 0.5)),
+    (
+        "PERCENTILE(v, array(0.1, 0.75))",
+        lambda r: [bags.percentile(_col(r, V), p) for p in (0.1, 0.75)] if known(_col(r, V)) else None,
+    ),
+    ("PERCENTILE_DISC(0.4) WITHIN GROUP (ORDER BY v DESC)", lambda r: bags.percentile_disc(_col(r, V), 0.4, True)),
+    ("PERCENTILE(w, 1.0 / 3)", lambda r: bags.percentile(_col(r, W), 0.333333)),
+    ("MODE() WITHIN GROUP (ORDER BY w DESC)", lambda r: _greatest_mode(_col(r, W))),
+    ("LAST(v) IGNORE NULLS", lambda r: _last([x for x in r if x[V] is not None], V)),
+    ("FIRST(s) FILTER (WHERE w > 1)", lambda r: _first(_above_one(r), S)),
+    ("MIN_BY(s, v) FILTER (WHERE w > 1)", lambda r: bags.by(_above_one(r), S, V, False)),
+    ("BIT_AND(w)", lambda r: reduce(lambda a, b: a & b, known(_col(r, W))) if known(_col(r, W)) else None),
+    ("BIT_OR(w)", lambda r: reduce(lambda a, b: a | b, known(_col(r, W)), 0) if known(_col(r, W)) else None),
+    ("TRY_SUM(w)", lambda r: bags.total(_col(r, W))),
+    ("TRY_AVG(v)", lambda r: bags.average(_col(r, V))),
 ]
 
 Over = Callable[[Sequence[Row], int], Any]

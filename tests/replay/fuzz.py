@@ -54,7 +54,7 @@ def _smaller(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if isinstance(case["heartbeats"], list):
         for i in range(len(case["heartbeats"])):
             yield {**case, "heartbeats": case["heartbeats"][:i] + case["heartbeats"][i + 1 :]}
-    for member in ("queries", "settings", "relations"):
+    for member in ("queries", "settings", "relations", "strategy"):
         if member in case:
             yield {k: v for k, v in case.items() if k != member}
 

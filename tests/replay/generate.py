@@ -39,6 +39,7 @@ JOINS = (
     *("comma", "JOIN", "CROSS JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"),
     *("LEFT SEMI JOIN", "LEFT ANTI JOIN"),
 )
+STRATEGIES = ("upa", "direct", "negative")
 SETS = ("UNION", "EXCEPT", "INTERSECT")
 SCALARS = (*NUMBERS, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary")
 
@@ -101,8 +102,7 @@ class Generator:
         if self.chance(0.1):
             case["settings"] = {"range_bounds": "exclusive"}
             self.inclusive = False
-        if self.chance(0.1):
-            case["strategy"] = rng.choice(["upa", "direct", "negative"])
+        case["strategy"] = rng.choice(STRATEGIES)
         if self.chance(0.2):
             text, columns, streams = self._step()
             case["queries"] = [{"name": "q1", "query": text}]

@@ -31,7 +31,14 @@ def test_the_oracle_agrees(file: Path):
         assert not wrong, f"{case['name']}\n{wrong}"
 
 
-SPREAD = ("outer_joins", "difference_and_intersection", "window_rows", "values_of_all_types", "streams_nest")
+SPREAD = (
+    "edge_maps",
+    "outer_joins",
+    "difference_and_intersection",
+    "window_rows",
+    "values_of_all_types",
+    "streams_nest",
+)
 """Cases that several workers do in every run of the tests; the others in the long one."""
 
 

@@ -67,7 +67,9 @@ def decode(value: Any, ddl: str) -> Any:
         if match[1] == "array":
             return [decode(v, parts[0]) for v in value]
         if match[1] == "map":
-            return {decode(k, parts[0]): decode(v, parts[1]) for k, v in value}
+            # DuckDB compares maps entry by entry, as they stand
+            entries = sorted(((decode(k, parts[0]), v) for k, v in value), key=lambda entry: order_key(entry[0]))
+            return {k: _positive(decode(v, parts[1])) for k, v in entries}
         return {
             name.strip(): decode(v, kind)
             for v, (name, kind) in zip(value, (part.split(":", 1) for part in parts), strict=True)
@@ -85,6 +87,15 @@ def decode(value: Any, ddl: str) -> Any:
     if ddl == "timestamp_ntz":
         return dt.datetime.fromisoformat(value)
     return int(value) if ddl in ("tinyint", "smallint", "int", "bigint") else value
+
+
+def _positive(value: Any) -> Any:
+    """The value with 0.0 for -0.0."""
+    if isinstance(value, dict):
+        return {k: _positive(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_positive(v) for v in value]
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def order_key(value: Any) -> tuple:

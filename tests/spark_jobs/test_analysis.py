@@ -8,10 +8,10 @@ import pytest
 
 from sweeparea.cql.binder import InputSchema, bind_select
 from sweeparea.cql.column_types import unknown
+from sweeparea.cql.errors import TypeError_
 from sweeparea.cql.signatures import FAMILIES
 from sweeparea.cql.types import normal
 from sweeparea.spark_jobs.analysis import analyzer
-from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.function_signatures import Analyzer
 
 if TYPE_CHECKING:
@@ -46,9 +46,19 @@ def test_the_binder_fills_in_what_spark_knows(spark: SparkSession, text: str, ty
     assert not unknown(bound.root)
 
 
-def test_what_spark_refuses_is_told(spark: SparkSession) -> None:
-    with pytest.raises(ArgumentTypeError, match="DATATYPE_MISMATCH"):
-        bind_select("SELECT aggregate(arr, 'x', (p, q) -> p + q) AS z FROM N", INPUTS, analyze=analyzer(spark))
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT k, aggregate(arr, 'x', (p, q) -> p + q) AS z FROM N", "1:11"),
+        ("SELECT k\nFROM (SELECT k,\n transform(k, v -> v) AS z FROM N) w\nWHERE z IS NULL", "3:2"),
+        ("SELECT COLLECT_LIST(transform(k, v -> v)) AS z FROM N [Range 5]", "1:21"),
+        ("SELECT k, e FROM N LATERAL VIEW explode(transform(k, v -> v)) t AS e", "1:33"),
+    ],
+)
+def test_what_spark_refuses_is_told_with_its_place(spark: SparkSession, text: str, place: str) -> None:
+    with pytest.raises(TypeError_, match="DATATYPE_MISMATCH") as caught:
+        bind_select(text, INPUTS, analyze=analyzer(spark))
+    assert str(caught.value).startswith(f"<query>:{place}: TypeError: ")
 
 
 def test_signatures_are_what_spark_says(spark: SparkSession) -> None:

@@ -304,6 +304,16 @@ def test_sweepareas_of_another_plan_are_not_continued(sold):
     app.check_state(bound, replace(other, info={**other.info, "state_rows": {"materialize": 5}}))
 
 
+@pytest.mark.parametrize("state", [{"aggregate2": 1, "materialize": 1}, {"materialize": 1}])
+def test_another_strategy_computes_anew(sold, state):
+    app = opened(sold)
+    ran(app, "sales", "turnover")
+    row = app.ledger.head()["turnover"]
+    bound = replace(app.plan("turnover"), settings=(("strategy", "negative"),))
+    with pytest.raises(ChangedDefinition, match="planned otherwise"):
+        app.check_state(bound, replace(row, info={**row.info, "state_rows": state}))
+
+
 # -- interrupted -------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,63 @@
+"""Coalesce: adjacent intervals of equal records become one (Kraemer & Seeger 2005, section 4.3.2.10, Algorithm 10).
+
+Definition: an element ``[ts, te)`` whose record equals that of an earlier result ``[s, ts)`` makes it ``[s, te)``,
+unless that is already longer than ``most``: then it is not enlarged any more, so that an endless sequence cannot keep
+it back. Snapshots stay as they are. Fewer rows travel and are kept, for expiry that is noticed later; ``split.py`` is
+the inverse.
+
+Columns in and out: the record, ``__ts``, ``__te``, ``__n``, which is positive. SweepArea: none, the bag is whole.
+
+>>> bag = pa.table({"k": [7, 7, 7, 8], "__ts": [1, 4, 9, 4], "__te": [4, 9, 12, 6], "__n": [1, 2, 1, 1]})
+>>> [tuple(row.values()) for row in coalesce(bag, ["k"]).to_pylist()]
+[(7, 1, 12, 1), (7, 4, 9, 1), (8, 4, 6, 1)]
+>>> [tuple(row.values()) for row in coalesce(bag.slice(0, 3), ["k"], most=5).to_pylist()]
+[(7, 1, 9, 1), (7, 4, 12, 1)]
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.operators import keys
+from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.ticks import INF
+
+
+def coalesce(bag: pa.Table, columns: Sequence[str], most: int = INF) -> pa.Table:
+    """The bag in as few rows as its adjacent intervals allow; ``columns`` are the record's. In the order of ``__ts``.
+
+    Of several results that an element could enlarge it enlarges the one that was made first.
+    """
+    start, end, n = (keys.int64_of(bag.column(c)) for c in (TS, TE, N))
+    codes = keys.codes([bag.column(c) for c in columns])[0] if columns and len(n) else np.zeros(len(n), np.int64)
+    used = np.flatnonzero(end > start)
+    order = used[np.lexsort((end[used], codes[used], start[used]))]
+    made: list[list[int]] = []  # row, start, end, copies
+    growing: dict[tuple[int, int], deque[int]] = defaultdict(deque)  # (code, end) -> places in ``made``
+    for row in order.tolist():
+        code, ts, te, copies = int(codes[row]), int(start[row]), int(end[row]), int(n[row])
+        waiting = growing.get((code, ts))
+        while waiting and copies:
+            place = waiting.popleft()
+            _, since, until, there = made[place]
+            if until - since > most:
+                continue
+            merged = min(copies, there)
+            if merged < there:  # some copies stay behind, and may be enlarged by the next element
+                made.append([made[place][0], since, until, there - merged])
+                waiting.appendleft(len(made) - 1)
+            made[place][2:] = [te, merged]
+            growing[code, te].append(place)
+            copies -= merged
+        if copies:
+            growing[code, te].append(len(made))
+            made.append([row, ts, te, copies])
+    made.sort(key=lambda one: one[1])
+    rows, *ticks = (np.array(list(column), np.int64) for column in zip(*made, strict=True)) if made else [order] * 4
+    columns_ = dict(zip((TS, TE, N), map(pa.array, ticks), strict=True))
+    taken = bag.take(pa.array(rows))
+    return pa.Table.from_arrays([columns_.get(c, taken.column(c)) for c in bag.column_names], schema=bag.schema)

@@ -1,0 +1,184 @@
+"""Law S4 for strategies: an end that travels with its row, one that comes as a negative tuple, and one that is expected
+and corrected tell the same bag at every instant, however the timeline is cut.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeparea.operators import expire, two_counts
+from sweeparea.operators.encoding import CORRECTED, DELTA, INTERVAL, STRATEGIES, Edges, strategy_of
+from sweeparea.operators.logical import (
+    Aggregate,
+    AggregateCall,
+    Column,
+    Difference,
+    Join,
+    Plan,
+    RelationScan,
+    Select,
+    StreamScan,
+    TimeDomain,
+    Window,
+)
+from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.operators.ticks import INF
+from sweeparea.operators.two_counts import TwoCountsSpec
+from sweeparea.operators.windows import Range, Rows, Unbounded
+from tests.operators import brute
+from tests.operators.test_two_counts import CUTS, DEFINITIONS, LAST, arrivals, expected, run
+
+SCHEMA = pa.schema([("v", pa.int64()), ("__ts", pa.int64()), ("__te", pa.int64()), ("__n", pa.int64())])
+
+
+def bag(rows) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+
+
+def rows_of(table: pa.Table) -> list:
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+@st.composite
+def windowed(draw):
+    """(slice's instant, row): rows that come when their element does, valid at once or later."""
+    rows = []
+    for _ in range(draw(st.integers(0, 12))):
+        s = draw(st.integers(0, LAST))
+        ts = s + draw(st.sampled_from([0, 0, 2]))
+        te = ts + draw(st.integers(1, 9)) if draw(st.booleans()) else INF
+        rows.append((s, (draw(st.sampled_from([1, 2])), ts, te, draw(st.sampled_from([1, 2])))))
+    return rows
+
+
+@settings(max_examples=100, deadline=None)
+@given(windowed(), CUTS)
+def test_w_expire_tells_the_same_bag_without_ends(rows, cuts):
+    h0, carry, told = -1, bag([]), []
+    for h1 in cuts:
+        new = bag([row for s, row in rows if h0 < s <= h1])
+        out, carry = expire.sweep(pa.concat_tables([carry, new]), h0, h1)
+        assert all(te == INF and h0 < ts <= h1 for _, ts, te, _ in rows_of(out))
+        # no more is kept than what is still to begin or to end, equal rows once
+        waiting = {(v, ts if ts > h1 else h1, te) for s, (v, ts, te, _) in rows if s <= h1 < te}
+        kept = [(v, ts if ts > h1 else h1, te) for v, ts, te, _ in rows_of(carry)]
+        assert sorted(kept) == sorted(row for row in waiting if row[2] != INF or row[1] > h1)
+        told += rows_of(out)
+        h0 = h1
+    for tick in range(LAST + 1):
+        assert brute.at([((v,), *rest) for v, *rest in told], tick) == brute.at(
+            [((v,), *rest) for _, (v, *rest) in rows], tick
+        )
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_expected_ends_with_corrections_are_the_same_relation(name, data):
+    operation, definition = DEFINITIONS[name]
+    rows = data.draw(arrivals((True, True)))
+    if name == "distinct":
+        rows = [row for row in rows if row[1] == 0]
+    spec = TwoCountsSpec(("a", "b"), operation, (True, True), expected=True)
+    assert spec.ahead
+    h0, carry, told = -1, two_counts.rows_schema([pa.field("a", pa.float64()), pa.field("b", pa.string())]), []
+    carry = carry.empty_table()
+    for h1 in data.draw(CUTS):
+        new = [dict(zip(carry.schema.names, (*r, ts, te, n, side), strict=True)) for due, side, (r, ts, te, n) in rows
+               if h0 < due <= h1]  # fmt: skip
+        out, carry = two_counts.sweep(pa.concat_tables([carry, pa.Table.from_pylist(new, carry.schema)]), spec, h0, h1)
+        for row in out.to_pylist():
+            assert h0 < row["__ts"] < row["__te"]
+            assert row["__n"] > 0 or not operation.grows
+            told.append((brute.plain((row["a"], row["b"])), row["__ts"], row["__te"], row["__n"]))
+        h0 = h1
+    for tick in range(LAST + 12):  # also beyond the last slice: the ends that are expected
+        assert brute.at(told, tick) == expected(rows, tick, definition), tick
+
+
+def test_a_difference_of_known_ends_takes_nothing_back_when_nothing_more_comes():
+    rows = [(1, 0, ((1.0, "x"), 1, 9, 1)), (2, 1, ((1.0, "x"), 2, 5, 1))]
+    spec = TwoCountsSpec(("a", "b"), two_counts.DIFFERENCE, (True, True))
+    direct = TwoCountsSpec(("a", "b"), two_counts.DIFFERENCE, (True, True), expected=True)
+    record = (1.0, "x")
+    assert run(spec, rows, [3, 6, 10]) == [(record, 1, 2, 1), (record, 5, INF, 1), (record, 9, INF, -1)]
+    schema = two_counts.rows_schema([pa.field("a", pa.float64()), pa.field("b", pa.string())])
+    given_ = pa.Table.from_pylist(
+        [dict(zip(schema.names, (*r, ts, te, n, side), strict=True)) for _, side, (r, ts, te, n) in rows], schema
+    )
+    first, carry = two_counts.sweep(given_, direct, 0, 3)
+    assert sorted(tuple(row.values()) for row in first.to_pylist()) == [(*record, 1, 2, 1), (*record, 5, 9, 1)]
+    assert two_counts.sweep(carry, direct, 3, 10)[0].num_rows == 0
+
+
+# -- which encoding an edge has ----------------------------------------------------------------------------------------
+
+A, B, COUNT = Column("a", "a", "int"), Column("b", "b", "int"), Column("n", "n", "bigint")
+S, T = StreamScan("S", ((A, "a"),)), StreamScan("T", ((B, "b"),))
+RECENT, OTHER = Window(S, Range(5)), Window(T, Range(9))
+FOR_EVER, LAST_TWO = Window(S, Unbounded()), Window(S, Rows(2))
+GROUPED = Aggregate(RECENT, (), ((COUNT, AggregateCall("COUNT")),), global_=True)
+ANTI = Join(RECENT, OTHER, None, "anti")
+JOINED = Join(RECENT, OTHER)
+MINUS = Difference(RECENT, OTHER, (A,))
+ON_TOP = Join(MINUS, OTHER, None, "left")
+
+
+@pytest.mark.parametrize(
+    ("node", "upa", "negative", "direct"),
+    [
+        (RECENT, INTERVAL, DELTA, INTERVAL),
+        (FOR_EVER, INTERVAL, INTERVAL, INTERVAL),
+        (LAST_TWO, DELTA, DELTA, DELTA),
+        (JOINED, INTERVAL, DELTA, INTERVAL),
+        (GROUPED, DELTA, DELTA, DELTA),
+        (MINUS, DELTA, DELTA, CORRECTED),
+        (ANTI, DELTA, DELTA, CORRECTED),
+        (ON_TOP, DELTA, DELTA, DELTA),
+        (RelationScan("R", ((A, "a"),)), DELTA, DELTA, DELTA),
+        (S, INTERVAL, INTERVAL, INTERVAL),
+    ],
+)
+def test_encoding_of_an_edge(node, upa, negative, direct):
+    assert [Edges((), s).encoding(node) for s in STRATEGIES] == [upa, negative, direct]
+
+
+def test_w_expire_stands_at_the_windows_that_forget():
+    edges = Edges((), "negative")
+    assert [edges.expires(n) for n in (RECENT, FOR_EVER, LAST_TWO, JOINED)] == [True, False, True, False]
+    assert edges.sweeps(ON_TOP)
+    assert edges.cheap(FOR_EVER)
+    assert not edges.cheap(RECENT)
+    assert not any(Edges((), s).sweeps(ON_TOP) for s in ("upa", "direct"))
+
+
+def test_edges_say_how_ends_travel():
+    assert Edges((), "upa").describe(RECENT) == "WKS, expiry known"
+    assert Edges((), "negative").describe(JOINED) == "WK, expiry by negative tuples"
+    assert Edges((), "direct").describe(JOINED) == "WK, expiry known"
+    assert Edges((), "direct").describe(GROUPED) == "WK, expiry unknown: negative tuples, its ends cannot travel"
+    expected_ = "STR, expiry unknown: expected ends travel, earlier ones by negative tuples"
+    assert Edges((), "direct").describe(ANTI) == expected_
+    assert Edges((), "negative").describe(S) == Edges((), "direct").describe(FOR_EVER) == "monotonic, expiry known"
+
+
+def plan(strategy: str | None, **more) -> Plan:
+    settings_ = () if strategy is None else (("strategy", strategy),)
+    return Plan("q", Select(RECENT, None), None, TimeDomain(), settings=settings_, **more)  # type: ignore[arg-type]
+
+
+def test_a_change_of_strategy_is_another_plan_with_the_same_results():
+    plans = [plan(s) for s in (None, *STRATEGIES)]
+    states = [state_identity(p) for p in plans]
+    assert states[0] == states[1]  # upa is the default
+    assert len(set(states)) == 3
+    assert [strategy_in(state) for state in states] == ["upa", *STRATEGIES]
+    assert len({result_identity(p) for p in plans}) == 1
+
+
+def test_rows_that_are_emitted_one_by_one_do_not_expire():
+    assert strategy_of(plan("negative")) == "negative"
+    assert strategy_of(plan("negative", emits_each=True)) == "upa"
