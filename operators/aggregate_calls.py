@@ -333,13 +333,13 @@ class Sum(Additive):
     def _is_fixed(self, elements: Elements, call: BaseCall) -> bool:
         # whether all partial sums of doubles fit in fixed point
         every = np.arange(len(self.low))
-        kind, n, *carried = self._state(every, self.raw(every))
+        kind, n, begin, end, data = self._state(every, self.raw(every))
         if call.distinct:  # any value may be there once, also a carried one
             n = np.ones(len(every), np.int64)
-        wide_enough, self.unit = fixed.unit_of(self.low, n, kind, *carried)
+        wide_enough, self.unit = fixed.unit_of(self.low, n, kind, begin, end, data)
         if wide_enough:
-            self.words = fixed.words(self.low, n, kind, *carried, self.unit)
-        return wide_enough
+            self.words = fixed.words(self.low, n, kind, begin, end, data, self.unit)
+        return bool(wide_enough)
 
     def _fixed(self, at: Instants, copies: np.ndarray) -> np.ndarray:
         if self.kind is None:  # the copies are in the words already

@@ -319,6 +319,15 @@ def comparable(frame: DataFrame, keys: Sequence[str]) -> list[str]:
     return [key for key in keys if key.strip("`") not in maps]
 
 
+def hashable(schema: pa.Schema, keys: Sequence[str]) -> list[str]:
+    """``comparable`` of rows of an Arrow schema."""
+
+    def has_map(kind: pa.DataType) -> bool:
+        return pa.types.is_map(kind) or any(has_map(kind.field(i).type) for i in range(kind.num_fields))
+
+    return [key for key in keys if not has_map(schema.field(key).type)]
+
+
 def staged_carry(folder_listing: Sequence[str]) -> list[str]:
     """One file per partition out of the names ``<stem>-<partition>-<random>.parquet`` (see the module's text)."""
     chosen: dict[str, str] = {}

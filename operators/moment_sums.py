@@ -7,9 +7,6 @@ a bit. Calls over one argument share their sums.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
@@ -17,6 +14,9 @@ from sweeparea.operators import keys as key_codes
 from sweeparea.operators import moments
 from sweeparea.operators.aggregate_calls import Additive, BaseCall, Elements, Instants, Result
 from sweeparea.operators.kernels import powers as kernel
+
+_FACTORS = {2: (1, 2), 3: (1, 2, 3), 4: (1, 2, 3, 4), kernel.PAIRS: (1, 1, 2, 2, 2)}
+"""Of how many factors the products are that a sum adds."""
 
 
 def powers_of(function: str) -> int:
@@ -45,19 +45,21 @@ class MomentSum(Additive):
     def results(self, at: Instants, call: BaseCall, present: np.ndarray, copies: np.ndarray) -> Result:
         counts = super().results(at, call, present, copies).values
         offsets, data = kernel.running(*at.cut, *self._arrays(at.rows, copies))
-        found, text = [], data.tobytes()
+        text, ends = data.tobytes(), offsets.tolist()
+        values, valid = np.zeros(len(counts), np.float64), np.zeros(len(counts), np.bool_)
         last, value = (-1, b""), None
-        for n, (a, b) in zip(counts.tolist(), itertools.pairwise(offsets.tolist()), strict=True):
-            state = n, text[a:b]
+        # of fewer values than these every formula is NULL
+        least = 2 if call.function in moments.OF_SAMPLES else 1
+        for s in np.flatnonzero(counts >= least).tolist():
+            state = int(counts[s]), text[ends[s] : ends[s + 1]]
             if state != last:
-                last, value = state, self._value(call.function, n, state[1])
-            found.append(value)
-        valid = np.array([v is not None for v in found], np.bool_)
-        values = np.array([0.0 if v is None else v + 0.0 for v in found], np.float64)
+                last, value = state, self._value(call.function, *state)
+            if value is not None:
+                values[s], valid[s] = value + 0.0, True
         return Result(values.view(np.int64), valid)
 
     def _value(self, function: str, n: int, state: bytes) -> float | None:
-        *sums, odd = decoded(state, self.powers)
+        sums, odd = decoded(state, self.powers)
         if self.powers == kernel.PAIRS:
             return moments.of_pair_sums(function, n, sums, odd)
         return moments.of_sums(function, n, sums, odd[0])
@@ -66,15 +68,17 @@ class MomentSum(Additive):
         return kernel.encode_runs(first, *self._arrays(rows, self.raw(rows)))
 
 
-def decoded(state: bytes, powers: int) -> Iterator[tuple[int, int]]:
-    """Each sum as (integer, e), the integer times ``2**-e``; then the two counts of values that are not finite."""
-    factors = (1, 1, 2, 2, 2) if powers == kernel.PAIRS else range(1, powers + 1)
-    at = 0
-    for k in factors if state else ():
-        low, size = int.from_bytes(state[at : at + 2], "little"), int.from_bytes(state[at + 2 : at + 4], "little")
-        at += 4 + size
-        yield int.from_bytes(state[at - size : at], "little", signed=True), kernel.FACTOR * k - 30 * low
+def decoded(state: bytes, powers: int) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """(sums, counts of values that are not finite): a sum is (integer, e), which is ``integer * 2**-e``."""
+    factors = _FACTORS[powers]
     if not state:
-        yield from itertools.repeat((0, 0), len(factors))
-    odd = state[at:] or bytes(16)
-    yield int.from_bytes(odd[:8], "little", signed=True), int.from_bytes(odd[8:], "little", signed=True)
+        return [(0, 0)] * len(factors), (0, 0)
+    sums, at, whole = [], 0, int.from_bytes
+    for k in factors:
+        end = at + 4 + (state[at + 2] | state[at + 3] << 8)
+        low = state[at] | state[at + 1] << 8
+        sums.append((whole(state[at + 4 : end], "little", signed=True), kernel.FACTOR * k - 30 * low))
+        at = end
+    if at == len(state):
+        return sums, (0, 0)
+    return sums, (whole(state[at : at + 8], "little", signed=True), whole(state[at + 8 :], "little", signed=True))

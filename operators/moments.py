@@ -191,6 +191,10 @@ _OF_POWERS = {
 }
 
 
+OF_SAMPLES = frozenset({"VAR_SAMP", "STDDEV_SAMP", "COVAR_SAMP", "SKEWNESS", "KURTOSIS", "CORR"})
+"""NULL of one value: a sample's, or for want of a spread."""
+
+
 def of_sums(function: str, n: int, sums: Sequence[tuple[int, int]], odd: int) -> float | None:
     """A statistic of n values from the sums of their powers, each ``integer * 2**-e``; ``odd`` of them are not finite
     (and not in the sums).

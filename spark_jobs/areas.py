@@ -82,14 +82,18 @@ class SweepAreas:
         """Whether no key of a keyed SweepArea needs a look in this slice."""
         return all(AreaFile.of("", file).due > self.h1 for file in self.files(op))
 
-    def keyed(self, op: str, schema: pa.Schema, keys: Sequence[str], due: Due) -> SweepArea:
-        """The SweepArea of an operator that sweeps ``keys``, for its task."""
+    def keyed(self, op: str, schema: pa.Schema, keys: Sequence[str], due: Due, workers: int) -> SweepArea:
+        """The SweepArea of an operator that sweeps ``keys``, for the task of each of its ``workers``."""
         root, files = self.log(op).uri, self.files(op)
-        area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h1, partitions=self.partitions)
+        area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h1, partitions=workers)
         self.create(op, area.stored)
         merge = self.staged[op] = _to_merge(files)
         described = {file.path: AreaFile.of(root, file) for file in files}
         return replace(area, files=tuple(described.values()), merge=tuple(described[file.path] for file in merge))
+
+    def due(self, area: SweepArea) -> list[AreaFile]:
+        """The files of a SweepArea with keys that need a look in this slice."""
+        return [file for file in area.files if file.due <= self.h1]
 
     def lazily(self, due: Due, reach: int) -> Due:
         """``due`` of rows that hold no result back, which windows of this reach brought."""
@@ -105,7 +109,7 @@ class SweepAreas:
         nothing = (f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`" for f in area.schema)
         parts = [] if rows is None else [rows]
         parts.append(self.spark.range(1).selectExpr(*nothing))
-        due = [file for file in area.files if file.due <= self.h1]
+        due = self.due(area)
         if due and not area.alone:
             stored = self.spark.read.schema(frames.ddl(area.stored)).parquet(*(file.path for file in due))
             keys = set(area.key_columns)

@@ -102,6 +102,7 @@ class Evaluation:
         self._new: dict[int, DataFrame | None] = {}
         self._spilled: list[str] = []
         self._once_computed: set[int] = set()
+        self._spread: set[str] = set()
         self._sides: dict[int, _Side] = {}
         self._two_sided = TwoSided(self)
         self.edges = Edges.of(plan, self.static)
@@ -247,15 +248,38 @@ class Evaluation:
         due: Due,
         task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
         ddl: str,
+        spread: frozenset[str] | None = None,
     ) -> DataFrame:
         """What ``task`` makes of new rows and of what the SweepArea of ``op`` holds (``areas.py``), all of ``schema``.
 
-        Without ``keys`` the SweepArea is whole, and one worker has it.
+        Without ``keys`` the SweepArea is whole, and one worker has it. ``spread``: as of ``spread_by``.
         """
-        if keys:
-            area = self.areas.keyed(op, schema, keys, due)
-            return bridge.run(self.areas.given(area, new), task(area), keys, self.partitions, ddl)
-        return self.swept_whole(op, new, schema, (), task, ddl)
+        if not keys:
+            return self.swept_whole(op, new, schema, (), task, ddl)
+        workers = self.partitions if bridge.hashable(schema, keys) else 1
+        area = self.areas.keyed(op, schema, keys, due, workers)
+        if workers == self.partitions:
+            self._spread.add(op)
+        if new is not None and workers > 1 and spread and spread <= set(keys) and not self.areas.due(area):
+            return new.mapInArrow(task(area), ddl)
+        return bridge.run(self.areas.given(area, new), task(area), keys, workers, ddl)
+
+    def spread_by(self, node: Node) -> frozenset[str] | None:
+        """Columns by which the rows of ``new(node)``, which has been made, lie in the slice's partitions: those with
+        equal values together. None: they lie anyhow. What one sweep has brought together needs no second shuffle.
+        """
+        if id(node) in self._once_computed:
+            return None
+        match node:
+            case Aggregate() if self.names[id(node)] in self._spread and support.expansion(node) is None:
+                return frozenset(column.id for column, _ in node.keys)
+            case Select():
+                return self.spread_by(node.input)
+            case Project():
+                below = self.spread_by(node.input)
+                kept = {expr.sql.strip("`"): column.id for column, expr in reversed(node.outputs)}
+                return frozenset(kept[c] for c in below) if below and below <= kept.keys() else None
+        return None
 
     def swept_whole(
         self,

@@ -247,7 +247,8 @@ class Slice:
             assert top is not None
             staged = top.coalesce(partitions).mapInArrow(task(None), bridge.FILES_DDL)
         elif keyed:
-            staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL)
+            spread = evaluation.spread_by(plan.root)
+            staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, spread)
         else:
             staged = evaluation.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables

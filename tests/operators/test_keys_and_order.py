@@ -158,3 +158,15 @@ def test_dictionaries_and_decimals():
 def test_no_columns_have_no_codes():
     with pytest.raises(ValueError, match="no columns"):
         keys.codes([])
+
+
+@pytest.mark.parametrize("distinct", [1, 3, 3000, 70_000])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_many_codes_are_numbered_by_appearance(distinct: int, nulls: bool):
+    chance = np.random.default_rng(distinct)
+    words = chance.integers(-(2**63), 2**63 - 1, distinct)[chance.integers(0, distinct, 100_000)]
+    column = pa.array(words, mask=chance.random(100_000) < 0.1 if nulls else None)
+    codes, count = keys.column_codes(column)
+    wanted = column.dictionary_encode(null_encoding="encode")
+    assert count == len(wanted.dictionary)
+    assert np.array_equal(codes, wanted.indices.to_numpy(zero_copy_only=False))

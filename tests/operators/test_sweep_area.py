@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import uuid
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sweeparea.operators import keys, session_window, sweep_area, two_counts
 from sweeparea.operators.arrivals import ArrivalSpec
 from sweeparea.operators.key_hash import key_hash
@@ -116,7 +116,8 @@ def test_duplicate_elimination_over_slices(tmp_path_factory, elements, cuts, wor
         assert signed(mine, ["k"]) == signed(delta, ["k"])
         current = kept.rows()
         # rows of keys that nothing has happened to begin earlier
-        assert sorted_rows(current, ["k", "__te", "__n", "__side"]) == sorted_rows(whole, ["k", "__te", "__n", "__side"])
+        names = ["k", "__te", "__n", "__side"]
+        assert sorted_rows(current, names) == sorted_rows(whole, names)
         deltas.append(mine)
         h0 = h1
     assert kept.rows().num_rows == 0
