@@ -428,6 +428,7 @@ class _Walk:
                 f"Write SELECT {name}(a, b) FROM .., or {name}(SELECT ..)",
             )
         functions.refuse_non_deterministic(name, len(node.expressions), place)
+        functions.refuse_collation(name, place)
         functions.refuse_random_iv(
             name, [a.name if isinstance(a, exp.Literal) else None for a in node.expressions], place
         )

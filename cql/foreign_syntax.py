@@ -44,6 +44,7 @@ _NODES: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Struct: ("a structure in braces", "Write struct(a AS x, b AS y), or map('x', a)"),
     exp.StrToDate: ("CAST with FORMAT", _FORMAT),  # what the parser makes of it
     exp.StrToTime: ("CAST with FORMAT", _FORMAT),
+    exp.Collate: ("a collation", "The engine compares strings by their bytes: compare LOWER(a), or a key of your own"),
     exp.AtTimeZone: ("AT TIME ZONE", "Write from_utc_timestamp(a, 'zone') or to_utc_timestamp"),
 }
 

@@ -131,6 +131,16 @@ def refuse_random_iv(name: str, arguments: list[str | None], place: Place) -> No
     )
 
 
+def refuse_collation(name: str, place: Place) -> None:
+    """RefusedError for a function that makes strings of another equality than the engine's."""
+    if name in ("COLLATE", "COLLATION"):
+        raise RefusedError(
+            "a collation is not offered: the engine compares strings by their bytes",
+            place,
+            "Compare LOWER(a), or a key of your own",
+        )
+
+
 def refuse_aggregate(name: str, place: Place) -> None:
     """RefusedError for an aggregate of Spark's that is not exact, or none of tables."""
     if name in SKETCHES:

@@ -154,6 +154,8 @@ class SweepArea:
 
         Several workers must be given every key of theirs that is due (``AreaFile.due``).
         """
+        if not self.files:
+            return self.stored.empty_table()
         opened = [_Open(self, file) for file in self.files]
         wanted = [self._hashes(given)]
         if self.alone:

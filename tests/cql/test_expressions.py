@@ -172,7 +172,6 @@ mod(a, 2)
 CAST(st AS STRUCT<f: INT, g: STRUCT<h: INT>>)
 CAST(m AS MAP<STRING, BIGINT>)
 CAST('1' AS INTERVAL DAY)
-b COLLATE UTF8_LCASE
 mask(b, lowerChar => 'q')
 true AND false OR NULL
 unix_micros(ts)

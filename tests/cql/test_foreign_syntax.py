@@ -28,6 +28,8 @@ REFUSED = {
     "SELECT SUM(a) OVER (ORDER BY a ROWS 2 PRECEDING EXCLUDE CURRENT ROW) AS s FROM S": "Subtract",
     "SELECT a FROM S SORT BY a": "ORDER BY .. LIMIT",
     "SELECT DISTINCT ON (a) a, b FROM S": "QUALIFY",
+    "SELECT a FROM S WHERE b COLLATE UTF8_LCASE = 'x'": "LOWER(a)",
+    "SELECT collate(b, 'UTF8_LCASE') AS c FROM S": "LOWER(a)",
     "SELECT transform(array(1), y -> EXISTS (SELECT 1 FROM R)) AS l FROM S": "LATERAL VIEW",
 }
 

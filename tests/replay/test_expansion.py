@@ -104,3 +104,34 @@ def test_strict_refuses_snapshot_expansion(spark: SparkSession):
     assert expanded["error"]["type"] == "RefusedError"
     assert "COLLECT_LIST" in expanded["error"]["message"]
     assert not any("error" in result for result in incremental)
+
+
+@pytest.mark.spark
+def test_aggregates_of_values_of_many_types(spark: SparkSession):
+    columns = {"b": "bigint", "d": "decimal(20,2)", "s": "string", "m": "map<string,int>", "a": "array<int>"}
+    rows = [[1, [1 << 62, "1.10", "1", [["p", 1]], [1]]], [2, [1 << 62, "2.25", "3", [["p", 2]], [2, 3]]]]
+    case = {"streams": {"S": {"columns": columns, "rows": rows}}, "heartbeats": [1, 9]}
+    big = str(1 << 62)
+    worked = {
+        "SELECT TRY_SUM(b), BIT_XOR(b), MODE(m), MODE(a), COUNT(DISTINCT m), MEDIAN(d) FROM S [Range 1]": [
+            [0, 1, [None, None, None, None, 0, None]],
+            [1, 2, [big, big, [["p", 1]], [1], 1, 1.1]],
+            [2, 3, [None, 0, [["p", 1]], [1], 2, 1.675]],
+            [3, 4, [big, big, [["p", 2]], [2, 3], 1, 2.25]],
+            [4, None, [None, None, None, None, 0, None]],
+        ],
+        "SELECT SUM(DISTINCT s), MODE(s), PERCENTILE(s, array(0.0, 0.5)), MAX_BY(m, d), LAST(a) FROM S [Range 1]": [
+            [0, 1, [None, None, None, None, None]],
+            [1, 2, [1.0, "1", [1.0, 1.0], [["p", 1]], [1]]],
+            [2, 3, [4.0, "1", [1.0, 2.0], [["p", 2]], [2, 3]]],
+            [3, 4, [3.0, "3", [3.0, 3.0], [["p", 2]], [2, 3]]],
+            [4, None, [None, None, None, None, None]],
+        ],
+        "SELECT PERCENTILE(b, 0.5 + 1) FROM S [Range 1]": "lies between 0 and 1, but 0.5 + 1 is 1.5",
+    }
+    results = replay([json.dumps({**case, "query": query}) for query in worked], spark)
+    for (query, wanted), result in zip(worked.items(), results, strict=True):
+        if isinstance(wanted, str):
+            assert wanted in result["error"]["message"]
+        else:
+            assert result.get("relation") == wanted, (query, result.get("error"))

@@ -1,0 +1,104 @@
+"""Random cases of many slices: each kind of operator over keys of every type, so that SweepAreas are merged meanwhile.
+
+Also how the work is divided: from slice to slice among other numbers of workers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+from tests.replay.generate import VALUES, Generator
+
+END = 36
+
+KEYS: dict[str, list[Any]] = {
+    **{kind: VALUES[kind] for kind in ("int", "double", "string", "decimal(8,2)", "binary", "date", "timestamp")},
+    **{kind: VALUES[kind] for kind in ("array<double>", "struct<x:int,y:double>", "boolean")},
+    "map<string,double>": [[["a", 0.0], ["b", 1.0]], [["b", 1.0], ["a", -0.0]], [], None, [["a", "NaN"]]],
+    "struct<m:map<int,int>>": [[[[1, 1], [2, 2]]], [[[2, 2], [1, 1]]], [None], None, [[]]],
+}
+"""Values by type; a key of a map cannot be compared by Spark, so one worker has them all."""
+
+QUERIES = (
+    "SELECT k, SUM(v) AS s, COUNT(*) AS n, MIN(v) AS m FROM S {w} GROUP BY k",
+    "SELECT k, MAX(v) AS m FROM S {w} GROUP BY k HAVING MAX(v) > 1",
+    "SELECT k, AVG(v) AS a, COUNT(DISTINCT v) AS d FROM S {w} GROUP BY k",
+    "SELECT DISTINCT k FROM S {w}",
+    "SELECT DISTINCT k, v FROM S {w}",
+    "SELECT k FROM S {w} EXCEPT SELECT k FROM T {x}",
+    "SELECT k FROM S {w} EXCEPT ALL SELECT k FROM T {x}",
+    "SELECT k FROM S {w} INTERSECT ALL SELECT k FROM T {x}",
+    "SELECT k, v FROM S {w} INTERSECT SELECT k, v FROM T {x}",
+    "SELECT k, v FROM S [Partition By {p} Rows 2]",
+    "SELECT k, v FROM S [Partition By {p} Rows 2 Range 5]",
+    "SELECT k, v FROM S [Rows 3 Slide 2]",
+    "SELECT k, v FROM S [Session 3 Partition By {p}]",
+    "SELECT k, v FROM S [Tumbling When (v > 1) Partition By {p}]",
+    "SELECT n, COUNT(*) AS c FROM (SELECT k, COUNT(*) AS n FROM S {w} GROUP BY k) AS q GROUP BY n",
+    "SELECT k, v FROM (ISTREAM(SELECT DISTINCT k, v FROM S {w})) [Range 4] AS q",
+    "SELECT a.v, b.v AS u FROM (SELECT DISTINCT k, v FROM S {w}) AS a JOIN (SELECT DISTINCT k, v FROM T {x}) AS b"
+    " ON a.v = b.v",
+    "SELECT a.k, b.m FROM S {w} AS a JOIN (SELECT v, COUNT(*) AS m FROM T {x} GROUP BY v) AS b ON a.v = b.v",
+    "SELECT k, v FROM S {w} WHERE v IN (SELECT v FROM T {x})",
+    "SELECT k, v FROM S {w} WHERE v NOT IN (SELECT v FROM T {x} WHERE v IS NOT NULL)",
+    "SELECT a.k, a.v, b.v AS u FROM S {w} AS a LEFT JOIN T {x} AS b ON a.v = b.v",
+    "SELECT a.v, b.v AS u FROM S {w} AS a FULL JOIN T [Rows 2] AS b ON a.v = b.v",
+)
+"""``w`` and ``x``: windows over time; ``p``: what to partition by."""
+
+WINDOWS = ("[Range 3]", "[Range 8 Exclusive]", "[Range 12 Slide 4]", "[Tumbling 5]", "[Fixed 6]", "[Now]", "")
+
+
+def case(rng: random.Random, query: str, rows: int = 40) -> dict[str, Any]:
+    """A case of 12 to 25 slices, in some of which nothing comes, for one of ``QUERIES``."""
+    kind = rng.choice(list(KEYS))
+    if "EXCEPT" in query or "INTERSECT" in query:  # Spark has no set operations on maps
+        kind = rng.choice([k for k in KEYS if "map" not in k])
+    columns = {"k": kind, "v": "int"}
+    pool = rng.sample(KEYS[kind], min(len(KEYS[kind]), rng.choice([3, 5, 9])))
+
+    def given(count: int) -> list[list[Any]]:
+        return [[_burst(rng), [rng.choice(pool), rng.choice([1, 2, 3, None])]] for _ in range(count)]
+
+    partition = rng.choice(["k", "v", "k, v"]) if "map" not in kind and "<" not in kind else "v"
+    text = query.format(w=rng.choice(WINDOWS), x=rng.choice(WINDOWS), p=partition)
+    streams = {name: {"columns": columns, "rows": given(rows)} for name in ("S", "T") if f" {name} " in f"{text} "}
+    inner = sorted(rng.sample(range(END), rng.randint(12, 24)))
+    return {
+        "streams": streams,
+        "query": text,
+        "strategy": rng.choice(["upa", "direct", "negative"]),
+        "heartbeats": [*inner, END + 12],
+    }
+
+
+def random_case(rng: random.Random, rows: int = 30) -> dict[str, Any]:
+    """A case of ``generate`` of 12 to 25 slices."""
+    generator = Generator(rng, rows)
+    generator.end = generator.start + 26
+    made = generator.case()
+    ends = sorted(rng.sample(range(26), rng.randint(12, 22)))
+    made["heartbeats"] = [generator.instant(generator.start + end) for end in [*ends, 34]]
+    return made
+
+
+def _burst(rng: random.Random) -> int:
+    # nothing comes for a while, and then much
+    return rng.choice([rng.randint(0, END), rng.randint(0, 8), rng.randint(25, END)])
+
+
+class Workers:
+    """In place of ``slice.SMALL_SLICE`` and ``slice.ROWS_PER_PARTITION``: 1, 2, 3, .. workers, slice by slice."""
+
+    def __init__(self, *counts: int) -> None:
+        self.counts = itertools.cycle(counts)
+        self.now = 1
+
+    def __ge__(self, rows: object) -> bool:
+        self.now = next(self.counts)
+        return self.now == 1
+
+    def __rfloordiv__(self, rows: int) -> int:
+        return -self.now
