@@ -166,20 +166,30 @@ class InputReader:
         return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
 
 
-def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
-    """About how many admitted rows have their tick in (h0, h1], from the statistics in the Delta logs."""
+def new_rows(application: Application, plan: Plan, h0: int, h1: int, derived: bool = True) -> int:
+    """About how many rows of a query's inputs have their tick in (h0, h1], from the statistics in the Delta logs.
+
+    ``derived`` False: without the results of other queries.
+    """
     total = 0.0
     for name in plan.inputs:
-        if application.is_query(application.owner(name)) or application.is_static(name):
-            continue
-        admitted = DeltaLog(application.layout.admitted(name))
-        if not admitted.exists():
-            continue
-        for file in scan.prune(admitted.files(), "__tick", h0 + 1, h1):
-            least, greatest = scan.bounds(file, "__tick")
-            if least is None or greatest is None:
-                continue
-            span = greatest - least + 1
-            inside = min(h1, greatest) - max(h0 + 1, least) + 1
-            total += file.rows * inside / span
+        if not application.is_query(application.owner(name)):
+            if not application.is_static(name):
+                total += _between(DeltaLog(application.layout.admitted(name)), "__tick", h0 + 1, h1)
+        elif derived:
+            column = "ts" if application.input_schema(name).kind == "stream" else "valid_from"
+            scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
+            log = DeltaLog(application.result_table(name))
+            total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
     return round(total)
+
+
+def _between(log: DeltaLog, column: str, low: int, high: int) -> float:
+    """About how many rows of a table have ``low <= column <= high``, each file's rows taken as evenly spread."""
+    total = 0.0
+    for file in scan.prune(log.files(), column, low, high) if log.exists() else ():
+        least, greatest = scan.bounds(file, column)
+        if least is not None and greatest is not None:
+            inside = min(high, greatest) - max(low, least) + 1
+            total += file.rows * inside / (greatest - least + 1)
+    return total

@@ -128,7 +128,7 @@ def _before_start(application: Application, plan: Any) -> int:
 
     if not any(n in application.catalog.streams for n in plan.inputs):
         return 0
-    return new_rows(application, plan, MIN_TICK - 1, plan.start - 1)
+    return new_rows(application, plan, MIN_TICK - 1, plan.start - 1, derived=False)
 
 
 def _bytes(size: float) -> str:

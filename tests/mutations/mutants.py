@@ -1,0 +1,360 @@
+"""Faults put in on purpose: each must be noticed by the tests named with it. See ``__main__`` for how they are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """In ``file`` the text ``old``, which stands there once, becomes ``new``.
+
+    ``tests``: those that have to notice, fast ones first; ``why``: what the fault is.
+    """
+
+    file: str
+    old: str
+    new: str
+    why: str
+    tests: tuple[str, ...]
+
+
+_AGGREGATE = ("tests/operators/test_aggregate.py",)
+_VALUES = ("tests/operators/test_aggregate_values.py",)
+_AREA = ("tests/operators/test_sweep_area.py",)
+_ARRIVALS = ("tests/operators/test_arrival_windows.py",)
+_BOUNDS = ("tests/operators/test_bounds.py",)
+_ENRICH = ("tests/operators/test_enrich.py",)
+_LOG = ("tests/operators/test_expiry_log.py",)
+_NETTING = ("tests/operators/test_netting.py",)
+_SNAPSHOT = ("tests/operators/test_snapshot.py",)
+_STREAMS = ("tests/operators/test_relation_to_stream.py",)
+_STRATEGIES = ("tests/operators/test_strategies.py",)
+_TOP_K = ("tests/operators/test_top_k.py",)
+_TWO = ("tests/operators/test_two_counts.py",)
+_WINDOWS = ("tests/operators/test_windows.py",)
+_REPLAY = "tests/replay/test_cases.py::test_the_engine_agrees"
+_HELD = (f"{_REPLAY}[held_at_the_edge]",)
+_JOINS = (*_HELD, f"{_REPLAY}[join_side_waits]", f"{_REPLAY}[inputs_advance_apart]")
+
+MUTANTS = (
+    # -- bounds of intervals: < and <= ---------------------------------------------------------------------------------
+    Mutant(
+        "operators/kernels/two_counts.py",
+        "since[top] <= h0",
+        "since[top] < h0",
+        "a level published at h0 ends as if it were new",
+        _TWO,
+    ),
+    Mutant(
+        "operators/kernels/two_counts.py", "if ahead or since[j] > h0:", "if ahead or since[j] >= h0:",
+        "a level that was published is published again", _TWO,
+    ),
+    Mutant(
+        "operators/kernels/two_counts.py", "and t <= last:", "and t < last:",
+        "a count below zero at the last instant of a slice passes", _TWO,
+    ),
+    Mutant(
+        "operators/kernels/instants.py", "if tick > last:", "if tick >= last:",
+        "nothing happens at the last instant of a slice", (*_AGGREGATE, *_TWO),
+    ),
+    Mutant(
+        "operators/kernels/instants.py", "while j < b and end[by_end[j]] == tick:",
+        "while j < b and end[by_end[j]] == tick - 1:",
+        "an expiry is noticed one instant late", (*_AGGREGATE, *_TWO),
+    ),
+    Mutant(
+        "operators/kernels/aggregate.py", "while at < high and end[keep[at]] >= end[row]:",
+        "while at < high and end[keep[at]] > end[row]:",
+        "pending elements that a live one outlasts to the same end are kept", (*_AGGREGATE, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/kernels/aggregate.py", "if rank[row] < best:", "if rank[row] <= best:",
+        "of equal elements all are kept", (*_AGGREGATE, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/kernels/aggregate.py", "old = tick[s] == published", "old = False",
+        "what an earlier slice has published never ends", _AGGREGATE,
+    ),
+    Mutant(
+        "operators/kernels/arrivals.py", "while d < hi and last[d] < leaves:", "while d < hi and last[d] <= leaves:",
+        "an element stays one arrival too long", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/kernels/arrivals.py", "while e < hi and last[e] < enters:", "while e < hi and last[e] <= enters:",
+        "an element enters one arrival too late", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/kernels/relation_to_stream.py", "if copies[top] == 0:\n                    depth = top",
+        "if copies[top] == 0:\n                    depth = top + 1",
+        "levels that are closed stay open", _STREAMS,
+    ),
+    Mutant(
+        "operators/kernels/top_k.py", "touched |= place[i] <= edge\n            z += 1",
+        "touched |= place[i] < edge\n            z += 1",
+        "the last row shown ends, and nobody looks", _TOP_K,
+    ),
+    Mutant(
+        "operators/kernels/top_k.py", "full = limit >= 0 and total >= offset + limit",
+        "full = limit >= 0 and total >= limit",
+        "a group with fewer rows than the offset counts as full", _TOP_K,
+    ),
+    Mutant(
+        "operators/relation_to_stream.py", "now = changes[:, changes[1] <= h1]", "now = changes[:, changes[1] < h1]",
+        "changes at h1 are lost", _STREAMS,
+    ),
+    Mutant(
+        "operators/relation_to_stream.py", "future = changes[:, changes[1] > h1]",
+        "future = changes[:, changes[1] >= h1]", "changes at h1 are told twice", _STREAMS,
+    ),
+    Mutant(
+        "operators/relation_to_stream.py", "old = start <= h0", "old = start < h0",
+        "a level open since h0 is new again", _STREAMS,
+    ),
+    Mutant(
+        "operators/session_window.py", "tick[1:] - tick[:-1] >= spec.gap", "tick[1:] - tick[:-1] > spec.gap",
+        "a gap of exactly G does not end the session", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/session_window.py", "closed = np.flatnonzero(closes <= h1)", "closed = np.flatnonzero(closes < h1)",
+        "a session that closes at h1 is lost", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/arrivals.py", "(visits.enter > h0) &", "(visits.enter >= h0) &",
+        "what entered at h0 enters again", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/arrivals.py", "(visits.leave <= h1) & (visits.leave < end)",
+        "(visits.leave <= h1) & (visits.leave <= end)",
+        "an element leaves a second time, empty, at the instant of its end", (*_ARRIVALS, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/expire.py", "(start > h0) & (start <= h1)", "(start >= h0) & (start <= h1)",
+        "what began at h0 is told again", _STRATEGIES,
+    ),
+    Mutant(
+        "operators/expire.py", "(end > h0) & (end <= h1)", "(end > h0) & (end < h1)",
+        "what ends at h1 never ends", _STRATEGIES,
+    ),
+    Mutant(
+        "operators/snapshot.py", "inside = tick > self.h0", "inside = tick >= self.h0",
+        "what has been evaluated at h0 is evaluated again", _SNAPSHOT,
+    ),
+    Mutant(
+        "operators/snapshot.py", "np.flatnonzero(self.end <= self.h1)", "np.flatnonzero(self.end < self.h1)",
+        "expiry at h1 is not expanded", _SNAPSHOT,
+    ),
+    Mutant(
+        "operators/expiry_log.py", "if file.last <= h + 1]", "if file.last <= h + 2]",
+        "a file goes one instant early", _LOG,
+    ),
+    Mutant(
+        "operators/expiry_log.py", "live = np.flatnonzero(end > h1 + 1)", "live = np.flatnonzero(end > h1 + 2)",
+        "a row that is valid for one instant more is not logged", _LOG,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "if self.file.due > h1:", "if self.file.due >= h1:",
+        "what is due at h1 is not looked at", _AREA,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "return self.hash[due <= h1]", "return self.hash[due < h1]",
+        "what is due at h1 is not looked at", _AREA,
+    ),
+    Mutant(
+        "operators/enrich.py", 'f"{FROM} < {TS} AND {TS} <= {TO}"', 'f"{FROM} <= {TS} AND {TS} < {TO}"',
+        "an element sees the changes of its own instant", ("tests/replay/test_enrich.py",),
+    ),
+    Mutant(
+        "operators/join.py", "__lts < __rte AND __rts < __lte", "__lts <= __rte AND __rts < __lte",
+        "intervals that only touch match", _HELD,
+    ),
+    Mutant(
+        "operators/windows.py", "return s, end_of(s, self.length)\n", "return s, end_of(s, self.length + 1)\n",
+        "a range is one instant too long", _WINDOWS,
+    ),
+    Mutant(
+        "operators/windows.py", "if ts > MAX_TICK or ts >= te:", "if ts > MAX_TICK or ts > te:",
+        "an element that no hop sees is valid", _WINDOWS,
+    ),
+    Mutant(
+        "operators/windows.py", "te = _hop_at_or_after(s + 1, self.length, self.anchor)",
+        "te = _hop_at_or_after(s, self.length, self.anchor)",
+        "an element at the edge of a fixed window is not in the next one", _WINDOWS,
+    ),
+    Mutant(
+        "spark_jobs/inputs.py", "max(self.start, self.h0 - reach)", "max(self.start, self.h0 - reach + 2)",
+        "the oldest elements that a window still holds are not read again", _HELD,
+    ),
+    Mutant(
+        "spark_jobs/inputs.py", "self._elements(node, max(self.h0 + 1, self.start), self.h1)",
+        "self._elements(node, max(self.h0, self.start), self.h1)",
+        "elements at h0 are new again", _HELD,
+    ),
+    Mutant(
+        "spark_jobs/inputs.py", "low = None if self.first else self.h0 + 1", "low = None if self.first else self.h0",
+        "changes at h0 are new again", _JOINS,
+    ),
+    Mutant(
+        "spark_jobs/inputs.py", '[("__tick", None, self.h0), ("__seq", None, source.pin)]',
+        '[("__tick", None, self.h0 - 1), ("__seq", None, source.pin)]',
+        "the contents at h0 lack the changes at h0", _HELD,
+    ),
+    Mutant(
+        "spark_jobs/areas.py", "if _logged(file).last > h + 1]", "if _logged(file).last > h + 2]",
+        "held rows that are valid for one instant more are not read", _HELD,
+    ),
+    Mutant(
+        "spark_jobs/areas.py", "[(TE, h + 2, None)]", "[(TE, h + 3, None)]",
+        "held rows that are valid for one instant more are not read", _HELD,
+    ),
+    Mutant(
+        "spark_jobs/areas.py", "AreaFile.of(\"\", file).due > self.h1", "AreaFile.of(\"\", file).due >= self.h1",
+        "a slice without new rows does not look at what is due at its end", _HELD,
+    ),
+    # -- ts and te changed -----------------------------------------------------------------------------------------------
+    Mutant(
+        "operators/kernels/two_counts.py", "te[k] = INF if old else t\n", "te[k] = INF if old else since[top]\n",
+        "ts for te", _TWO,
+    ),
+    Mutant(
+        "operators/kernels/aggregate.py", "ts[k] = tick[s] if old else since\n                te[k] = INF if old else tick[s]",
+        "te[k] = tick[s] if old else since\n                ts[k] = INF if old else tick[s]", "ts and te swapped", _AGGREGATE,
+    ),
+    Mutant(
+        "operators/kernels/relation_to_stream.py",
+        "closed[1, closed_count] = since[top]\n                closed[2, closed_count] = tick[i]",
+        "closed[2, closed_count] = since[top]\n                closed[1, closed_count] = tick[i]",
+        "ts and te swapped", _STREAMS,
+    ),
+    Mutant(
+        "operators/relation_to_stream.py",
+        "np.concatenate([start[begins], end[ends]])", "np.concatenate([end[begins], start[ends]])",
+        "ts and te swapped", _STREAMS,
+    ),
+    Mutant(
+        "operators/netting.py", "columns = {TS: start[head], TE: end[head],", "columns = {TE: start[head], TS: end[head],",
+        "ts and te swapped", _NETTING,
+    ),
+    Mutant(
+        "operators/snapshot.py", "(TS, start[row[span]]), (TE, end[row[span]])", "(TE, start[row[span]]), (TS, end[row[span]])",
+        "ts and te swapped", _SNAPSHOT,
+    ),
+    Mutant(
+        "operators/aggregate.py", "known |= {TS: pa.array(self._carried_start(rows)), TE: pa.array(self.te[rows]),",
+        "known |= {TE: pa.array(self._carried_start(rows)), TS: pa.array(self.te[rows]),", "ts and te swapped", _AGGREGATE,
+    ),
+    Mutant(
+        "operators/arrivals.py", "te = np.concatenate([until[comes], end[goes]])",
+        "te = np.concatenate([visits.enter[comes], end[goes]])", "ts for te", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/expire.py", "TS: np.append(start[begins], end[ends])", "TS: np.append(start[begins], start[ends])",
+        "ts for te", _STRATEGIES,
+    ),
+    Mutant(
+        "operators/session_window.py", "(tick[start[number[closed]]], ticks + 1, ticks, ticks + 1, elements.n[closed])",
+        "(tick[start[number[closed]]], ticks + 1, ticks + 1, ticks, elements.n[closed])", "ts and te swapped", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/join.py", 'f"greatest(__lts, __rts) AS {TS}",\n        f"least(__lte, __rte) AS {TE}"',
+        'f"greatest(__lts, __rts) AS {TE}",\n        f"least(__lte, __rte) AS {TS}"', "ts and te swapped", _HELD,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "return np.where(start > h1, start, end)", "return np.where(start > h1, end, start)",
+        "ts and te swapped", _AREA,
+    ),
+    # -- compaction ------------------------------------------------------------------------------------------------------
+    Mutant(
+        "operators/netting.py", "head = first[net != 0]", "head = first[net == net]",
+        "rows that cancel are kept", (*_NETTING, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/netting.py", "live = np.flatnonzero((end > h1 + 1) &", "live = np.flatnonzero((end > h1 - 9) &",
+        "what has expired is kept", (*_NETTING, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/netting.py", "return np.stack([group[first], tick[first], net])[:, net != 0]",
+        "return np.stack([group[first], tick[first], net])", "changes of nothing are kept", (*_TWO, *_NETTING),
+    ),
+    Mutant(
+        "operators/aggregate.py", "return table if nonzero.all() else table.filter(pa.array(nonzero))",
+        "return table", "sums of nothing are kept", _AGGREGATE,
+    ),
+    Mutant(
+        "operators/aggregate.py", "head, n = rows[first[:-1]][n != 0], n[n != 0]", "head, n = rows[first[:-1]], n",
+        "values that have been taken away are kept", (*_AGGREGATE, *_VALUES),
+    ),
+    Mutant(
+        "operators/aggregate.py", "return rows[kernel.undominated(order, group, start, te, ranks)]",
+        "return rows[order]", "dominated elements are kept", (*_AGGREGATE, *_VALUES),
+    ),
+    Mutant(
+        "operators/two_counts.py", "kept = undominated(sorted_order((group, start, latest_first)), group, start, end, ranks)",
+        "kept = sorted_order((group, start, latest_first))", "DISTINCT keeps every interval", _TWO,
+    ),
+    Mutant(
+        "operators/rows_window.py", "stays = leave > h1\n", "stays = leave > h1 - 9\n",
+        "elements that have left are kept", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/rows_window.py", "stays &= end > h1 + 1", "stays &= end > 0",
+        "elements that Range has ended are kept", (*_ARRIVALS, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/session_window.py", "elements.row[closes > h1]", "elements.row[closes > h1 - 9]",
+        "sessions that are closed are kept", _ARRIVALS,
+    ),
+    Mutant(
+        "operators/snapshot.py", "alive = np.flatnonzero(self.end > self.h1)", "alive = np.flatnonzero(self.end > self.h0)",
+        "what has expired is kept", (*_SNAPSHOT, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/enrich.py", "opened = out.carry", "opened = pa.concat_tables([out.carry, rows.select(out.carry.column_names).slice(0, 1)])",
+        "a change that has been counted is kept", _ENRICH,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "return count if count >= _RUNS else 0", "return 0", "files are never merged", (*_AREA, *_LOG),
+    ),
+    Mutant(
+        "operators/sweep_area.py", "kept[at] = seq[at] == newest[code]", "kept[at] = True",
+        "a merge keeps what was replaced", _AREA,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "        if whole:\n            kept &= _alive(rows)", "        kept &= _alive(rows)",
+        "a merge of some files forgets that keys are gone, and older rows come back", _AREA,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "        if whole:\n            kept &= _alive(rows)\n", "",
+        "keys that are gone are never forgotten", (*_AREA, *_BOUNDS),
+    ),
+    Mutant(
+        "operators/sweep_area.py", "parts.append(self._laid_out(_widened(gone, self.schema), None))", "del gone",
+        "nothing says that a key is gone, and its rows come back", _AREA,
+    ),
+    Mutant(
+        "operators/sweep_area.py", "cuts[step + 1] - 1)) is not None]", "cuts[step + 1] - 2)) is not None]",
+        "a merge loses the greatest hash of each share", _AREA,
+    ),
+    Mutant(
+        "operators/expiry_log.py", "if net:\n        rows = compacted(rows, h1)", "if not net:\n        rows = compacted(rows, h1)",
+        "a join's side keeps negative tuples with what they take away", _LOG,
+    ),
+    # -- multiplicities ----------------------------------------------------------------------------------------------------
+    Mutant(
+        "operators/kernels/two_counts.py", "return np.int64(1) if a > 0 and b == 0", "return np.int64(1) if a >= 0 and b == 0",
+        "EXCEPT shows what is not there", _TWO,
+    ),
+    Mutant(
+        "operators/kernels/two_counts.py", "w = -n[row] if e & 1 else n[row]", "w = n[row] if e & 1 else n[row]",
+        "an end counts like a beginning", _TWO,
+    ),
+    Mutant(
+        "operators/join.py", "__ln * __rn AS {N}", "greatest(__ln, __rn) AS {N}", "counts do not multiply",
+        (f"{_REPLAY}[self_join_multiplies]", *_HELD),
+    ),
+    Mutant(
+        "operators/relation_to_stream.py", "minus = now[:, now[2] < 0]", "minus = now[:, now[2] <= -2]",
+        "the Dstream lacks single copies", _STREAMS,
+    ),
+)  # fmt: skip
+"""Each is applied alone."""

@@ -1,0 +1,108 @@
+"""A join's side in a log by expiry: from each slice on it means what all rows mean, and is about as large as what lives."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeparea.operators import expiry_log, keys
+from sweeparea.operators.expiry_log import Division, LoggedFile
+from sweeparea.operators.ticks import INF
+from tests.operators import brute
+
+LAST = 30
+SCHEMA = pa.schema([(c, pa.int64()) for c in ("k", "__ts", "__te", "__n")])
+
+
+def table(rows) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+
+
+def rows_of(bag: pa.Table) -> list[tuple]:
+    return [tuple(row.values()) for row in bag.to_pylist()]
+
+
+class Log:
+    """The files of a log over several slices, as ``areas.SweepAreas`` and ``bridge.HoldTask`` keep them."""
+
+    def __init__(self, reach: int, net: bool) -> None:
+        self.division, self.net = Division.of(reach), net
+        self.files: dict[str, pa.Table] = {}
+
+    def described(self) -> list[LoggedFile]:
+        return [
+            LoggedFile(name, bag.num_rows, int(keys.int64_of(bag.column("__te")).max()))
+            for name, bag in self.files.items()
+        ]
+
+    def live(self, h: int) -> list[tuple]:
+        """What the slice after h finds."""
+        gone = {file.path for file in expiry_log.expired(self.described(), h)}
+        return [row for name, bag in self.files.items() if name not in gone for row in rows_of(bag) if row[2] > h + 1]
+
+    def slice(self, rows, h1: int) -> None:
+        if not rows:
+            return
+        described = self.described()
+        gone = expiry_log.expired(described, h1)
+        merged = expiry_log.merges([file for file in described if file not in gone], self.division)
+        bag = pa.concat_tables([table(rows), *(self.files[file.path] for file in merged)])
+        for file in (*gone, *merged):
+            del self.files[file.path]
+        for number, part in enumerate(expiry_log.divided(bag, h1, self.division, self.net)):
+            self.files[f"{h1}.{number}"] = part
+
+    @property
+    def rows(self) -> int:
+        return sum(bag.num_rows for bag in self.files.values())
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, LAST), st.integers(1, 9) | st.just(INF)), max_size=25)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS, st.sets(st.integers(0, LAST), max_size=16), st.sampled_from([1, 9, 40, INF]), st.booleans())
+def test_each_slice_finds_what_is_alive(rows, cuts, reach, net):
+    bag = [(k, s, s + d if d < INF else INF, 1) for k, s, d in rows]
+    if net:  # every end is told by a negative tuple
+        bag = [row for k, s, e, n in bag for row in ((k, s, INF, n), (k, e, INF, -n)) if row[1] < INF]
+    log, h0 = Log(reach, net), -1
+    for h1 in sorted({*cuts, LAST}):
+        told = [row for row in bag if row[1] <= h0]
+        found = log.live(h0)
+        for tick in range(h0 + 1, LAST + 12):
+            assert brute.at(found, tick) == brute.at(told, tick), (h0, tick)
+        log.slice([row for row in bag if h0 < row[1] <= h1], h1)
+        assert not net or all(row[3] for row in log.live(h1))
+        h0 = h1
+
+
+def test_what_stays_for_one_instant_more_is_kept_and_no_longer():
+    log = Log(10, False)
+    log.slice([(1, 3, 7, 1), (2, 3, 6, 1), (3, 5, INF, 1)], 5)
+    assert sorted(log.live(5)) == [(1, 3, 7, 1), (3, 5, INF, 1)]
+    assert log.live(6) == [(3, 5, INF, 1)]
+    assert expiry_log.expired([LoggedFile("a", 1, 7)], 5) == []
+    assert expiry_log.expired([LoggedFile("a", 1, 7)], 6) == [LoggedFile("a", 1, 7)]
+
+
+@pytest.mark.parametrize("net", [False, True])
+def test_files_and_rows_stay_few_however_long_it_runs(net):
+    chance, log, ends = random.Random(3), Log(50, net), []
+    for h1 in range(1, 400):
+        rows = [(chance.randrange(9), h1, h1 + chance.randrange(1, 51), 1) for _ in range(5)]
+        if net:
+            ends += [(k, e, INF, -1) for k, _, e, _ in rows]
+            rows = [(k, s, INF, n) for k, s, _, n in rows] + [row for row in ends if row[1] == h1]
+        log.slice(rows, h1)
+        live = 5 * 50
+        assert len(log.files) <= 12 * 8
+        assert log.rows <= (4 if net else 2) * live
+    log.slice([(0, 500, INF, 1)] + [row for row in ends if 400 <= row[1]], 500)
+    log.slice([(0, 501, INF, 1)], 501)
+    if not net:  # whole partitions have gone, unread
+        assert log.rows == 2
