@@ -121,8 +121,8 @@ class SweepArea:
     """A keyed operator's SweepArea as one slice finds it: what a worker needs to read its part and to leave the next.
 
     ``root``: the table's folder; ``op``: the stem of file names; ``schema``: the operator's rows; ``key_columns``: its
-    keys, at least one; ``seq``: the number of this slice; ``files``: all files; ``merge``: those to be replaced by
-    their merge. ``partitions``: how many workers share the keys.
+    keys, at least one; ``seq``: the number of this slice ``(h0, h1]``; ``files``: all files; ``merge``: those to be
+    replaced by their merge. ``partitions``: how many workers share the keys.
     """
 
     root: str
@@ -131,6 +131,7 @@ class SweepArea:
     key_columns: tuple[str, ...]
     due: Due
     seq: int
+    h0: int
     h1: int
     files: tuple[AreaFile, ...] = ()
     merge: tuple[AreaFile, ...] = ()
@@ -159,7 +160,7 @@ class SweepArea:
         opened = [_Open(self, file) for file in self.files]
         wanted = [self._hashes(given)]
         if self.alone:
-            wanted += [file.due_by(self.h1) for file in opened]
+            wanted += [file.due_within(self.h0, self.h1) for file in opened]
         hashes = np.unique(np.concatenate(wanted))
         found = [part for file in opened if (part := file.rows_of(hashes)) is not None]
         if not found:
@@ -271,12 +272,12 @@ class _Open:
             self._hash = _longs(self.parquet.read([HASH]), HASH)
         return self._hash
 
-    def due_by(self, h1: int) -> np.ndarray:
-        """The hashes of keys with rows due by h1; of replaced rows too."""
+    def due_within(self, h0: int, h1: int) -> np.ndarray:
+        """The hashes of keys with rows due in (h0, h1]; of replaced rows too. What was due before has been seen to."""
         if self.file.due > h1:
             return np.zeros(0, np.int64)
         due = keys.numpy_of(keys.one_array(self.parquet.read([DUE]).column(DUE)), INF)
-        return self.hash[due <= h1]
+        return self.hash[(due > h0) & (due <= h1)]
 
     def rows_of(self, hashes: np.ndarray) -> pa.Table | None:
         """The rows whose hash is one of ``hashes``, which are sorted."""

@@ -35,7 +35,8 @@ class SweepAreas:
     """The SweepAreas of one slice.
 
     ``log(op)`` gives an operator's table, ``create(op, schema)`` makes it unless it is there. ``staged``: the files
-    that the slice replaces, by operator that it has run; ``may_be_silent``: those that leave nothing when nothing came.
+    that the slice replaces, by operator that it has run; ``workers``: how many workers share a keyed operator;
+    ``may_be_silent``: those that leave nothing when nothing came.
     ``expiry_partitions``: into how many parts the log of a join's side divides its window. ``lazy_percent``: how late
     rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
     sections 5.3.2 and 6.1).
@@ -46,11 +47,13 @@ class SweepAreas:
     create: Callable[[str, pa.Schema], None]
     spill: str
     seq: int
+    h0: int
     h1: int
     partitions: int
     expiry_partitions: int = expiry_log.PARTITIONS
     lazy_percent: int = LAZY_PERCENT
     staged: dict[str, list[DataFile]] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
     may_be_silent: set[str] = field(default_factory=set)
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
 
@@ -85,8 +88,9 @@ class SweepAreas:
     def keyed(self, op: str, schema: pa.Schema, keys: Sequence[str], due: Due, workers: int) -> SweepArea:
         """The SweepArea of an operator that sweeps ``keys``, for the task of each of its ``workers``."""
         root, files = self.log(op).uri, self.files(op)
-        area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h1, partitions=workers)
+        area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h0, self.h1, partitions=workers)
         self.create(op, area.stored)
+        self.workers[op] = workers
         merge = self.staged[op] = _to_merge(files)
         described = {file.path: AreaFile.of(root, file) for file in files}
         return replace(area, files=tuple(described.values()), merge=tuple(described[file.path] for file in merge))
@@ -117,7 +121,7 @@ class SweepAreas:
                 f"`{f.name}`" if f.name in keys else f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`"
                 for f in area.schema
             )
-            of_keys = stored.where(f"{DUE} <= {self.h1}L").selectExpr(*named)
+            of_keys = stored.where(f"{DUE} > {self.h0}L AND {DUE} <= {self.h1}L").selectExpr(*named)
             alike = len(bridge.comparable(of_keys, area.schema.names)) == len(area.schema)
             parts.append(of_keys.distinct() if alike else of_keys)
         return frames.concatenated(parts)

@@ -97,7 +97,7 @@ class Slice:
         spill = f"{application.data}/_sweeparea/spill/{attempt}"
         seq = previous.seq + 1 if previous is not None else 1
         areas = SweepAreas(
-            self.spark, self._area_log, self._create_area, spill, seq, self.h1, partitions,
+            self.spark, self._area_log, self._create_area, spill, seq, self.h0, self.h1, partitions,
             number_setting(plan, "state.expiry_partitions", expiry_log.PARTITIONS),
             number_setting(plan, "state.lazy_percent", LAZY_PERCENT),
         )  # fmt: skip
@@ -286,14 +286,17 @@ class Slice:
 
     # -- staging, quality ----------------------------------------------------------------------------------------------
 
-    def _carried(self, op: str, attempt: str, silent: bool) -> list[DataFile]:
-        """The files that the sweep of ``op`` has staged, which may be none if it may be ``silent``."""
+    def _carried(self, op: str, attempt: str, areas: SweepAreas) -> list[DataFile]:
+        """The files that the sweep of ``op`` has staged: of a keyed one each worker has left one at least."""
         root = Path(self.application.layout.state(self.plan.name, op))
         folder = root / "data" / attempt
         names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
-        if not names and not silent and self._area_log(op).files():
+        complete = names or op in areas.may_be_silent or not areas.files(op)
+        if op in areas.workers:
+            complete = len({n.split("-")[1] for n in names if n.startswith(f"{op}.c-")}) == areas.workers[op]
+        if not complete:
             raise SweepAreaError(
-                f"{self.plan.name}: the sweep of {op} did not run, though its SweepArea holds rows. Nothing was"
+                f"{self.plan.name}: the sweep of {op} did not run, or not for every key. Nothing was"
                 " published. This is a defect of the engine: please report the query."
             )
         files = (describe_file(str(root), f"data/{attempt}/{name}") for name in bridge.staged_carry(names))
@@ -307,7 +310,7 @@ class Slice:
         rows, size = (dict(info.get(key) or {}) for key in ("state_rows", "state_bytes"))
         touched = {}
         for op, removes in areas.staged.items():
-            adds = self._carried(op, attempt, op in areas.may_be_silent)
+            adds = self._carried(op, attempt, areas)
             publication.stage(areas.log(op).uri, adds=adds, removes=removes)
             replaced = {file.path for file in removes}
             live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]

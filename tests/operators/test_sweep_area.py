@@ -29,14 +29,14 @@ class Kept:
 
     def __init__(self, root: str, schema: pa.Schema, key: tuple[str, ...], due, workers: int) -> None:
         self.root, self.workers = root, workers
-        self.area = SweepArea(root, "op", schema, key, due, 0, 0, partitions=workers)
+        self.area = SweepArea(root, "op", schema, key, due, 0, 0, 0, partitions=workers)
         self.described: dict[str, int] = {}
 
     def slice(self, rows: pa.Table, h0: int, h1: int, sweep) -> pa.Table:
-        area = self.area = replace(self.area, seq=self.area.seq + 1, h1=h1, merge=self._merge())
+        area = self.area = replace(self.area, seq=self.area.seq + 1, h0=h0, h1=h1, merge=self._merge())
         place = key_hash([rows.column(k) for k in area.key_columns], rows.num_rows) % self.workers
         deltas, attempt = [], f"s{area.seq}"
-        named = self._due() if self.workers > 1 else rows.slice(0, 0)
+        named = self._due(h0) if self.workers > 1 else rows.slice(0, 0)
         where = key_hash([named.column(k) for k in area.key_columns], named.num_rows) % self.workers
         for worker in range(self.workers):
             mine = rows.filter(pa.array(place == worker))
@@ -59,12 +59,12 @@ class Kept:
         files = sorted(self.area.files, key=lambda f: -self.described[f.path])
         return tuple(files[: sweep_area.to_merge([f.rows for f in files])])
 
-    def _due(self) -> pa.Table:
+    def _due(self, h0: int) -> pa.Table:
         due = [f for f in self.area.files if f.due <= self.area.h1]
         tables = [pq.read_table(f.path) for f in due]
         rows = pa.concat_tables(tables) if tables else self.area.stored.empty_table()
         at = keys.numpy_of(keys.one_array(rows.column(DUE)), INF)
-        return rows.filter(pa.array(at <= self.area.h1)).cast(self.area.stored).select(self.area.schema.names)
+        return rows.filter(pa.array((at > h0) & (at <= self.area.h1))).cast(self.area.stored).select(self.area.schema.names)
 
     def rows(self) -> pa.Table:
         """All that counts."""
@@ -151,6 +151,17 @@ def test_a_slice_reads_and_writes_only_its_keys(tmp_path):
     kept.slice(bag([(k, 2, INF, 1, 0) for k in (3, 7777)], schema), 1, 2, spec.sweep)
     assert [f.rows for f in kept.area.files] == [5000, 2]
     assert kept.area.files[0].due == INF
+
+
+def test_what_was_seen_to_is_not_looked_at_again(tmp_path):
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (False, True))
+    kept = Kept(str(tmp_path), schema, ("k",), bag_due, 1)
+    kept.slice(bag([(k, 1, 5 if k < 10 else INF, 1, 0) for k in range(5000)], schema), 0, 1, spec.sweep)
+    kept.slice(bag([], schema), 1, 5, spec.sweep)
+    assert [f.rows for f in kept.area.files] == [5010, 10]  # counts and known ends, then keys that are gone
+    kept.slice(bag([(7777, 6, INF, 1, 0)], schema), 5, 6, spec.sweep)
+    assert [f.rows for f in kept.area.files] == [5010, 10, 1]
 
 
 def test_files_are_few_and_hold_little_that_is_gone(tmp_path):
