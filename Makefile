@@ -41,11 +41,11 @@ format: example  ## let ruff rewrite the layout of the code
 test-fast: example  ## the tests that need no JVM (seconds)
 	@$(PYTEST) -m "not spark and not airflow and not slow"
 
-test: jars lint  ## lint and the test suite (under 15 minutes)
-	@$(PYTEST) -m "not slow"
+test: jars lint  ## lint and the test suite (under 15 minutes), in two processes
+	@$(PYTEST) -n 2 --dist loadgroup -m "not slow"
 
 test-all: jars lint  ## as test, with the long suites
-	@$(PYTEST)
+	@$(PYTEST) -n 2 --dist loadgroup
 
 fuzz: jars  ## random queries against brute force: make fuzz SEED=1 N=200
 	@$(PY) -m tests.replay.fuzz --seed $(or $(SEED),0) --n $(or $(N),100)
