@@ -6,7 +6,7 @@ PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_R
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help env example jars up stop status demo test test-all test-fast fuzz lint format lock clean distclean
+.PHONY: help env example jars up stop status demo test test-all test-fast fuzz mutants lint format lock clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,9 @@ test-all: jars lint  ## as test, with the long suites
 
 fuzz: jars  ## random queries against brute force: make fuzz SEED=1 N=200
 	@$(PY) -m tests.replay.fuzz --seed $(or $(SEED),0) --n $(or $(N),100)
+
+mutants: jars  ## put faults into the engine one by one: do the tests notice? (half an hour; ONLY=text)
+	@$(PY) -m tests.mutations --only '$(ONLY)'
 
 lock: env  ## rewrite the lock files from infra/requirements.in
 	@$(PYTHON) -m sweeparea.infra.lock

@@ -11,8 +11,9 @@ Columns on disk: those of the operator's rows; ``__hash``, that of the key; ``__
 has to look at the row's key though nothing new has come (``Due``); NULL in a row that says that its key has no rows any
 more; ``__seq``, the sequence number of the slice that wrote the row.
 
-Files are merged when newer ones have grown to half of the next older one (``to_merge``), so their number grows with the
-logarithm of the rows. What has expired or was replaced is gone with the merge: at most two thirds of all rows.
+Files are merged when newer ones have grown to half of the next older one, so their number grows with the logarithm of
+the rows; and all of them when ``_SPARE`` times the rows that count, and a row group, lie there (``to_merge``). What has
+expired or was replaced is gone with the merge. Bound: so many rows, whatever came and went.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ _PIECE = 1 << 19
 _RUNS = 4
 """So many files at least are merged at a time."""
 _RATIO = 2
+_SPARE = 4
+"""So many times the rows that count may lie in all files."""
 
 Due = Callable[[pa.Table, int], np.ndarray]
 """(carried rows, h1) -> for each row the first tick after h1 at which its key needs a look; ``INF``: never."""
@@ -102,18 +105,28 @@ class AreaFile:
         return cls(f"{root}/{file.path}", file.rows, int(due))
 
 
-def to_merge(rows: Sequence[int]) -> int:
-    """How many of the newest files to merge, given their sizes, newest first.
+def to_merge(rows: Sequence[int], live: int | None = None) -> int:
+    """How many of the newest files to merge, given their sizes, newest first; ``live``: how many of their rows count.
 
     >>> to_merge([10, 10, 10]), to_merge([10, 10, 10, 10, 1000]), to_merge([300, 300, 300, 100, 1000])
     (0, 4, 5)
+    >>> to_merge([10, 100_000], live=5), to_merge([10, 100_000], live=60_000)
+    (2, 0)
     """
+    if live is not None and sum(rows) > _SPARE * live + _GROUP:
+        return len(rows)
     total = count = 0
     for size in rows:
         if count and size > _RATIO * total:
             break
         total, count = total + size, count + 1
     return count if count >= _RUNS else 0
+
+
+def growth(file: DataFile) -> int:
+    """How many rows more count since a slice has left this file: those in it, less those that they replace."""
+    gone = (json.loads(file.stats or "{}").get("nullCount") or {}).get(DUE) or 0
+    return file.rows - gone - int(file.path.rsplit("/", 1)[-1].split("-")[2])
 
 
 @dataclass(frozen=True)
@@ -197,7 +210,8 @@ class SweepArea:
         """Stages the next rows of the keys that a worker has had (``carry``; ``held`` were theirs before), and the
         worker's share of the merge.
 
-        The first file is written also when it has no rows: it tells that the sweep has run.
+        The first file is written also when it has no rows: it tells that the sweep has run. Its name ends with the
+        number of rows that it replaces (``growth``).
         """
         rows = _conform(carry.select(self.schema.names), self.schema)
         parts = [self._laid_out(rows, self.due(rows, self.h1))]
@@ -209,7 +223,7 @@ class SweepArea:
             first[code[: held.num_rows][::-1]] = np.arange(held.num_rows)[::-1]
             gone = held.select(list(self.key_columns)).take(pa.array(first[left]))
             parts.append(self._laid_out(_widened(gone, self.schema), None))
-        self._write([_by_hash(pa.concat_tables(parts))], attempt, f"{self.op}.c-{partition:05d}")
+        self._write([_by_hash(pa.concat_tables(parts))], attempt, f"{self.op}.c-{partition:05d}-{held.num_rows}")
         if self.merge:
             self._write(self._merged(partition), attempt, f"{self.op}.m-{partition:05d}")
 

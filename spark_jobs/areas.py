@@ -39,7 +39,7 @@ class SweepAreas:
     ``may_be_silent``: those that leave nothing when nothing came.
     ``expiry_partitions``: into how many parts the log of a join's side divides its window. ``lazy_percent``: how late
     rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
-    sections 5.3.2 and 6.1).
+    sections 5.3.2 and 6.1). ``counts``: how many of the rows in the files of a keyed operator count, where it is known.
     """
 
     spark: SparkSession
@@ -52,6 +52,7 @@ class SweepAreas:
     partitions: int
     expiry_partitions: int = expiry_log.PARTITIONS
     lazy_percent: int = LAZY_PERCENT
+    counts: dict[str, int] = field(default_factory=dict)
     staged: dict[str, list[DataFile]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
     may_be_silent: set[str] = field(default_factory=set)
@@ -91,7 +92,7 @@ class SweepAreas:
         area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h0, self.h1, partitions=workers)
         self.create(op, area.stored)
         self.workers[op] = workers
-        merge = self.staged[op] = _to_merge(files)
+        merge = self.staged[op] = _to_merge(files, self.counts.get(op))
         described = {file.path: AreaFile.of(root, file) for file in files}
         return replace(area, files=tuple(described.values()), merge=tuple(described[file.path] for file in merge))
 
@@ -165,6 +166,6 @@ def _logged(file: DataFile) -> expiry_log.LoggedFile:
     return expiry_log.LoggedFile(file.path, file.rows, INF if last is None else last)
 
 
-def _to_merge(files: Sequence[DataFile]) -> list[DataFile]:
+def _to_merge(files: Sequence[DataFile], live: int | None) -> list[DataFile]:
     newest_first = sorted(files, key=lambda file: scan.bounds(file, SEQ)[1] or 0, reverse=True)
-    return newest_first[: to_merge([file.rows for file in newest_first])]
+    return newest_first[: to_merge([file.rows for file in newest_first], live)]

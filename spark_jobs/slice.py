@@ -22,7 +22,7 @@ from sweeparea.operators.bag import BAG
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
 from sweeparea.operators.plan_identity import state_identity
-from sweeparea.operators.sweep_area import SweepArea, bag_due
+from sweeparea.operators.sweep_area import SweepArea, bag_due, growth
 from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application
@@ -100,6 +100,7 @@ class Slice:
             self.spark, self._area_log, self._create_area, spill, seq, self.h0, self.h1, partitions,
             number_setting(plan, "state.expiry_partitions", expiry_log.PARTITIONS),
             number_setting(plan, "state.lazy_percent", LAZY_PERCENT),
+            dict((previous.info.get("state_live") or {}) if previous else {}),
         )  # fmt: skip
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
         evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions, most)
@@ -316,7 +317,10 @@ class Slice:
             live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]
             rows[op], size[op] = sum(file.rows for file in live), sum(file.size for file in live)
             touched[op] = sum(file.rows for file in adds if f"{op}.m-" not in file.path)
-        return {"state_rows": rows, "state_bytes": size, "state_touched": touched}
+            if op in areas.workers and (op in areas.counts or not areas.files(op)):
+                own = [file for file in adds if f"{op}.m-" not in file.path]
+                areas.counts[op] = areas.counts.get(op, 0) + sum(growth(file) for file in own)
+        return {"state_rows": rows, "state_bytes": size, "state_touched": touched, "state_live": areas.counts}
 
     def _stage(
         self, publication: Publication, attempt: str, lines: list[dict[str, Any]], tables: dict[str, Any]

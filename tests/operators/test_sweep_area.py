@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sweeparea.operators import keys, session_window, sweep_area, two_counts
 from sweeparea.operators.arrivals import ArrivalSpec
 from sweeparea.operators.key_hash import key_hash
-from sweeparea.operators.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, never
+from sweeparea.operators.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, growth, never
 from sweeparea.operators.ticks import INF
 from sweeparea.tables.files import describe_file
 
@@ -31,6 +31,7 @@ class Kept:
         self.root, self.workers = root, workers
         self.area = SweepArea(root, "op", schema, key, due, 0, 0, 0, partitions=workers)
         self.described: dict[str, int] = {}
+        self.live = 0
 
     def slice(self, rows: pa.Table, h0: int, h1: int, sweep) -> pa.Table:
         area = self.area = replace(self.area, seq=self.area.seq + 1, h0=h0, h1=h1, merge=self._merge())
@@ -49,6 +50,7 @@ class Kept:
         folder = Path(self.root, "data", attempt)
         added = [describe_file(self.root, f"data/{attempt}/{p.name}") for p in folder.glob("*.parquet")]
         self.described |= {f"{self.root}/{f.path}": area.seq for f in added if ".c-" in f.path}
+        self.live += sum(growth(f) for f in added if ".c-" in f.path)
         merged = max((self.described.get(f.path, 0) for f in area.merge), default=0)
         self.described |= {f"{self.root}/{f.path}": merged for f in added if ".m-" in f.path}
         files = (*kept, *(AreaFile.of(self.root, f) for f in added if f.rows))
@@ -57,14 +59,18 @@ class Kept:
 
     def _merge(self) -> tuple[AreaFile, ...]:
         files = sorted(self.area.files, key=lambda f: -self.described[f.path])
-        return tuple(files[: sweep_area.to_merge([f.rows for f in files])])
+        return tuple(files[: sweep_area.to_merge([f.rows for f in files], self.live)])
 
     def _due(self, h0: int) -> pa.Table:
         due = [f for f in self.area.files if f.due <= self.area.h1]
         tables = [pq.read_table(f.path) for f in due]
         rows = pa.concat_tables(tables) if tables else self.area.stored.empty_table()
         at = keys.numpy_of(keys.one_array(rows.column(DUE)), INF)
-        return rows.filter(pa.array((at > h0) & (at <= self.area.h1))).cast(self.area.stored).select(self.area.schema.names)
+        return (
+            rows.filter(pa.array((at > h0) & (at <= self.area.h1)))
+            .cast(self.area.stored)
+            .select(self.area.schema.names)
+        )
 
     def rows(self) -> pa.Table:
         """All that counts."""
@@ -115,6 +121,7 @@ def test_duplicate_elimination_over_slices(tmp_path_factory, elements, cuts, wor
         mine = kept.slice(rows, h0, h1, spec.sweep)
         assert signed(mine, ["k"]) == signed(delta, ["k"])
         current = kept.rows()
+        assert kept.live == current.num_rows
         # rows of keys that nothing has happened to begin earlier
         names = ["k", "__te", "__n", "__side"]
         assert sorted_rows(current, names) == sorted_rows(whole, names)
@@ -151,6 +158,7 @@ def test_a_slice_reads_and_writes_only_its_keys(tmp_path):
     kept.slice(bag([(k, 2, INF, 1, 0) for k in (3, 7777)], schema), 1, 2, spec.sweep)
     assert [f.rows for f in kept.area.files] == [5000, 2]
     assert kept.area.files[0].due == INF
+    assert kept.live == 5001
 
 
 def test_what_was_seen_to_is_not_looked_at_again(tmp_path):
@@ -174,6 +182,37 @@ def test_files_are_few_and_hold_little_that_is_gone(tmp_path):
         live = kept.rows().num_rows
         assert len(kept.area.files) <= 16
         assert sum(f.rows for f in kept.area.files) <= 4 * live + 8 * 40
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_has_expired_goes_though_little_comes_after_it(tmp_path, monkeypatch, workers):
+    monkeypatch.setattr(sweep_area, "_GROUP", 64)
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
+    kept = Kept(str(tmp_path), schema, ("k",), bag_due, workers)
+    burst = [(k, 1, INF if k < 40 else 5 + k % 5, 1, 0) for k in range(5000)]
+    kept.slice(bag(burst, schema), 0, 1, spec.sweep)
+    for at in range(2, 16):
+        kept.slice(bag([(at % 3, at, INF, 1, 0)], schema), at - 1, at, spec.sweep)
+        assert kept.live == kept.rows().num_rows
+        assert at < 12 or sum(f.rows for f in kept.area.files) <= 4 * 40 + 64 + 2
+    assert kept.rows().num_rows == 40
+
+
+def test_a_group_of_many_rows_that_ends_at_once_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_area, "_GROUP", 64)
+    schema = pa.schema([("v", pa.int64()), ("p", pa.int64()), ("__ts", pa.int64()), ("__n", pa.int64())])
+    spec = session_window.SessionSpec(ArrivalSpec(("v",), ("p",), ("v",)), gap=4)
+    kept = Kept(str(tmp_path), schema, ("p",), Later(3), 1)
+
+    def sweep(rows, h0, h1):
+        return session_window.sweep(rows, h0, h1, spec)
+
+    kept.slice(bag([(v, v % 2, 1, 1) for v in range(3000)], schema), 0, 1, sweep)
+    for at in range(2, 9):
+        kept.slice(bag([(0, 5, at, 1)], schema), at - 1, at, sweep)
+    assert kept.live == kept.rows().num_rows == 7
+    assert sum(f.rows for f in kept.area.files) <= 4 * 7 + 64 + 7
 
 
 def test_keys_of_every_type(tmp_path):

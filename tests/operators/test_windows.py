@@ -64,6 +64,7 @@ def test_interval_is_the_definition(window, s):
     interval = window.interval(s)
     got = set() if interval is None else {t for t in range(-8 * SMALL, 8 * SMALL) if interval[0] <= t < interval[1]}
     assert got == expected
+    assert interval is None or interval[0] < interval[1]
     assert interval is None or window.reach == INF or interval[1] <= s + window.reach
 
 

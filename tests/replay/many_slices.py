@@ -51,8 +51,8 @@ QUERIES = (
 WINDOWS = ("[Range 3]", "[Range 8 Exclusive]", "[Range 12 Slide 4]", "[Tumbling 5]", "[Fixed 6]", "[Now]", "")
 
 
-def case(rng: random.Random, query: str, rows: int = 40) -> dict[str, Any]:
-    """A case of 12 to 25 slices, in some of which nothing comes, for one of ``QUERIES``."""
+def case(rng: random.Random, query: str, rows: int = 40, most: int = 25) -> dict[str, Any]:
+    """A case of 12 to ``most`` slices, in some of which nothing comes, for one of ``QUERIES``."""
     kind = rng.choice(list(KEYS))
     if "EXCEPT" in query or "INTERSECT" in query:  # Spark has no set operations on maps
         kind = rng.choice([k for k in KEYS if "map" not in k])
@@ -65,7 +65,7 @@ def case(rng: random.Random, query: str, rows: int = 40) -> dict[str, Any]:
     partition = rng.choice(["k", "v", "k, v"]) if "map" not in kind and "<" not in kind else "v"
     text = query.format(w=rng.choice(WINDOWS), x=rng.choice(WINDOWS), p=partition)
     streams = {name: {"columns": columns, "rows": given(rows)} for name in ("S", "T") if f" {name} " in f"{text} "}
-    inner = sorted(rng.sample(range(END), rng.randint(12, 24)))
+    inner = sorted(rng.sample(range(END), rng.randint(11, most - 1)))
     return {
         "streams": streams,
         "query": text,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from sweeparea.operators import sweep_area
+from sweeparea.operators.sweep_area import SweepArea
 from sweeparea.spark_jobs import slice as slices
+from sweeparea.spark_jobs.areas import SweepAreas
 from sweeparea.spark_jobs.replay import replay
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.many_slices import QUERIES, Workers, case, random_case
@@ -32,3 +38,48 @@ def _share(monkeypatch: pytest.MonkeyPatch, *counts: int) -> None:
     workers = Workers(*counts)
     monkeypatch.setattr(slices, "SMALL_SLICE", workers)
     monkeypatch.setattr(slices, "ROWS_PER_PARTITION", workers)
+    monkeypatch.setattr(sweep_area, "_GROUP", 8)  # else no case is large enough for the merge of all files
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
+    """(rows in all files, those that count, as they were counted) of each SweepArea at the beginning of each slice."""
+    seen, keyed = [], SweepAreas.keyed
+
+    def watched(areas: SweepAreas, op: str, *given: Any) -> SweepArea:
+        area = keyed(areas, op, *given)
+        rows = [pq.read_table(file.path).cast(area.stored) for file in area.files]
+        everything = pa.concat_tables([area.stored.empty_table(), *rows])
+        counted = replace(area, partitions=1).held(everything).num_rows
+        seen.append((everything.num_rows, counted, areas.counts.get(op, 0)))
+        return area
+
+    monkeypatch.setattr(SweepAreas, "keyed", watched)
+    return seen
+
+
+@pytest.mark.spark
+def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    _share(monkeypatch, 1, 2, 3, 2)
+    seen = _watched(monkeypatch)
+    _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in (0, 6)])
+    assert any(live for _, live, _ in seen)
+    assert all(live == counted for _, live, counted in seen)
+    # what a slice leaves at most, after the merge of all files and before the next
+    assert all(rows <= 4 * live + 8 + 80 for rows, live, _ in seen)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("workers", [(1,), (2,), (1, 2, 3, 1, 3, 2, 2)])
+@pytest.mark.parametrize("first", range(0, len(QUERIES) * 3, 6))
+def test_many_of_each_kind(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int, workers: tuple[int, ...]):
+    _share(monkeypatch, *workers)
+    _check(spark, [case(random.Random(seed), QUERIES[seed % len(QUERIES)]) for seed in range(first, first + 6)])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(70_000, 70_060, 4))
+def test_random_queries(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seed: int):
+    _share(monkeypatch, 1, 2, 3)
+    _check(spark, [random_case(random.Random(one)) for one in range(seed, seed + 4)])
