@@ -41,11 +41,14 @@ format: example  ## let ruff rewrite the layout of the code
 test-fast: example  ## the tests that need no JVM (seconds)
 	@$(PYTEST) -m "not spark and not airflow and not slow"
 
-test: jars lint  ## lint and the test suite (under 15 minutes), in two processes
-	@$(PYTEST) -n 2 --dist loadgroup -m "not slow"
+# two processes side by side: what needs Spark or Airflow, and the rest, whose output comes last
+test: jars lint  ## lint and the test suite (under 15 minutes)
+	@mkdir -p .run; $(PYTEST) -m "not slow and not spark and not airflow" > .run/tests-without-spark.log 2>&1 & rest=$$!; \
+	 $(PYTEST) -m "not slow and (spark or airflow)"; status=$$?; \
+	 wait $$rest || status=1; cat .run/tests-without-spark.log; exit $$status
 
 test-all: jars lint  ## as test, with the long suites
-	@$(PYTEST) -n 2 --dist loadgroup
+	@$(PYTEST)
 
 fuzz: jars  ## random queries against brute force: make fuzz SEED=1 N=200
 	@$(PY) -m tests.replay.fuzz --seed $(or $(SEED),0) --n $(or $(N),100)

@@ -33,15 +33,42 @@ _MIXED = frozenset(("COALESCE", "NVL", "IFNULL", "NVL2", "NULLIF", "GREATEST", "
 """Functions that bring their arguments to one type."""
 
 
+_OWN: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Substring: ("SUBSTRING", ("this", "start", "length")),
+    exp.Overlay: ("OVERLAY", ("this", "expression", "from_", "for_")),
+    exp.StrPosition: ("POSITION", ("substr", "this", "position")),
+}
+"""Spark's name of a function that has a node of its own, and its arguments in Spark's order."""
+
+
+def comparison(text: str, type_: str) -> str:
+    """The advice to compare an expression of a type, instead of taking it as a condition."""
+    text = text if len(text) <= 40 else "a"
+    values = {"string": "'x'", "date": "DATE '2024-01-31'"}
+    values |= dict.fromkeys(("timestamp", "timestamp_ntz"), "TIMESTAMP '2024-01-31 12:00:00'")
+    if type_ in values:
+        return f"Write a comparison, such as {text} {'=' if type_ == 'string' else '>'} {values[type_]}"
+    if types.family(type_) == "number":
+        return f"Write a comparison, such as {text} > 0"
+    return f"Write a comparison, or {text} IS NOT NULL"
+
+
 class ArgumentChecks:
     """The checks of one expression. ``known`` has the types of nodes (by ``id``) that are bound already."""
 
     def __init__(self, binder: Binder, known: Mapping[int, str | None]) -> None:
         self.binder, self.known = binder, known
 
-    def call(self, node: exp.Anonymous, name: str) -> None:
+    def own_call(self, node: exp.Expr) -> None:
+        """As ``call``, for functions of which the parser makes nodes of their own."""
+        called = _OWN.get(type(node))
+        if called is not None:
+            name, parts = called
+            self.call(node, name, [node.args[p] for p in parts if isinstance(node.args.get(p), exp.Expr)])
+
+    def call(self, node: exp.Expr, name: str, arguments: list[exp.Expr] | None = None) -> None:
         """TypeError_ for a wrong number or type of arguments of Spark's function ``name``."""
-        arguments = node.expressions
+        arguments = node.expressions if arguments is None else arguments
         if any(is_star(a) or isinstance(a, exp.Kwarg | exp.Lambda) for a in arguments) or node.meta.get("user"):
             return
         wanted = signatures.counts(name)
@@ -105,7 +132,7 @@ class ArgumentChecks:
             raise TypeError_(
                 f"{where} needs a condition, but {self._text(node)} is of type {type_.upper()}",
                 self.binder.place(node),
-                "Write a comparison, such as a > 0",
+                comparison(self._text(node), type_),
             )
 
     def beside(self, node: exp.Expr) -> None:

@@ -11,20 +11,20 @@ from sweeparea.cql import column_types, foreign_syntax, strictness, user_functio
 from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.context import Context, InputSchema
 from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
-from sweeparea.cql.expressions import Binder, column_expr
+from sweeparea.cql.expressions import column_expr
 from sweeparea.cql.labels import unique_labels
 from sweeparea.cql.monotonicity import is_monotonic
 from sweeparea.cql.parser import parse_query_text
 from sweeparea.cql.query import BoundQuery, QueryBinder
 from sweeparea.cql.rewrites import Input, optimize
 from sweeparea.cql.rstream_every import every_in_ticks, every_of
-from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.settings import SETTINGS, check_settings
-from sweeparea.cql.statements import ConstraintSpec, CreateQuery, SourceExpression
+from sweeparea.cql.source_expressions import CONDITION, bind_over
+from sweeparea.cql.statements import ConstraintSpec, CreateQuery
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Column, Constraint, Expr, Node, Plan, Project, UserFunction
+from sweeparea.operators.logical import Column, Constraint, Node, Plan, Project, UserFunction
 
-__all__ = ["InputSchema", "bind", "bind_select", "bind_source_expression"]
+__all__ = ["InputSchema", "bind", "bind_select"]
 
 RESERVED = ("ts", "valid_from", "valid_to")
 """Columns that result tables add; a query's own column of such a name would clash."""
@@ -78,29 +78,6 @@ def bind_select(
     return replace(plan, start=start)
 
 
-def bind_source_expression(expression: SourceExpression, schema: InputSchema, what: str) -> Expr:
-    """An expression over a source's own columns, as heartbeats and stream constraints have: Spark SQL over their
-    names."""
-    columns = tuple(Column(f"c{i}", n, t) for i, (n, t) in enumerate(schema.columns))
-    scope = Scope.of(Item(schema.name, columns))
-    binder = Binder(expression.source, scope, _no_column, what)
-    raise_all([*foreign_syntax.faults(expression.tree, binder.place)])
-    bound = binder.bind(expression.tree, expression.span).expr
-    sql = bound.sql
-    for column in reversed(columns):  # c10 before c1
-        sql = (
-            sql.replace(f"`{column.id}`", "`" + column.label.replace("`", "``") + "`")
-            if column.id in bound.columns
-            else sql
-        )
-    names = frozenset(c.label for c in columns if c.id in bound.columns)
-    return Expr(sql, bound.text, names)
-
-
-def _no_column(label: str, type_: str | None) -> Column:
-    raise BindError(f"an aggregate ({label}) cannot stand in an expression over single rows")
-
-
 def _bind(
     query: CreateQuery,
     inputs: Mapping[str, InputSchema],
@@ -130,7 +107,7 @@ def _bind(
     constraints: list[Constraint] = []
     for spec in query.constraints:
         try:
-            constraints.append(_constraint(spec, columns))
+            constraints.append(_constraint(spec, columns, context.analyze))
         except SweepAreaError as error:
             errors.append(error)
     start = 0
@@ -246,12 +223,9 @@ def _with_unique_labels(bound: BoundQuery, context: Context) -> tuple[Node, tupl
     return Project(bound.node, outputs), tuple(c for c, _ in outputs)
 
 
-def _constraint(spec: ConstraintSpec, columns: tuple[Column, ...]) -> Constraint:
-    scope = Scope.of(Item(None, columns))
-    binder = Binder(spec.expression.source, scope, _no_column, f"constraint {spec.name}")
-    raise_all([*foreign_syntax.faults(spec.expression.tree, binder.place)])
+def _constraint(spec: ConstraintSpec, columns: tuple[Column, ...], analyze: Analyze | None) -> Constraint:
     try:
-        condition = binder.condition(spec.expression.tree)
+        condition = bind_over(spec.expression, columns, None, f"constraint {spec.name}", CONDITION, analyze)
     except BindError as error:
         if "is unknown" in error.message:
             raise BindError(

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sweeparea.cql.context import MATERIALIZATIONS
+from sweeparea.cql.unknown_names import MATERIALIZATIONS
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, ParseError, Place, listing, nearest, not_offered, raise_all
+from sweeparea.cql.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.offered import not_offered_statements
 from sweeparea.cql.parser import parse_leniently
@@ -28,6 +28,8 @@ from sweeparea.cql.statements import (
     Statement,
     read_file,
 )
+from sweeparea.cql.unknown_names import unknown_input, unknown_window
+from sweeparea.cql.window_text import WindowText
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
 
@@ -49,6 +51,8 @@ class Catalog:
     """Queries that read themselves, directly or through others, where the files were read leniently."""
     complete: bool = True
     """Whether every statement of the files could be read."""
+    unread: dict[str, SweepAreaError] = field(default_factory=dict)
+    """For the names, in lower case, that statements which cannot be read were to declare: what is wrong with those."""
 
     @classmethod
     def load(cls, folder: str | Path, environment: Environment | None = None) -> Catalog:
@@ -73,19 +77,24 @@ class Catalog:
             )
         statements: list[Statement] = []
         errors: list[SweepAreaError] = []
+        unread: dict[str, SweepAreaError] = {}
         for path in files:
             try:
-                found, faults = parse_leniently(read_file(path), str(path))
+                found, faults, names = parse_leniently(read_file(path), str(path))
                 statements += found
                 errors += faults
+                unread |= names
             except SweepAreaError as error:
                 errors.append(error)
         catalog, more = cls._of(statements)
-        catalog.complete = not errors
+        catalog.complete, catalog.unread = not errors, unread
         errors += more
+        if errors:  # else they are told when the query is bound
+            for query in catalog.queries.values():
+                errors += catalog.unknown_names(query)
         if environment is not None:
             errors += catalog._use(environment)
-        return catalog, errors
+        return catalog, in_order(errors)
 
     @classmethod
     def of(cls, statements: Iterable[Statement]) -> Catalog:
@@ -197,19 +206,35 @@ class Catalog:
         return tuple(name for name in self.functions if name.lower() in called)
 
     def check_names(self, query: CreateQuery) -> None:
-        """BindErrors for names in FROM that resemble a declared one: the binder, given a query's inputs only, cannot
-        say which was meant.
+        """BindErrors for names in FROM that nothing has: the binder, given a query's inputs only, cannot say what there
+        is. A query that names what could not be read gets the fault of that.
         """
-        declared = [*self.streams, *self.relations, *self.queries]
-        known = {name.lower() for name in declared}
+        named = [base_name(name) for name, _ in tables_of(query.select)]
+        named += [window.parts["name"] for window in windows_of(query.select) if window.kind == "user"]
+        named += [call.name for call in query.select.find_all(exp.Anonymous)]
+        rests = [self.unread[n.lower()] for n in named if n.lower() in self.unread]
+        raise_all([*rests, *self.unknown_names(query)])
+
+    def unknown_names(self, query: CreateQuery) -> list[SweepAreaError]:
+        """BindErrors for streams, relations, queries and windows that a query names and no statement declares. What
+        could not be read counts as declared."""
+        kinds = dict.fromkeys(self.streams, "stream") | dict.fromkeys(self.relations, "relation")
+        kinds |= dict.fromkeys(self.queries, "query")
+        queries = {name.lower() for name in self.queries}
+        known = {name.lower() for name in kinds} | self.unread.keys()
         errors: list[SweepAreaError] = []
         for name, node in tables_of(query.select):
-            near = nearest(name, declared)
-            if near and name.lower() not in known and base_name(name).lower() not in known:
+            base = base_name(name).lower()
+            if name.lower() not in known and base not in queries and base not in self.unread:
                 span = span_of(node)
                 place = query.place if span is None else query.source.place(span[0])
-                errors.append(BindError(f"{name} is no stream, relation or query", place, near))
-        raise_all(errors)
+                errors.append(unknown_input(name, place, kinds))
+        functions = {name.lower() for name in self.functions} | self.unread.keys()
+        windows = [f.name for f in self.functions.values() if f.kind == "window"]
+        for window in windows_of(query.select):
+            if window.kind == "user" and window.parts["name"].lower() not in functions:
+                errors.append(unknown_window(window, windows))
+        return errors
 
     def owner(self, name: str) -> str:
         """The query that a materialization belongs to (``q`` of ``q__istream``); any other name as it is."""
@@ -311,6 +336,13 @@ def _names(node: exp.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, exp.Ta
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, exp.Expr):
                 yield from _names(child, hidden)
+
+
+def windows_of(query: exp.Expr) -> Iterator[WindowText]:
+    """The windows of a query and its subqueries, as they are written."""
+    for node in query.walk():
+        if isinstance(node.meta.get("window"), WindowText):
+            yield node.meta["window"]
 
 
 def _clash(name: str, place: Place, taken: dict[str, Statement]) -> SweepAreaError | None:

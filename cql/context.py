@@ -10,11 +10,12 @@ from sweeparea.cql import types
 from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.decorrelate import Decorrelation
 from sweeparea.cql.durations import micros_text
-from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_, listing, nearest
+from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.cql.monotonicity import is_monotonic
 from sweeparea.cql.rstream_every import every_of
 from sweeparea.cql.scopes import INSTANT, Item
 from sweeparea.cql.source_text import SourceText
+from sweeparea.cql.unknown_names import MATERIALIZATIONS, unknown_input
 from sweeparea.cql.window_bounds import bounds_of
 from sweeparea.cql.window_text import WindowText
 from sweeparea.cql.windows import bind_window
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from sweeparea.cql.subqueries import Outer
 
 T = TypeVar("T")
-MATERIALIZATIONS = ("istream", "dstream", "rstream", "relation")
-"""Endings of the result tables that a query keeps beside its own."""
 MAX_COLUMNS = 5_000
 """Ids that one plan may use: WITH queries that use each other twice would grow without end."""
 
@@ -129,19 +128,15 @@ class Context:
     def input(self, name: str, place: Place, others: list[str]) -> InputSchema:
         schema = self.inputs.get(name.lower())
         base, _, kind = name.lower().rpartition("__")
-        if schema is None and kind in MATERIALIZATIONS and base in self.inputs:
+        if schema is None and kind in MATERIALIZATIONS and base in self.inputs and self.inputs[base].derived:
             raise BindError(
                 f"{self.inputs[base].name} keeps no {kind}, so there is no {name}",
                 place,
                 f"List {kind.upper()} in its MATERIALIZE, or read {self.inputs[base].name}, the result itself",
             )
         if schema is None:
-            known = [s.name for s in self.inputs.values()] + others
-            raise BindError(
-                f"{name} is no stream, relation or query",
-                place,
-                nearest(name, known) or (f"There are {listing(known)}" if known else "None is declared yet"),
-            )
+            kinds = {s.name: "query" if s.derived else s.kind for s in self.inputs.values()}
+            raise unknown_input(name, place, kinds | dict.fromkeys(others, "query"))
         self.used.setdefault(schema.name, schema)
         return schema
 

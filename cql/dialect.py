@@ -98,6 +98,12 @@ def _spanned(name: str) -> Callable[..., Any]:
 
 _parse_call = _spanned("_parse_function_call")
 _parse_one_join = _spanned("_parse_join")
+_parse_grouping = _spanned("_parse_group")
+_HEADS = ("RANGE", "ROWS", "TUMBLING", "HOPPING", "FIXED", "SESSION")
+"""Words that begin a window with a length or a number behind them."""
+_ENTRY_ENDS = (TokenType.COMMA, TokenType.R_PAREN, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
+_ENTRY_ENDS += (TokenType.JOIN, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.ON, TokenType.USING, TokenType.UNION)
+_ENTRY_ENDS += (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS, TokenType.INNER, TokenType.EXCEPT)
 
 
 class CqlParser(SparkParser):
@@ -141,10 +147,31 @@ class CqlParser(SparkParser):
         return subquery
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
-        if self._at_every():
+        if self._at_every() or self._at_pivot():
             return None
+        self._refuse_bare_window()
         alias = super()._parse_table_alias(alias_tokens)
-        return self._take_window(alias) if alias is not None else None
+        if alias is None:
+            return None
+        if self._curr.token_type != TokenType.L_BRACKET:
+            self._refuse_bare_window()
+        return self._take_window(alias)
+
+    def _refuse_bare_window(self) -> None:
+        """ParseError for a window without its brackets, whose first word would be taken for an alias."""
+        word, following = self._curr.text.upper(), self._next
+        if self._curr.token_type in (TokenType.IDENTIFIER, TokenType.STRING):
+            return
+        sized = following.token_type in (TokenType.NUMBER, TokenType.INTERVAL, TokenType.DASH)
+        rest = following.text.upper()
+        more = rest == "UNBOUNDED" if word == "RANGE" else rest in ("BY", "WHEN") and word == "TUMBLING"
+        if word == "NOW" or (word in _HEADS and (sized or more)):
+            last = first = self._index
+            while last + 1 < len(self._tokens) and self._tokens[last + 1].token_type not in _ENTRY_ENDS:
+                last += 1 if word != "NOW" else len(self._tokens)
+            text = "NOW" if word == "NOW" else self.source.splice((self._curr.start, self._tokens[last].end + 1))
+            place = self.source.place(self._tokens[first].start)
+            raise errors.ParseError(f"a window stands in brackets, and {word} begins one", place, f"Write [{text}]")
 
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
         if self._at_every():
@@ -168,6 +195,12 @@ class CqlParser(SparkParser):
             return None
         window, self_index = parse_window(self.source, self._tokens, self._index, self._parse_condition_at)
         self._retreat(self_index)
+        if self._curr.token_type == TokenType.L_BRACKET:
+            raise errors.ParseError(
+                "a stream takes one window, found two",
+                self.source.place(self._curr.start),
+                "Keep one of them, or window a subquery: FROM (SELECT * FROM S [..]) t [..]",
+            )
         return window
 
     def _parse_condition_at(self, index: int) -> tuple[exp.Expr | None, int]:
@@ -193,6 +226,43 @@ class CqlParser(SparkParser):
         if join is None and self._index > first and self._prev.token_type == TokenType.COMMA:
             self.raise_error("Expected one more entry of FROM behind the comma")
         return join
+
+    def _parse_group(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """GROUP BY, which may begin with Spark's window(..): that is refused with its reason where it is bound."""
+        modifiers = self.QUERY_MODIFIER_TOKENS
+        call = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+        if self._next.token_type == TokenType.WINDOW and call is not None and call.token_type == TokenType.L_PAREN:
+            self.QUERY_MODIFIER_TOKENS = modifiers - {TokenType.WINDOW}  # type: ignore[misc]
+        try:
+            return _parse_grouping(self, *args, **kwargs)
+        finally:
+            self.QUERY_MODIFIER_TOKENS = modifiers  # type: ignore[misc]
+
+    def _at_pivot(self) -> bool:
+        following = self._next.text.upper() if self._next else ""
+        return self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT) and following in ("(", "INCLUDE", "EXCLUDE")
+
+    def _parse_pivot(self) -> exp.Pivot | None:
+        """PIVOT or UNPIVOT, which is refused whatever stands in its parentheses."""
+        first = self._index
+        if not self._match_set((TokenType.PIVOT, TokenType.UNPIVOT)):
+            return None
+        if self._match_text_seq("INCLUDE") or self._match_text_seq("EXCLUDE"):
+            self._match_text_seq("NULLS")
+        if self._curr.token_type != TokenType.L_PAREN:
+            self._retreat(first)
+            return None
+        depth = 0
+        while self._curr:
+            depth += (self._curr.token_type == TokenType.L_PAREN) - (self._curr.token_type == TokenType.R_PAREN)
+            self._advance()
+            if not depth:
+                break
+        if depth:
+            self.raise_error("Expecting )")
+        pivot = exp.Pivot(expressions=[])
+        pivot.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
+        return pivot
 
     # -- relation to stream ------------------------------------------------------------------------------------------
 

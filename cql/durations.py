@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from zoneinfo import ZoneInfo
@@ -40,7 +40,7 @@ _TIMESTAMP = re.compile(r"^\s*(\d{1,6}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?
 class DurationText:
     """A length or an instant as written: ``ticks`` where it is a bare number, else ``micros`` (exact microseconds).
 
-    ``instant`` tells a TIMESTAMP or DATE literal from a length of time.
+    ``instant`` tells a TIMESTAMP or DATE literal from a length of time; ``point`` says that a point of time is meant.
     """
 
     span: Span
@@ -48,6 +48,7 @@ class DurationText:
     ticks: int | None = None
     micros: Fraction | None = None
     instant: bool = False
+    point: bool = field(default=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -66,6 +67,12 @@ class DurationText:
                     "whose TIMESTAMP BY column is a TIMESTAMP",
                 )
             value = self.ticks
+        elif self.micros is None and self.point:
+            raise ParseError(
+                f"{what} {self.text} is a bare number, but time is TIMESTAMP here",
+                place,
+                "Write TIMESTAMP '2024-01-31 12:00:00'; bare numbers are for streams whose time is BIGINT",
+            )
         elif self.micros is None:
             raise ParseError(
                 f"{what} {self.text} has no unit, but time is TIMESTAMP here",
@@ -134,7 +141,7 @@ def refuse_reference(source: SourceText, tokens: Sequence[Token], index: int, wh
 def parse_instant(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
     """An instant: a TIMESTAMP or DATE literal, a length since tick 0, or a bare tick; and the index behind it."""
     reader = _Reader(source, tokens, index, what)
-    return reader.instant(), reader.index
+    return replace(reader.instant(), point=True), reader.index
 
 
 class _Reader:
@@ -189,6 +196,8 @@ class _Reader:
                         f"'{literal.text}' is no {kind} ({error})", "Write TIMESTAMP '2013-01-31 12:00:00'", literal
                     ) from None
                 return self._done(micros=Fraction(micros), instant=True)
+        if token is not None and token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+            raise self._fail(f"{self.what} needs an instant, found the string '{token.text}'", _instant_hint(token.text))
         return self.duration()
 
     def duration(self) -> DurationText:
@@ -308,6 +317,18 @@ class _Reader:
         return sign * sum(
             (Fraction(p.rstrip(".")) * MICROS[u] for p, u in zip(parts, wanted, strict=True)), Fraction(0)
         )
+
+
+def _instant_hint(text: str) -> str:
+    """How a string that is a time or a length is written as one."""
+    try:
+        micros_of_timestamp(text)
+    except ValueError:
+        pair = _UNIT_PAIR.fullmatch(text)
+        if pair is not None and _unit_of(pair[2]) is not None:
+            return f"Write INTERVAL '{text}'"
+        return "Write TIMESTAMP '2024-01-31 12:00:00'"
+    return f"Write TIMESTAMP '{text}'"
 
 
 def _unit_of(text: str) -> str | None:

@@ -85,16 +85,27 @@ class CqlErrors(SweepAreaError):
 
 
 def raise_all(errors: list[SweepAreaError]) -> None:
-    """Raise what was collected: nothing, the one error itself, or all of them together. Repeated errors are told
-    once."""
+    """Raise what was collected: nothing, the one error itself, or all of them together, in the order of their places.
+    Repeated errors are told once."""
+    found = in_order(errors)
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        raise CqlErrors(found)
+
+
+def in_order(errors: Iterable[SweepAreaError]) -> list[SweepAreaError]:
+    """Errors one by one, each once, by file, line and column; those without a place come last."""
     unique: dict[str, SweepAreaError] = {}
     for error in errors:
         for one in error.errors if isinstance(error, CqlErrors) else (error,):
             unique.setdefault(str(one), one)
-    if len(unique) == 1:
-        raise next(iter(unique.values()))
-    if unique:
-        raise CqlErrors(unique.values())
+    return sorted(unique.values(), key=_position)
+
+
+def _position(error: SweepAreaError) -> tuple[bool, str, int, int]:
+    place = error.place if isinstance(error, CqlError) else None
+    return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)
 
 
 def not_offered(what: str, place: Place | None, hint: str = "") -> RefusedError:

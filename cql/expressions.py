@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,14 +16,25 @@ from sqlglot import exp
 
 from sweeparea.cql import functions, literal_checks, types
 from sweeparea.cql.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
-from sweeparea.cql.argument_checks import ArgumentChecks
+from sweeparea.cql.argument_checks import ArgumentChecks, comparison
 from sweeparea.cql.calls import take_apart
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, nearest, not_offered
+from sweeparea.cql.errors import (
+    BindError,
+    ParseError,
+    Place,
+    RefusedError,
+    TypeError_,
+    listing,
+    nearest,
+    not_offered,
+    raise_all,
+)
 from sweeparea.cql.quantified import membership_of
 from sweeparea.cql.scopes import Scope, parts_of
 from sweeparea.cql.source_text import Replacement, SourceText, Span
 from sweeparea.cql.window_bounds import bound_column
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Expr, SortKey
 
 if TYPE_CHECKING:
@@ -97,7 +108,7 @@ class Binder:
     # -- the two ways in ---------------------------------------------------------------------------------------------
 
     def bind(self, node: exp.Expr, span: Span | None = None) -> Bound:
-        """The expression of a tree. Raises the first fault that it has."""
+        """The expression of a tree. Raises the faults of all its parts."""
         span = span or self.span(node)
         walk = _Walk(self)
         walk.visit(node)
@@ -112,9 +123,21 @@ class Binder:
             raise TypeError_(
                 f"{self.where} needs a condition, but {bound.expr.text} is of type {bound.type.upper()}",
                 self.place(node),
-                "Write a comparison, such as a > 0",
+                comparison(bound.expr.text, bound.type),
             )
         return bound.expr
+
+    def conditions(self, nodes: Iterable[exp.Expr]) -> list[Expr]:
+        """As ``condition`` for each of several; raises the faults of all of them."""
+        found: list[Expr] = []
+        faults: list[SweepAreaError] = []
+        for node in nodes:
+            try:
+                found.append(self.condition(node))
+            except SweepAreaError as error:
+                faults.append(error)
+        raise_all(faults)
+        return found
 
     def bind_all(self, node: exp.Expr) -> list[Bound]:
         """As ``bind``; a star gives all columns that it stands for."""
@@ -249,8 +272,17 @@ class _Walk:
         return None
 
     def _children(self, node: exp.Expr) -> None:
-        for child in node.iter_expressions():
-            self.visit(child)
+        self._each(node.iter_expressions(), self.visit)
+
+    def _each(self, nodes: Iterable[exp.Expr], visit: Callable[[exp.Expr], None]) -> None:
+        """Visits parts that stand side by side, and raises the faults of all of them."""
+        faults: list[SweepAreaError] = []
+        for node in nodes:
+            try:
+                visit(node)
+            except SweepAreaError as error:
+                faults.append(error)
+        raise_all(faults)
 
     def _replace(self, node: exp.Expr, span: Span, column: Column) -> None:
         self.replacements.append(Replacement(span, quoted(column)))
@@ -300,8 +332,10 @@ class _Walk:
         except BindError as error:
             if self._alias(node, parts):
                 return
-            if binder.outer is None or binder.scope.has(names) or not binder.outer.knows(names):
+            if binder.outer is None or binder.scope.has(names):
                 raise error
+            if not binder.outer.knows(names):
+                raise binder.scope.unknown(names, place, binder.outer.scopes()) from None
             column, used = binder.outer.resolve(names, place)
             self._replace(node, _span_of_parts(node, parts[:used], binder), column)
             self._field(node, column, parts[used:])
@@ -371,7 +405,9 @@ class _Walk:
         arguments = node.expressions
         if name in functions.UNIT_FIRST and len(arguments) == 3:
             arguments = arguments[1:]
-        for position, argument in enumerate(arguments, 1):
+        position = {id(argument): i for i, argument in enumerate(arguments, 1)}
+
+        def visit(argument: exp.Expr) -> None:
             if isinstance(argument, exp.Distinct):
                 raise ParseError(f"DISTINCT belongs to aggregates, and {name} is none", self.binder.place(node))
             if is_star(argument):
@@ -379,7 +415,9 @@ class _Walk:
             else:
                 self.visit(argument)
                 if name == "STRUCT":
-                    self._keep_field_name(argument, position)
+                    self._keep_field_name(argument, position[id(argument)])
+
+        self._each(arguments, visit)
         self.checks.call(node, name)
 
     def _operation(self, node: exp.Expr) -> None:
@@ -407,9 +445,13 @@ class _Walk:
 
     def _tuple(self, node: exp.Expr) -> None:
         """``(a, b)`` is a struct too."""
-        for position, part in enumerate(node.expressions, 1):
+        position = {id(part): i for i, part in enumerate(node.expressions, 1)}
+
+        def visit(part: exp.Expr) -> None:
             self.visit(part)
-            self._keep_field_name(part, position)
+            self._keep_field_name(part, position[id(part)])
+
+        self._each(node.expressions, visit)
 
     def _keep_field_name(self, part: exp.Expr, position: int) -> None:
         """A struct's field is named after the column that fills it: by its own name, not by the id in its place."""
@@ -462,6 +504,7 @@ class _Walk:
         name = names[0].upper() if names else ""
         functions.refuse_non_deterministic(name, len(list(node.iter_expressions())), self.binder.place(node))
         self._children(node)
+        self.checks.own_call(node)
 
     def _call(self, node: exp.Expr) -> None:
         """What stands around a call: FILTER, WITHIN GROUP, IGNORE NULLS."""

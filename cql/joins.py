@@ -100,7 +100,7 @@ class _Condition:
         if self.kind == "inner":
             return self.subqueries.filtered(Join(self.left, self.right), self.binder, self.on, lambda action: action())
         own = ids(self.left), ids(self.right)
-        conditions = [self.binder.condition(tree) for tree in conjuncts(self.on)]
+        conditions = self.binder.conditions(conjuncts(self.on))
         answered = [each for each in self.subqueries.take() if not self._attached(each.attach, each.reads)]
         if answered:
             return self._with_answers(answered, conditions, own)
@@ -256,7 +256,7 @@ def _enriched(clause: FromClause, left: Bound, right: Bound, join: exp.Expr, kin
     condition = None
     if join.args.get("on") is not None:
         binder: Binder = clause.queries._binder(scope, "ON of a non-retroactive relation")
-        condition = all_of(binder.condition(tree) for tree in conjuncts(join.args["on"]))
+        condition = all_of(binder.conditions(conjuncts(join.args["on"])))
     return enrichment.enriched(window, right[0], condition, kind), scope
 
 
@@ -290,5 +290,5 @@ def _lateral(clause: FromClause, left: Bound, join: exp.Expr, kind: str) -> Boun
         binder = queries._binder(scope, "ON", subqueries)
         return subqueries.filtered(node, binder, on, lambda action: action()), scope
     binder = queries._binder(scope, "ON of LEFT JOIN LATERAL")
-    condition = None if on is None else all_of(binder.condition(t) for t in conjuncts(on))
+    condition = None if on is None else all_of(binder.conditions(conjuncts(on)))
     return decorrelation.lateral(left[0], subquery, condition, kind), scope

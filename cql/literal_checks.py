@@ -5,6 +5,7 @@ Left to Spark they would be told of only when a query first runs, and without th
 
 from __future__ import annotations
 
+import calendar
 import re
 from decimal import Decimal, InvalidOperation
 
@@ -15,7 +16,8 @@ from sweeparea.cql.errors import ParseError, Place, nearest
 _WIDTHS = {"Y": ("TINYINT", 8), "S": ("SMALLINT", 16), "L": ("BIGINT", 64)}
 _SUFFIXED = re.compile(r"(?P<number>[\d.]+(?:[eE][+-]?\d+)?)(?P<suffix>BD|[YSLFD])", re.IGNORECASE)
 _TYPED = re.compile(r"(?P<kind>DATE|TIMESTAMP(?:_NTZ|_LTZ)?)\s*r?(?P<quote>['\"])(?P<text>.*)(?P=quote)", re.I | re.S)
-_DAY = re.compile(r"\s*[+-]?(?P<year>\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?!\d).*)?)?\s*", re.DOTALL)
+_DAY = re.compile(r"\s*[+-]?(?P<year>\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?!\d)(?P<rest>.*))?)?\s*", re.DOTALL)
+_CLOCK = re.compile(r"[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2}))?(?::(?P<second>\d{1,2}))?(?!\d).*", re.DOTALL)
 _TIME = re.compile(r"\s*T?\d{1,2}:\d{1,2}.*", re.DOTALL | re.IGNORECASE)
 _UNITS = (
     *("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"),
@@ -62,11 +64,25 @@ def _typed(text: str, place: Place) -> ParseError | None:
     if typed is None or typed["text"].strip().lower() in ("epoch", "now", "today", "yesterday", "tomorrow"):
         return None
     kind, day = typed["kind"].upper(), _DAY.fullmatch(typed["text"])
-    fits = day is not None and 1 <= int(day["month"] or 1) <= 12 and 1 <= int(day["day"] or 1) <= 31
+    fits = day is not None and _is_day(day) and (kind == "DATE" or _is_clock(day["rest"] or ""))
     if fits or (kind != "DATE" and _TIME.fullmatch(typed["text"])):
         return None
     example = "DATE '2013-01-31'" if kind == "DATE" else f"{kind} '2013-01-31 12:00:00'"
     return ParseError(f"'{typed['text']}' is no {kind}", place, f"Write {example}")
+
+
+def _is_day(day: re.Match[str]) -> bool:
+    """Whether the Gregorian calendar, continued to all years, has the day."""
+    year, month, number = int(day["year"]) % 400 + 400, int(day["month"] or 1), int(day["day"] or 1)
+    return 1 <= month <= 12 and 1 <= number <= calendar.monthrange(year, month)[1]
+
+
+def _is_clock(text: str) -> bool:
+    """Whether the time of day behind a date is one, as far as it is written as a time of day."""
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        return True
+    return int(clock["hour"]) < 24 and int(clock["minute"] or 0) < 60 and int(clock["second"] or 0) < 60
 
 
 def _interval(node: exp.Interval, place: Place) -> ParseError | None:

@@ -56,6 +56,14 @@ def _relation(statement: st.CreateRelation) -> Iterator[RefusedError]:
 
 
 def _query(statement: st.CreateQuery) -> Iterator[RefusedError]:
+    for constraint in statement.constraints:
+        if constraint.on_violation == "quarantine":
+            yield not_offered(
+                f"query {statement.name}: constraint {constraint.name}: ON VIOLATION QUARANTINE ROW (the default) on a"
+                " query",
+                constraint.place,
+                "Write ON VIOLATION FAIL UPDATE or WARN, or put the condition into WHERE or HAVING",
+            )
     for expectation in statement.expectations:
         yield _expectation(expectation)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, Place, RefusedError, TypeError_
+from sweeparea.cql.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
 from sweeparea.cql.expressions import Binder, Bound, column_expr
 from sweeparea.cql.ties import completed
 from sweeparea.operators.logical import Column, Expr, Node, Project, SortKey, TopK
@@ -127,7 +127,7 @@ class SelectOrder:
             same = next((c for c, e, _ in self.outputs if e.sql == bound.expr.sql), None)
             if same is not None:
                 return column_bound(same)
-        except BindError:
+        except (BindError, CqlErrors):
             if self.above is None:
                 raise
         if self.above is not None:

@@ -14,60 +14,64 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sweeparea.cql import recovery
 from sweeparea.cql import statements as st
 from sweeparea.cql.dialect import tokenize
-from sweeparea.cql.errors import ParseError, nearest, raise_all
+from sweeparea.cql.errors import ParseError, RefusedError, nearest, raise_all
 from sweeparea.cql.query_statement import QueryStatement
 from sweeparea.cql.settings import fault_of
 from sweeparea.cql.source_text import SourceText
 from sweeparea.cql.tokens import Token, TokenType
 from sweeparea.infra.errors import SweepAreaError
 
+_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "ALTER", "COPY", "LOAD", "UPSERT", "REPLACE", "OPTIMIZE")
+_WRITING += ("VACUUM", "GRANT", "REVOKE", "ANALYZE", "MSCK", "CACHE")
+"""Statements of SQL that change tables or what belongs to them."""
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 def parse(text: str, filename: str) -> list[st.Statement]:
     """All statements of a text; raises ``CqlErrors`` (or the one error) after every statement was tried."""
-    parsed, errors = parse_leniently(text, filename)
+    parsed, errors, _ = parse_leniently(text, filename)
     raise_all(errors)
     return parsed
 
 
-def parse_leniently(text: str, filename: str) -> tuple[list[st.Statement], list[SweepAreaError]]:
-    """The statements of a text that can be read, and the faults of the others."""
+def parse_leniently(
+    text: str, filename: str
+) -> tuple[list[st.Statement], list[SweepAreaError], dict[str, SweepAreaError]]:
+    """The statements of a text that can be read, the faults of the others, and for the names that these were to
+    declare, in lower case, why they are not."""
     parsed: list[st.Statement] = []
     errors: list[SweepAreaError] = []
-    try:
-        chunks = _split(tokenize(text, filename))
-    except SweepAreaError as error:
-        return [], [error]
+    unread: dict[str, SweepAreaError] = {}
+
+    def failed(statement: str, error: SweepAreaError) -> None:
+        errors.append(error)
+        name = recovery.declared(statement)
+        if name is not None:
+            unread.setdefault(name.lower(), error)
+
+    chunks, faults = recovery.statements(text, filename)
+    for statement, error in faults:
+        failed(statement, error)
     for chunk in chunks:
         try:
             parsed.append(_guarded(text, filename, chunk, StatementParser.statement))
         except SweepAreaError as error:
-            errors.append(error)
-    return parsed, errors
+            failed(text[chunk[0].start : chunk[-1].end + 1], error)
+    return parsed, errors, unread
 
 
 def parse_query_text(text: str, filename: str = "<query>") -> tuple[exp.Expr, SourceText]:
     """One SELECT (or ISTREAM(..), WITH ..) without a statement around it, as ``replay`` and EXPLAIN take it."""
-    chunks = _split(tokenize(text, filename))
+    chunks = recovery.split(tokenize(text, filename))
     if not chunks:
         raise ParseError("the query is empty", SourceText(text, filename).place(0), "Write SELECT .. FROM ..")
     if len(chunks) > 1:
         place = SourceText(text, filename).place(chunks[1][0].start)
         raise ParseError("one query is expected, but a second statement begins here", place)
     return _guarded(text, filename, chunks[0], StatementParser.only_query)
-
-
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    chunks: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type == TokenType.SEMICOLON:
-            chunks.append([])
-        else:
-            chunks[-1].append(token)
-    return [c for c in chunks if c]
 
 
 def _guarded(text: str, filename: str, chunk: list[Token], read: Callable[[StatementParser], Any]) -> Any:
@@ -90,11 +94,37 @@ def _guarded(text: str, filename: str, chunk: list[Token], read: Callable[[State
         raise ParseError("this statement cannot be read near here", place) from error
 
 
+_TYPES = (
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "binary", "date"),
+    *("timestamp", "timestamp_ntz", "interval", "array", "map", "struct", "variant"),
+)
+_OTHER_TYPES = {"integer": "INT", "text": "STRING", "varchar2": "STRING", "number": "DECIMAL", "datetime": "TIMESTAMP"}
+
+
+def _near_type(word: str) -> str:
+    known = {t: t.upper() for t in _TYPES} | _OTHER_TYPES
+    close = nearest(word, known)
+    return f"Did you mean {known[close.removeprefix('Did you mean ').rstrip('?')]}?" if close else ""
+
+
+def _in_type(parser: StatementParser) -> bool:
+    """Whether the reader stands behind ``array<`` or the like, where a type is to follow."""
+    before = parser.before(2)
+    return [t.text.upper() for t in before[1:]] == ["<"] and before[0].text.upper() in ("ARRAY", "MAP", "STRUCT")
+
+
 def _translated(error: SqlglotError, source: SourceText, parser: StatementParser) -> ParseError:
     details = (getattr(error, "errors", None) or [{}])[0]
     message = str(details.get("description") or str(error).splitlines()[0]).rstrip(".")
     place = source.place(parser.position())
     found = parser.found()
+    if "TYPE after CAST" in message or message.startswith("Expected type") or _in_type(parser):
+        word = parser.word().lower()
+        return ParseError(
+            f"a type is expected, found {found}",
+            place,
+            _near_type(word) or f"Types are {', '.join(t.upper() for t in _TYPES)}",
+        )
     if message.startswith("Invalid expression / Unexpected token"):
         message = f"{found} is not expected here"
     elif message.startswith("Required keyword: "):
@@ -131,11 +161,18 @@ class StatementParser(QueryStatement):
         }
         start = starts.get(self.word())
         if start is None:
-            if self.word() in ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM"):
+            if self.word() in ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM", "VALUES", "FROM"):
                 raise ParseError(
                     "a bare query is no statement",
                     self.at,
-                    "Write CREATE CONTINUOUS QUERY name AS SELECT .., or EXPLAIN SELECT ..",
+                    "Write CREATE CONTINUOUS QUERY name AS SELECT .., or EXPLAIN SELECT .. to see its plan; "
+                    "`sweeparea sql` reads the tables of results",
+                )
+            if self.word() in _WRITING:
+                raise RefusedError(
+                    f"SweepArea only reads the tables of sources, so there is no {self.word()}",
+                    self.at,
+                    "Change a source's table with Spark or another writer of Delta: its stream takes over what is new",
                 )
             raise self.fail(
                 "a statement", *starts, hint=nearest(self.word(), starts) or f"Statements: {', '.join(starts)}"
@@ -156,7 +193,16 @@ class StatementParser(QueryStatement):
         if self.word() in ("FUNCTION", "AGGREGATE", "WINDOW"):
             return self._function(replace)
         kinds = ("STREAM", "RELATION", "CONTINUOUS QUERY", "FUNCTION", "AGGREGATE", "WINDOW")
-        raise self.fail("STREAM, RELATION, CONTINUOUS QUERY, FUNCTION, AGGREGATE or WINDOW", *kinds)
+        hint = {
+            "TABLE": "SweepArea only reads tables: write CREATE STREAM name FROM DELTA 'path' TIMESTAMP BY column",
+            "VIEW": "Write CREATE CONTINUOUS QUERY name AS SELECT ..",
+            "MATERIALIZED": "Write CREATE CONTINUOUS QUERY name AS SELECT ..",
+        }.get(self.word(), self._continuous("CREATE"))
+        raise self.fail("STREAM, RELATION, CONTINUOUS QUERY, FUNCTION, AGGREGATE or WINDOW", *kinds, hint=hint)
+
+    def _continuous(self, verb: str) -> str:
+        """Advice where QUERY stands without CONTINUOUS."""
+        return f"Write {verb} CONTINUOUS {self.word()}" if self.word() in ("QUERY", "QUERIES") else ""
 
     def _function(self, replace: bool) -> st.CreateFunction:
         kind = self.word().lower()
@@ -178,7 +224,8 @@ class StatementParser(QueryStatement):
             return "relation"
         if self.take("CONTINUOUS", "QUERY"):
             return "query"
-        raise self.fail("STREAM, RELATION or CONTINUOUS QUERY", "STREAM", "RELATION", "CONTINUOUS")
+        hint = self._continuous("DROP")
+        raise self.fail("STREAM, RELATION or CONTINUOUS QUERY", "STREAM", "RELATION", "CONTINUOUS", hint=hint)
 
     def _drop(self) -> st.Drop:
         kind = self._kind()
@@ -202,6 +249,8 @@ class StatementParser(QueryStatement):
     def _explain(self) -> st.Explain:
         if self.take("CONTINUOUS", "QUERY"):
             return st.Explain(self.at, self.whole, name=self.name("the query's name"))
+        if self.word() == "QUERY":
+            raise self.fail("CONTINUOUS QUERY or SELECT", hint=self._continuous("EXPLAIN"))
         query = st.CreateQuery(self.at, self.whole, name="query", select=self._whole_query(), source=self.source)
         return st.Explain(self.at, self.whole, query=query)
 
@@ -212,7 +261,10 @@ class StatementParser(QueryStatement):
             return st.Show(self.at, self.whole, kind="relation")
         if self.take("CONTINUOUS", "QUERIES"):
             return st.Show(self.at, self.whole, kind="query")
-        raise self.fail("STREAMS, RELATIONS or CONTINUOUS QUERIES", "STREAMS", "RELATIONS", "CONTINUOUS")
+        hint = self._continuous("SHOW") or (
+            "Write SHOW STREAMS; SHOW RELATIONS; or SHOW CONTINUOUS QUERIES;" if self.word() == "TABLES" else ""
+        )
+        raise self.fail("STREAMS, RELATIONS or CONTINUOUS QUERIES", "STREAMS", "RELATIONS", "CONTINUOUS", hint=hint)
 
     def _describe(self) -> st.Describe:
         return st.Describe(self.at, self.whole, name=self.name("a name"))

@@ -38,5 +38,9 @@ def every_in_ticks(
         return None, 0
     ticks = every.in_ticks(time, "EVERY")
     if ticks <= 0:
-        raise ParseError("EVERY must be longer than zero", every.source.place(every.span[0]))
+        raise ParseError(
+            "EVERY must be longer than zero",
+            every.source.place(every.span[0]),
+            "Leave it out: Rstream then speaks at every instant",
+        )
     return ticks, anchor.in_ticks(time, "ANCHOR") if anchor is not None else 0

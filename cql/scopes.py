@@ -97,7 +97,7 @@ class Scope:
         plain = self.unqualified(parts[0])
         if plain:
             return only(plain, parts[0], place), 1
-        raise self._unknown(parts, place)
+        raise self.unknown(parts, place)
 
     def item(self, alias: str, place: Place) -> Item:
         """The entry of an alias, for ``alias.*``."""
@@ -113,10 +113,12 @@ class Scope:
             nearest(alias, known) or f"FROM has {listing(known) or 'nothing with a name'}",
         )
 
-    def _unknown(self, parts: Sequence[str], place: Place) -> BindError:
+    def unknown(self, parts: Sequence[str], place: Place, around: Sequence[Scope] = ()) -> BindError:
+        """The fault of a name that means nothing here, nor in the queries ``around``, the nearest first."""
         name = ".".join(parts)
+        outer = [item for scope in around for item in scope.items]
         if len(parts) > 1:
-            for item in self.items:
+            for item in (*self.items, *outer):
                 if item.alias is not None and item.alias.lower() == parts[0].lower():
                     labels = [c.label for c in item.columns]
                     return BindError(
@@ -125,15 +127,15 @@ class Scope:
                         nearest(parts[1], labels) or f"It has {listing(labels)}",
                     )
             aliases = [i.alias for i in self.items if i.alias is not None]
-            return BindError(
-                f"{name} is unknown here",
-                place,
-                nearest(parts[0], aliases) or f"FROM has {listing(aliases) or 'no names'}",
-            )
+            beyond = [i.alias for i in outer if i.alias is not None]
+            hint = f"FROM has {listing(aliases) or 'no names'}"
+            hint += f"; the query around has {listing(beyond)}" if beyond else ""
+            return BindError(f"{name} is unknown here", place, nearest(parts[0], [*aliases, *beyond]) or hint)
         known = list(dict.fromkeys(self.names()))
-        hint = nearest(name, known) or (
-            f"Columns here are {listing(known)}" if known else "There is no FROM, so no column"
-        )
+        beyond = [n for n in dict.fromkeys(n for scope in around for n in scope.names()) if n not in known]
+        hint = f"Columns here are {listing(known)}" if known else "There is no FROM, so no column"
+        hint += f"; the query around has {listing(beyond)}" if beyond else ""
+        hint = nearest(name, [*known, *beyond]) or hint
         if name.lower() == INSTANT:
             hint = "ts is the instant of a stream's elements; FROM has no stream here"
         return BindError(f"column {name} is unknown", place, hint)

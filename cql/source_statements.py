@@ -17,6 +17,8 @@ from sweeparea.cql.words import STRINGS
 
 Clause = tuple[tuple[str, ...], Callable[[], Any]]
 """The first words of a clause and what reads the rest."""
+_NAMED = ("timestamp_by", "sequence_by")
+"""Clauses that are just a column: their place is that of its name."""
 
 
 class SourceStatements(ConstraintClauses):
@@ -90,7 +92,8 @@ class SourceStatements(ConstraintClauses):
                 if self.take(*words):
                     if field in found:
                         raise ParseError(f"{' '.join(words)} is given twice", here, "Keep one of them")
-                    found[field], places[field] = read(), here
+                    places[field] = self.here() if field in _NAMED else here
+                    found[field] = read()
                     break
             else:
                 known = [" ".join(words) for words, _ in allowed.values()] + ["CONSTRAINT"]
@@ -110,13 +113,22 @@ class SourceStatements(ConstraintClauses):
         if self.take("FORMAT"):
             return self._format()
         if not self.take("DELTA"):
-            raise self.fail("DELTA or FORMAT", "DELTA", "FORMAT")
+            raise self.fail("DELTA or FORMAT", "DELTA", "FORMAT", hint=self._delta())
         if self._curr and self._curr.token_type in STRINGS:
             return st.SourceSpec("delta", self.string("the path of the Delta table", "FROM DELTA 'data/flights'"))
         parts = [self.name("a path in quotes, or catalog.schema.table")]
         while self._match(TokenType.DOT):
             parts.append(self.name("a name"))
         return st.SourceSpec("delta", ".".join(parts))
+
+    def _delta(self) -> str:
+        """How a source is written where a path or a format of files stands instead of DELTA."""
+        near = nearest(self.word(), ("DELTA", "FORMAT"))
+        path = self._curr if self._curr and self._curr.token_type in STRINGS else self._next
+        if near or not path or path.token_type not in STRINGS:
+            return near or "Write FROM DELTA 'path' or FROM DELTA catalog.schema.table"
+        told = "" if path is self._curr else "Sources are Delta tables: land the files in one and write "
+        return f"{told or 'Write '}FROM DELTA '{path.text}'"
 
     def _format(self) -> st.SourceSpec:
         name = self.string("the name of a Spark source", "FROM FORMAT 'json' PATH 'dir'")

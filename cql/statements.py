@@ -126,7 +126,7 @@ class CreateStream(Statement):
     """``CREATE STREAM``. Durations are microseconds, those of ``DurationText`` lengths of the stream's own time.
 
     ``late``: reject or repair, no older than ``late_within``; ``on_source_change``: fail, ignore, correct. ``places``
-    says where each clause stands, by field.
+    says where each clause stands, by field; that of TIMESTAMP BY and SEQUENCE BY is the column's name.
     """
 
     name: str

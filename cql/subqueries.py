@@ -23,6 +23,7 @@ from sweeparea.cql.expressions import Binder, Bound, conjuncts
 from sweeparea.cql.quantified import Membership, membership_of, negated
 from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of
+from sweeparea.cql.scopes import Scope
 from sweeparea.operators.logical import Column, Expr, Node, Select
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class Outer:
             column = key
         self.used[column.id] = column
         return column, used
+
+    def scopes(self) -> list[Scope]:
+        """What can be named here, from the nearest query outwards."""
+        return [self.binder.scope, *(self.binder.outer.scopes() if self.binder.outer is not None else [])]
 
     def knows(self, names: list[str]) -> bool:
         return self.binder.scope.has(names) or (self.binder.outer is not None and self.binder.outer.knows(names))

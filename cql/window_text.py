@@ -120,7 +120,9 @@ class _Reader:
         if len(token.text) > 18:
             raise self._fail(f"{what} {token.text[:20]}.. is more rows than a window can count")
         if int(token.text) < 1:
-            raise self._fail(f"{what} must be at least 1, found {token.text}")
+            raise self._fail(
+                f"{what} must be at least 1, found {token.text}", f"Write {what} 1, the newest row, or more of them"
+            )
         self.parts[name] = int(token.text)
         self.index += 1
         if _is_unit(self.word):

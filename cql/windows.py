@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from sweeparea.cql.durations import DurationText
-from sweeparea.cql.errors import BindError, ParseError, TypeError_, listing, nearest
+from sweeparea.cql.errors import BindError, ParseError, TypeError_
 from sweeparea.cql.expressions import Binder
 from sweeparea.cql.scopes import Item, Scope
+from sweeparea.cql.unknown_names import unknown_window
 from sweeparea.cql.window_text import WindowText
 from sweeparea.operators import windows as spec
 from sweeparea.operators.logical import Column, Expr, Node, TimeDomain, UserFunction, Window
@@ -127,10 +128,14 @@ class _Maker:
             raise self._fail(f"{what} is missing in {self.text.text}", None)
         return part.in_ticks(self.time, what)
 
+    def _length(self) -> str:
+        """A length of one in the time domain, for advice."""
+        return "1" if self.time.kind == "BIGINT" else "1 Second"
+
     def _size(self, name: str, what: str) -> int:
         value = self._ticks(name, what)
         if value <= 0:
-            raise self._fail(f"{what} must be longer than zero", self._part(name))
+            raise self._fail(f"{what} must be longer than zero", self._part(name), f"Write {what} {self._length()} or longer")
         return value
 
     def _anchor(self) -> int:
@@ -160,11 +165,7 @@ class _Maker:
         known = {n.lower(): f for n, f in self.functions.items()}
         function = known.get(name.lower())
         if function is None:
-            windows = [f.name for f in self.functions.values() if f.kind == "window"]
-            others = (
-                f"There are {listing(windows)}" if windows else "Register it: CREATE WINDOW name AS 'module:object'"
-            )
-            raise BindError(f"there is no window {name}", place, nearest(name, windows) or others)
+            raise unknown_window(self.text, [f.name for f in self.functions.values() if f.kind == "window"])
         if function.kind != "window":
             raise TypeError_(f"{function.name} is registered by CREATE {function.kind.upper()} and is no window", place)
         return spec.UserWindow(function.name, function.type)
@@ -185,7 +186,11 @@ class _Maker:
             )
         inclusive = self._inclusive(hops)
         if length < 0:
-            raise self._fail("Range must not be negative", self._part("range"))
+            raise self._fail(
+                "Range must not be negative: it looks back from each instant",
+                self._part("range"),
+                f"Write [Range {self._length()}], or [Now]",
+            )
         if length == 0 and not inclusive:
             why = (
                 "Exclusive"
@@ -203,7 +208,11 @@ class _Maker:
         slide = self._size("slide", "Slide") if self._part("slide") is not None else 1
         lag = self._ticks("lag", "Lag") if self._part("lag") is not None else 0
         if lag < 0:
-            raise self._fail("Lag must not be negative", self._part("lag"))
+            raise self._fail(
+                "Lag must not be negative: the future is not known",
+                self._part("lag"),
+                f"Write Lag {self._length()}, or leave it out",
+            )
         return spec.Slide(length, slide, lag, self._anchor())
 
     def _tumbling(self) -> spec.Window:

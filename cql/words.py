@@ -23,6 +23,7 @@ STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 
 _CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "ON", "AND", "OR", "AS", "BY", "JOIN", "SET")
 """Keywords that are hardly meant as names."""
+_LONGER = "Write a length such as INTERVAL 1 HOUR, or leave the clause out"
 
 
 class Words(CqlParser):
@@ -47,6 +48,10 @@ class Words(CqlParser):
         if self._curr:
             return self._curr.start
         return self._tokens[-1].end if self._tokens else 0
+
+    def before(self, count: int) -> list[Token]:
+        """The last tokens before the reader."""
+        return self._tokens[max(self._index - count, 0) : self._index]
 
     def found(self) -> str:
         return f"'{self._curr.text}'" if self._curr else "the end of the statement"
@@ -138,7 +143,7 @@ class Words(CqlParser):
     def positive_length(self, what: str) -> DurationText:
         here, value = self.here(), self.length(what)
         if (value.ticks if value.micros is None else value.micros) <= 0:  # type: ignore[operator]
-            raise ParseError(f"{what} must be longer than zero", here)
+            raise ParseError(f"{what} must be longer than zero", here, _LONGER)
         return value
 
     def duration(self, what: str) -> int:
@@ -148,7 +153,7 @@ class Words(CqlParser):
     def positive(self, what: str) -> int:
         here, value = self.here(), self.duration(what)
         if value <= 0:
-            raise ParseError(f"{what} must be longer than zero", here)
+            raise ParseError(f"{what} must be longer than zero", here, _LONGER)
         return value
 
     def expression_here(self, what: str) -> st.SourceExpression:

@@ -39,8 +39,11 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError
@@ -126,8 +129,8 @@ def load(target: str, kind: str) -> UserCode:
         missing = error.name or module_name
         if module_name == missing or module_name.startswith(f"{missing}."):
             raise UserCodeError(
-                f"There is no Python module {missing}. Put it where Python finds it: into the folder that sweeparea is "
-                "run from, or onto PYTHONPATH."
+                f"There is no Python module {missing}. Put it beside the .cql files, or into another of the folders "
+                f"that are searched: {', '.join(_searched())}. PYTHONPATH adds others."
             ) from None
         raise UserCodeError(f"Module {module_name} imports {missing}, which is not installed.") from None
     except Exception as error:
@@ -139,6 +142,14 @@ def load(target: str, kind: str) -> UserCode:
             raise UserCodeError(f"{target} names nothing: {_named(found, module_name)} has no {name}.{hint}")
         found = getattr(found, name)
     return _checked(found, target, kind)
+
+
+def _searched() -> list[str]:
+    """The folders in which Python looks for modules, in its order, without those of its own library."""
+    own = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    folders = [Path(entry or ".").resolve() for entry in sys.path]
+    found = [str(f) for f in folders if f.is_dir() and str(f) not in own and f.name != "lib-dynload"]
+    return list(dict.fromkeys(found))
 
 
 def _named(found: Any, module: str) -> str:

@@ -74,6 +74,11 @@ def admit(
     application: Application, name: str, spark: SparkSession, tell: Callable[[str], None] = lambda text: None
 ) -> Admitted:
     """Admits all versions of a stream's source that are not admitted yet (a static relation: its snapshot, once)."""
+    with application.analyzing(spark):
+        return _admit(application, name, spark, tell)
+
+
+def _admit(application: Application, name: str, spark: SparkSession, tell: Callable[[str], None]) -> Admitted:
     started = time.monotonic()
     recover(str(application.data), application.ledger, [name])
     application.source(name)  # there is one of this name
@@ -82,7 +87,7 @@ def admit(
     if row is not None and not DeltaLog(application.layout.admitted(name)).exists():
         raise SweepAreaError(
             f"The admitted rows of {name} are missing, though {name} has been admitted before. Restore the data folder"
-            f" {application.data} from a backup of one moment, or run `sweeparea drop {application.name} {name}` (after"
+            f" {application.data} from a backup of one moment, or run `{application.command('drop', name)}` (after"
             " the queries that read it) and admit it anew."
         )
     if name in application.catalog.relations:
@@ -123,9 +128,7 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
     recover(str(application.data), application.ledger, [name])
     row = application.ledger.head().get(name)
     if row is None:
-        raise NotReadyError(
-            f"Stream {name} has not been admitted yet. Run `sweeparea admit {application.name} {name}`."
-        )
+        raise NotReadyError(f"Stream {name} has not been admitted yet. Run `{application.command('admit', name)}`.")
     decision = policy.set(name, row.committed, heartbeat)
     _commit_heartbeat(application, name, row.registration, decision.heartbeat)
     return row.committed

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.binder import InputSchema, bind, bind_source_expression
+from sweeparea.cql.binder import InputSchema, bind
 from sweeparea.cql.catalog import Catalog, base_name
 from sweeparea.cql.column_types import Analyze
-from sweeparea.cql.errors import BindError, raise_all
+from sweeparea.cql.errors import BindError, Place, TypeError_, listing, nearest, raise_all
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.rewrites import Input, hidden_query, take
+from sweeparea.cql.source_expressions import CONDITION, INSTANTS, bind_source_expression
 from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
@@ -41,7 +43,8 @@ class Application:
     """``catalog`` is what the ``.cql`` files say, ``layout`` where the tables are, ``ledger`` what has been
     committed, ``registry`` what is deployed.
 
-    ``name`` is what commands call it (``shop``, ``shop@dev``). ``faults`` are the errors of its files where it was
+    ``name`` is what reports call it (``shop``, ``shop@dev``), ``given`` and ``options`` how its user named it on the
+    command line, where that is known. ``faults`` are the errors of its files where it was
     opened leniently. ``analyze`` tells types that only Spark knows, where there is one to ask.
     """
 
@@ -51,6 +54,8 @@ class Application:
     folder: Path | None = None
     faults: tuple[SweepAreaError, ...] = ()
     analyze: Analyze | None = None
+    given: str = ""
+    options: tuple[str, ...] = ()
     layout: Layout = field(init=False)
     ledger: Ledger = field(init=False)
 
@@ -67,6 +72,8 @@ class Application:
         ``env`` is an environment of its ``sweeparea.toml``, also written ``shop@dev``. ``lenient`` keeps errors of the
         files in ``faults`` instead of raising them.
         """
+        given = str(application)
+        options = (*(("--data", str(data)) if data else ()), *(("--env", env) if env else ()))
         folder = Path(application)
         if not folder.is_dir():
             application, named = environments.split_name(str(application))
@@ -89,7 +96,11 @@ class Application:
             raise_all(faults)
         name = f"{folder.name}@{env}" if env else folder.name
         where = Path(data).resolve() if data else environment.data or default_data(folder)
-        return cls(name, catalog, where, folder, tuple(faults))
+        return cls(name, catalog, where, folder, tuple(faults), given=given, options=options)
+
+    def command(self, verb: str, *arguments: str) -> str:
+        """What to type to run a command on this application, as its user has named it."""
+        return shlex.join(["sweeparea", verb, self.given or self.name, *arguments, *self.options])
 
     @functools.cached_property
     def registry(self) -> Registry:
@@ -166,46 +177,78 @@ class Application:
     def stream_time(self, name: str, types: Mapping[str, str | None]) -> TimeDomain:
         """The time domain of a stream; refuses a TIMESTAMP BY column that is missing or no time."""
         declared = self.catalog.streams[name]
-        column = declared.timestamp_by
+        column, place = declared.timestamp_by, declared.places.get("timestamp_by", declared.place)
         if column not in types:
-            raise _unknown(f"column (TIMESTAMP BY of stream {name}, {declared.place})", column, types)
+            raise _no_column("TIMESTAMP BY", column, types, place)
         kind = _TIME_TYPES.get(types[column] or "")
         if kind is None:
             times = [c for c, t in types.items() if t in _TIME_TYPES]
-            raise SweepAreaError(
-                f"Stream {name} ({declared.place}): TIMESTAMP BY {column} is of type {types[column]}, which is no time."
-                " It must be TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT; columns of such a type here:"
-                f" {', '.join(times) or 'none'}. Convert the column in the source table, or name another."
+            raise TypeError_(
+                f"TIMESTAMP BY {column} of stream {name} is of type {types[column]}, which is no time. It must be"
+                " TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT; columns of such a type here:"
+                f" {', '.join(times) or 'none'}",
+                place,
+                "Convert the column in the source table, or name another",
             )
         chronon = declared.chronon_us
         if kind == "BIGINT" and chronon not in (None, 1):
-            raise SweepAreaError(
-                f"Stream {name} ({declared.place}): CHRONON is a length of time, but TIMESTAMP BY {column} is a BIGINT "
-                "sequence number, whose tick is 1. Remove CHRONON, or use a TIMESTAMP column."
+            raise TypeError_(
+                f"CHRONON of stream {name} is a length of time, but TIMESTAMP BY {column} is a BIGINT sequence number,"
+                " whose tick is 1",
+                declared.places.get("chronon_us", place),
+                "Remove CHRONON, or use a TIMESTAMP column",
             )
         return TimeDomain(kind, chronon or 1)
 
     def source_expressions(self, name: str) -> tuple[str | None, list[str]]:
-        """Spark SQL of a stream's heartbeat expression and of its constraints, over its columns; names are checked."""
+        """Spark SQL of a stream's heartbeat and of its constraints, over its columns. All of their faults are raised:
+        BindError for an unknown column, TypeError_ for a heartbeat that is no time of the stream, or a constraint that
+        is no condition.
+        """
         declared, schema = self.stream(name), self.input_schema(name)
-        spec = declared.heartbeat
-        heartbeat = None
-        if spec is not None and spec.kind == "for" and spec.expression is not None:
-            heartbeat = bind_source_expression(spec.expression, schema, "HEARTBEAT").sql
-        elif spec is not None and spec.kind == "column" and spec.column is not None:
-            known = {column.lower(): column for column, _ in schema.columns}
-            if spec.column.lower() not in known:
-                raise _unknown(f"column (HEARTBEAT of stream {name}, {declared.place})", spec.column, known.values())
-            heartbeat = f"`{known[spec.column.lower()].replace('`', '``')}`"
-        if declared.sequence_by is not None and declared.sequence_by.lower() not in (
-            c.lower() for c, _ in schema.columns
-        ):
-            what = f"column (SEQUENCE BY of stream {name}, {declared.place})"
-            raise _unknown(what, declared.sequence_by, [column for column, _ in schema.columns])
-        constraints = [
-            bind_source_expression(c.expression, schema, f"CONSTRAINT {c.name}").sql for c in declared.constraints
-        ]
+        columns = [column for column, _ in schema.columns]
+        faults: list[SweepAreaError] = []
+        heartbeat: str | None = None
+        try:
+            heartbeat = self._heartbeat(declared, schema)
+        except SweepAreaError as error:
+            faults.append(error)
+        if declared.sequence_by is not None and declared.sequence_by.lower() not in map(str.lower, columns):
+            place = declared.places.get("sequence_by", declared.place)
+            faults.append(_no_column("SEQUENCE BY", declared.sequence_by, columns, place))
+        constraints: list[str] = []
+        for spec in declared.constraints:
+            what = f"constraint {spec.name}"
+            try:
+                bound = bind_source_expression(spec.expression, schema, what, CONDITION, self.analyze)
+                constraints.append(bound.sql)
+            except SweepAreaError as error:
+                faults.append(error)
+        raise_all(faults)
         return heartbeat, constraints
+
+    def _heartbeat(self, declared: CreateStream, schema: InputSchema) -> str | None:
+        """Spark SQL of the instants that a stream's heartbeat is taken from; None where it comes from elsewhere."""
+        spec, wanted = declared.heartbeat, INSTANTS[schema.time.kind]
+        if spec is None:
+            return None
+        types = {column.lower(): (column, kind) for column, kind in schema.columns}
+        column, kind = (None, None) if spec.column is None else types.get(spec.column.lower(), (None, None))
+        if spec.column is not None and column is None:
+            known = [name for name, _ in schema.columns]
+            raise _no_column("HEARTBEAT", spec.column, known, spec.place or declared.place)
+        if spec.kind == "for" and spec.expression is not None:
+            return bind_source_expression(spec.expression, schema, "HEARTBEAT", wanted, self.analyze).sql
+        if spec.kind != "column" or column is None:
+            return None
+        if kind is not None and kind not in wanted.types:
+            times = ", ".join(name for name, other in schema.columns if other in wanted.types)
+            raise TypeError_(
+                f"HEARTBEAT FROM COLUMN {column} needs {wanted.words}, but it is of type {kind.upper()}",
+                spec.place or declared.place,
+                f"Columns of such a type: {times or 'none'}",
+            )
+        return "`" + column.replace("`", "``") + "`"
 
     def _query_schema(self, name: str) -> InputSchema:
         plan = self.plan(name) if is_hidden(name) else self.whole(name)
@@ -275,7 +318,7 @@ class Application:
                 return plan
         raise SweepAreaError(
             f"{name} computes a subplan that queries shared, but no query of the files has that subplan any more, so it"
-            f" is not run. Declare its readers again, or let `sweeparea apply {self.name} --prune` drop them and it."
+            f" is not run. Declare its readers again, or let `{self.command('apply', '--prune')}` drop them and it."
         )
 
     def hidden(self, name: str) -> tuple[str, ...]:
@@ -367,6 +410,12 @@ def default_data(folder: Path) -> Path:
     """
     installed = folder.parent == settings.applications_folder().resolve()
     return settings.data(folder.name) if installed else folder / ".data"
+
+
+def _no_column(clause: str, column: str, known: Iterable[str], place: Place) -> BindError:
+    known = list(known)
+    hint = nearest(column, known) or f"Its columns are {listing(known)}"
+    return BindError(f"column {column} of {clause} is unknown", place, hint)
 
 
 def _unknown(what: str, name: str, known: object) -> SweepAreaError:

@@ -50,7 +50,7 @@ class Replacement:
             return
         job = "process" if step.kind == "query" else "admit"
         what = "computed anew from START" if step.kind == "query" else "admitted anew"
-        self.tell(f"{step.name}: registered anew; `sweeparea {job} {self.application.name} {step.name}`: {what}")
+        self.tell(f"{step.name}: registered anew; `{self.application.command(job, step.name)}`: {what}")
 
 
 def apply(application: Application, plan: DeploymentPlan, tell: Tell = lambda text: None) -> int:

@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--all", action="store_true", help="also the subplans that queries share")
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
-    command.add_argument("query", help="a continuous query of the application, or a SELECT in quotes")
+    command.add_argument("query", help="a continuous query of the application, or the text of one in quotes")
     command.add_argument(
         "--form",
         choices=("tree", "mermaid", "svg", "cql"),
@@ -237,7 +237,7 @@ def _process(options: argparse.Namespace) -> int:
         report = process(application, name, until=until, tell=_tell)
         done = "nothing" if report["committed"] is None else instant_text(time, report["committed"])
         if report["paused"]:
-            resume = f"sweeparea run {application.name} -c 'RESUME CONTINUOUS QUERY {name}'"
+            resume = application.command("run", "-c", f"RESUME CONTINUOUS QUERY {name}")
             _tell(f"{name}: paused, committed up to {done}; `{resume}` lets it go on")
             return
         if report["slices"]:
@@ -293,35 +293,13 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from sweeparea.cql.binder import bind_select
-    from sweeparea.cql.explain import explain
-    from sweeparea.spark_jobs.explaining import explained, rates_text
-    from sweeparea.spark_jobs.planning import measured
+    from sweeparea.spark_jobs.explaining import explained_text
 
     application = _open(options)
-    static = tuple(application.catalog.relations)
     for name in application.catalog.streams:
         if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
             application.source_expressions(name)  # faults of the streams it reads are told here already
-    if options.query.strip().isidentifier():
-        print(explained(application, options.query.strip(), options.form))
-        return 0
-    known = [*application.catalog.streams, *application.catalog.relations, *application.catalog.queries]
-    mentioned = [n for n in known if n.lower() in options.query.lower()]
-    inputs = {n: application.input_schema(n) for n in mentioned}
-    rates = measured(application, mentioned) or {}
-    plan = bind_select(
-        options.query,
-        inputs,
-        application.catalog.settings,
-        functions=application.functions,
-        analyze=application.analyze,
-        measured=rates,
-    )
-    shown = explain(plan, static, options.form)
-    if options.form == "tree":
-        shown += rates_text({n: rates[n] for n in rates if n in plan.inputs}, "now")
-    print(shown)
+    print(explained_text(application, options.query, options.form))
     return 0
 
 

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 from sweeparea.cql import statements as st
 from sweeparea.cql.catalog import Declared
 from sweeparea.cql.errors import BindError, ParseError, RefusedError, listing, nearest, raise_all
-from sweeparea.cql.explain import explain
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.settings import check_settings
 from sweeparea.heartbeats.minimum import INFINITE
@@ -20,9 +19,8 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.drop import drop
-from sweeparea.spark_jobs.explaining import explained, rates_text
+from sweeparea.spark_jobs.explaining import explained, explained_query
 from sweeparea.spark_jobs.instants import instant_text
-from sweeparea.spark_jobs.planning import measured
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.schema import spark_type
 
@@ -102,7 +100,7 @@ class Session:
             raise RefusedError(
                 f"relation {name} is not static: it follows its source by itself",
                 statement.place,
-                f"Run `sweeparea admit {self.application.name} {name}` to take over what is new",
+                f"Run `{self.application.command('admit', name)}` to take over what is new",
             )
         readers = ", ".join(catalog.readers(name)) or "a query"
         raise RefusedError(
@@ -110,7 +108,7 @@ class Session:
             f" (rows that {readers} joined with it are never taken back), so its new contents could not reach results",
             statement.place,
             f"Declare the new snapshot as a relation of another name, or write CREATE OR REPLACE RELATION {name} and"
-            f" run `sweeparea apply {self.application.name}`: its readers are then computed anew from START. Does the"
+            f" run `{self.application.command('apply')}`: its readers are then computed anew from START. Does the"
             " relation have a history (columns of validity, or a log of changes), declare that",
         )
 
@@ -119,9 +117,7 @@ class Session:
         if statement.name is not None:
             yield explained(application, self._known(statement.name, statement))
         elif statement.query is not None:
-            rates = measured(application, application.catalog.inputs(statement.query)) or {}
-            plan = application.bind(statement.query, application.catalog.settings, rates)
-            yield explain(plan, tuple(application.catalog.relations)) + rates_text(rates, "now")
+            yield explained_query(application, statement.query)
 
     # -- SHOW and DESCRIBE ---------------------------------------------------------------------------------------------
 
@@ -210,7 +206,7 @@ class Session:
             raise BindError(
                 f"{found} is deployed, but no file declares it any more",
                 statement.place,
-                f"Declare it again, or run `sweeparea apply {application.name} --prune`, which drops it",
+                f"Declare it again, or run `{application.command('apply', '--prune')}`, which drops it",
             )
         return found
 

@@ -34,7 +34,13 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
     known |= {n: k for k, names in _declared(application) for n in names}
     if name not in known:
         raise NotDropped(f"There is nothing named {name}. {nearest(name, known)} Known: {listing(sorted(known))}.")
-    if kind is not None and known[name] != kind:
+    if is_hidden(name) and (read := readers_of(application, name)):
+        raise NotDropped(
+            f"{name} is no query of your own: it is a hidden subplan that queries share, and is read by"
+            f" {', '.join(read)}. It goes with its last reader: drop {'it' if len(read) == 1 else 'them'}, if you mean"
+            f" that ({'; '.join(application.command('drop', q) for q in read)})."
+        )
+    if kind is not None and known[name] != kind and not is_hidden(name):
         raise NotDropped(
             f"{name} is a {_said(known[name])}, not a {_said(kind)}. Write DROP {_words(known[name])} {name}."
         )
@@ -48,7 +54,7 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
         one = len(places) == 1
         raise NotDropped(
             f"{name} is read by {', '.join(places)}, whose results rest on it. Drop {'it' if one else 'these'} first:"
-            f" {'; '.join(f'sweeparea drop {application.name} {q}' for q in sorted(readers))}."
+            f" {'; '.join(application.command('drop', q) for q in sorted(readers))}."
         )
     done = _forget(application, name, purge)
     if name in declared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 
@@ -44,9 +45,14 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     """
     if isinstance(error, SweepAreaError):
         return error
-    text = str(error)
-    if names:
-        text = re.sub(r"\bc\d+\b", lambda m: names.get(m.group(), m.group()), text)
+
+    known = names or {}
+
+    def named(text: str) -> str:
+        return re.sub(r"\bc\d+\b", lambda m: known.get(m.group(), m.group()), text)
+
+    text = named(str(error))
+    blamed = named(_blamed(str(error)))
     swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
     if swept:
         kind = SetupError if swept.group(1) == "SetupError" else DataError
@@ -54,8 +60,9 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
     if condition:
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
-        message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0].strip()
-        message = f"[{name}] {message}"
+        message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0]
+        message = re.sub(r";? line \d+,? pos(ition)? \d+.*", "", _URL.sub("", message)).strip()
+        message = f"[{name}] {message}{f' It is in: {blamed}.' if blamed else ''}"
         if re.search(_DATA, name) and not name.startswith("DATATYPE_MISMATCH"):
             return DataError(
                 f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF)."
@@ -65,7 +72,22 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
         ):
             return ArgumentTypeError(f"{where}: {message}")
         return SliceError(f"{where}: {message}")
-    return SliceError(f"{where}: {type(error).__name__}: {' '.join(text.split())[:600]}")
+    shown = " ".join(_URL.sub("", " ".join(text.split())).split("SQLSTATE")[0].split())
+    return SliceError(f"{where}: {type(error).__name__}: {shown[:600]}")
+
+
+_URL = re.compile(r"[^.!?]*https?://(?:\S*\.(?=\s|$)|\S+[^.!?]*[.!?]?)")
+"""A sentence that sends its reader to a page about another product."""
+
+
+def _blamed(text: str) -> str:
+    """The expression that Spark underlines in its message, empty where it underlines none."""
+    _, _, quoted = text.partition("\n== SQL")
+    pairs = itertools.pairwise(quoted.splitlines())
+    parts = [
+        above[mark.start(1) : mark.end(1)] for above, below in pairs if (mark := re.fullmatch(r" *(\^+) *", below))
+    ]
+    return " ".join(" ".join(parts).split())
 
 
 class RefusedError(SweepAreaError):

@@ -199,7 +199,7 @@ class _Planner:
             )
 
     def _way_out(self, names: list[str]) -> str:
-        drops = "; ".join(f"sweeparea drop {self.application.name} {name}" for name in names)
+        drops = "; ".join(self.application.command("drop", name) for name in names)
         return f"to change that, drop them together and apply again, which computes them anew from START: {drops}"
 
     def _problem(self, error: SweepAreaError) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
-from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.errors import readable
@@ -78,7 +77,6 @@ def _process(
 ) -> Processed:
     started = time.monotonic()
     recover(str(application.data), application.ledger, [query])
-    _refuse_unoffered(application.whole(query))
     head = application.ledger.head()
     # neither the query nor what it reads or calls may have been made by another text than the files now hold
     for name in application.rests_on(query):
@@ -164,15 +162,6 @@ def _waiting(application: Application, query: str, head: dict[str, LedgerRow], d
     if done is None or None in heartbeats.values():
         return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is None)
     return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is not None and heartbeat <= done)
-
-
-def _refuse_unoffered(plan: Plan) -> None:
-    for constraint in plan.constraints:
-        if constraint.on_violation == "quarantine":
-            raise SweepAreaError(
-                f"query {plan.name}: constraint {constraint.name}: ON VIOLATION QUARANTINE ROW on a query is not"
-                " offered by this version. Use FAIL UPDATE or WARN, or put the condition into WHERE or HAVING."
-            )
 
 
 def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:

@@ -219,7 +219,7 @@ class Registry:
         if row.registration != deployed.registration:
             raise ChangedDefinition(
                 f"{name} was registered anew, but its old results are still there: an `apply` or `drop` was"
-                f" interrupted. Run `sweeparea apply {self.application.name}`, which finishes it."
+                f" interrupted. Run `{self.application.command('apply')}`, which finishes it."
             )
         return deployed.registration
 
@@ -249,7 +249,7 @@ class Registry:
             if why := next(filter(None, changed), ""):
                 return why
         if row is not None and row.registration != deployed.registration:
-            return f"an `apply` or `drop` was interrupted: run `sweeparea apply {self.application.name}` to finish it"
+            return f"an `apply` or `drop` was interrupted: run `{self.application.command('apply')}` to finish it"
         return ""
 
     def refusal(self, name: str, found: Difference) -> ChangedDefinition:
@@ -260,20 +260,22 @@ class Registry:
         write = "" if getattr(statement, "replace", False) else f"write CREATE OR REPLACE {kind} {name} and "
         below = self.readers(name)
         also = f" and of {', '.join(below)}, which rest{'s' if len(below) == 1 else ''} on it," if below else ""
+        apply, shown = application.command("apply"), application.command("plan")
         if isinstance(statement, CreateFunction):
             return ChangedDefinition(
-                f"The definition of {name} has changed since it was deployed: {found}. Results of two definitions are"
-                f" never mixed, and {', '.join(below)} {'has' if len(below) == 1 else 'have'} been computed by the old"
-                f" one. Either give the new one a name of its own, or {write}run `sweeparea apply {application.name}`,"
-                f" which drops the results of {', '.join(below)} and computes them anew from START (`sweeparea plan"
-                f" {application.name}` shows it beforehand).\n{found.diff}".rstrip()
+                f"{statement.place}: The definition of {name} has changed since it was deployed: {found}. Results of"
+                f" two definitions are never mixed, and {', '.join(below)} {'has' if len(below) == 1 else 'have'} been"
+                f" computed by the old one. Either give the new one a name of its own, or {write}run `{apply}`,"
+                " which drops the results of"
+                f" {', '.join(below)} and computes them anew from START (`{shown}` shows it beforehand)."
+                f"\n{found.diff}".rstrip()
             )
         return ChangedDefinition(
-            f"The definition of {name} has changed since it was deployed: {found}. Results of two definitions are never"
-            f" mixed. Either give the new definition a name of its own, or {write}run `sweeparea apply"
-            f" {application.name}`, which drops the results of {name}{also} and computes them anew from START"
-            f" (`sweeparea plan {application.name}` shows it beforehand); `sweeparea drop {application.name} {name}`"
-            f" removes its tables only.\n{found.diff}".rstrip()
+            f"{statement.place}: The definition of {name} has changed since it was deployed: {found}. Results of two"
+            " definitions are never mixed. Either give the new definition a name of its own, or"
+            f" {write}run `{apply}`, which drops the results of {name}{also} and computes them anew from START"
+            f" (`{shown}` shows it beforehand); `{application.command('drop', name)}` removes its tables only."
+            f"\n{found.diff}".rstrip()
         )
 
     def readers(self, name: str) -> tuple[str, ...]:
@@ -343,7 +345,7 @@ class Registry:
             if other != name and other.lower() == name.lower():
                 raise ChangedDefinition(
                     f"{name} is deployed as {other}: names that differ in case only are one name. Write {other} in the"
-                    f" files, or run `sweeparea drop {self.application.name} {other}` first."
+                    f" files, or run `{self.application.command('drop', other)}` first."
                 )
 
     def _check_adopted(self, name: str, row: LedgerRow | None) -> None:
@@ -354,9 +356,9 @@ class Registry:
         first = hashlib.sha256(" ".join(statement.text.split()).encode()).hexdigest()[:16]  # as version 0.1.0 told
         if known not in (first, self.wanted(name).fingerprint):
             raise ChangedDefinition(
-                f"The definition of {name} has changed since it was first run, and the text of then is not known."
-                " Results of two definitions are never mixed. Give the new definition a new name, or run `sweeparea"
-                f" drop {self.application.name} {name}` to remove the old tables and start again."
+                f"{statement.place}: The definition of {name} has changed since it was first run, and the text of then"
+                " is not known. Results of two definitions are never mixed. Give the new definition a new name, or run"
+                f" `{self.application.command('drop', name)}` to remove the old tables and start again."
             )
 
     # -- SweepAreas ----------------------------------------------------------------------------------------------------
@@ -366,8 +368,8 @@ class Registry:
         if row is not None and self.stale(plan, row):
             raise ChangedDefinition(
                 f"{plan.name} is planned otherwise than when its SweepAreas were written (by another version of"
-                f" SweepArea, or over other inputs), so they cannot be continued. Run `sweeparea apply"
-                f" {self.application.name}`: it computes {plan.name} anew from START."
+                f" SweepArea, or over other inputs), so they cannot be continued. Run"
+                f" `{self.application.command('apply')}`: it computes {plan.name} anew from START."
             )
 
     def stale(self, plan: Plan, row: LedgerRow) -> bool:

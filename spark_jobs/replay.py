@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.cql.binder import InputSchema, bind_select
+from sweeparea.cql.errors import listing
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.operators.order import record_sort_indices
@@ -87,6 +88,14 @@ def _failure(name: Any, error: SweepAreaError) -> dict[str, Any]:
     return {"name": name, "error": {"type": error.type, "message": str(error)}}
 
 
+def _member(given: dict[str, Any], member: str, what: str) -> Any:
+    """A member that a case, or a part of it, must have."""
+    if isinstance(given, dict) and member in given:
+        return given[member]
+    has = f"it has {listing(given) or 'none at all'}" if isinstance(given, dict) else f"it is {given!r}"
+    raise DataError(f'{what} needs a member "{member}", but {has}. docs/running.md shows what a case holds.')
+
+
 def _type(source: str, column: str, ddl: Any) -> pa.DataType:
     try:
         return arrow_type(ddl)
@@ -111,7 +120,8 @@ class _Source:
 
     def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:
         self.name, self.kind, self.time = name, kind, time
-        self.types = {column: _type(name, column, ddl) for column, ddl in spec["columns"].items()}
+        columns = _member(spec, "columns", f"{kind} {name}")
+        self.types = {column: _type(name, column, ddl) for column, ddl in columns.items()}
         refuse_reserved(name, self.types)
         if spec.get("late", "reject") != "reject":
             raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
@@ -206,10 +216,13 @@ class Case:
             for name, spec in (case.get(group) or {}).items()
         }
         self.totals: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-        queries = [(q["name"], q["query"]) for q in case.get("queries") or ()]
+        queries = [
+            tuple(_member(q, member, f"number {i} of queries") for member in ("name", "query"))
+            for i, q in enumerate(case.get("queries") or (), start=1)
+        ]
         taken = {*self.sources, *(name for name, _ in queries)}
         self.name = next(n for n in (RESULT, *(f"{RESULT}_{i}" for i in range(len(taken) + 1))) if n not in taken)
-        self.queries = [*queries, (self.name, case["query"])]
+        self.queries = [*queries, (self.name, _member(case, "query", "the case"))]
         self.start = self._tick(case.get("start_at", 0))
         self.rstream = self._rstream(case.get("rstream"))
         self.sampled: str | None = None
@@ -254,7 +267,7 @@ class Case:
         return self._result(application, plan)
 
     def _heartbeats(self) -> list[dict[str, int | None]]:
-        given = self.case["heartbeats"]
+        given = _member(self.case, "heartbeats", "the case")
         if isinstance(given, dict):
             unknown = [n for n in given if n not in self.sources]
             if unknown:

@@ -145,9 +145,9 @@ class Slice:
         application, name = self.application, self.plan.name
         # a hidden query goes with its readers
         drops = readers_of(application, name) if is_hidden(name) else (name,)
+        commands = " and ".join(f"`{application.command('drop', n)}`" for n in drops)
         way_out = (
-            f"Restore the data folder {application.data} from a backup of one moment, or run"
-            f" {' and '.join(f'`sweeparea drop {application.name} {n}`' for n in drops)} and process"
+            f"Restore the data folder {application.data} from a backup of one moment, or run {commands} and process"
             f" {'it' if len(drops) == 1 else 'them'} anew."
         )
         for table in previous.actions:

@@ -39,7 +39,7 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
     if changed:
         return changed
     if row is None:
-        return f"not admitted yet; run `sweeparea admit {application.name} {name}`"
+        return f"not admitted yet; run `{application.command('admit', name)}`"
     newest = _newest(application, name)
     behind = "" if newest is None or newest <= row.info["source_version"] else f", source is at version {newest}"
     total = _rows(application.layout.admitted(name))

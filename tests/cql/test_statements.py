@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from sweeparea.cql import statements as st
-from sweeparea.cql.binder import InputSchema, bind_source_expression
 from sweeparea.cql.catalog import Catalog
+from sweeparea.cql.context import InputSchema
 from sweeparea.cql.errors import BindError, CqlErrors, ParseError, RefusedError
+from sweeparea.cql.source_expressions import bind_source_expression
 from sweeparea.infra.errors import SetupError
 from sweeparea.operators.logical import TimeDomain
 

@@ -240,7 +240,7 @@ MUTANTS = (
         'f"{FROM} < {TS} AND {TS} <= {TO}"',
         'f"{FROM} <= {TS} AND {TS} < {TO}"',
         "an element sees the changes of its own instant",
-        ("tests/replay/test_enrich.py",),
+        ("tests/replay/test_enrich.py::test_enriched_elements",),
     ),
     Mutant(
         "operators/join.py",
@@ -273,7 +273,7 @@ MUTANTS = (
     Mutant(
         "spark_jobs/inputs.py",
         "max(self.start, self.h0 - reach)",
-        "max(self.start, self.h0 - reach + 2)",
+        "max(self.start, self.h0 - reach + 3)",
         "the oldest elements that a window still holds are not read again",
         _HELD,
     ),
@@ -537,6 +537,20 @@ MUTANTS = (
         "if not net:\n        rows = compacted(rows, h1)",
         "a join's side keeps negative tuples with what they take away",
         _LOG,
+    ),
+    Mutant(
+        "operators/sweep_area.py",
+        "sum(rows) > _SPARE * live + _GROUP",
+        "sum(rows) > _SPARE * live + _GROUP + 9999",
+        "what a burst left stays while little comes after it",
+        _AREA,
+    ),
+    Mutant(
+        "operators/sweep_area.py",
+        "return file.rows - gone - int(",
+        "return file.rows - int(",
+        "keys that are gone count as rows",
+        _AREA,
     ),
     # -- multiplicities
     Mutant(

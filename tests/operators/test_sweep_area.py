@@ -199,6 +199,22 @@ def test_what_has_expired_goes_though_little_comes_after_it(tmp_path, monkeypatc
     assert kept.rows().num_rows == 40
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_merge_loses_no_hash_at_the_edges_of_the_shares(tmp_path, monkeypatch, workers):
+    cuts = [(i << 64) // 3 - (1 << 63) for i in range(4)]
+    edges = np.array([*cuts[:3], *(cut - 1 for cut in cuts[1:]), -1, 0], np.int64)
+    monkeypatch.setattr(sweep_area, "key_hash", lambda columns, size: edges[keys.int64_of(columns[0])])
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
+    kept, everything = Kept(str(tmp_path), schema, ("k",), bag_due, workers), range(len(edges))
+    for at in range(1, 9):
+        kept.slice(
+            bag([(k, at, INF, 1, 0) for k in everything if at == 1 or k % 4 == at % 4], schema), at - 1, at, spec.sweep
+        )
+        assert sorted(kept.rows().column("k").to_pylist()) == [*everything]
+    assert any(".m-" in f.path for f in kept.area.files)
+
+
 def test_a_group_of_many_rows_that_ends_at_once_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep_area, "_GROUP", 64)
     schema = pa.schema([("v", pa.int64()), ("p", pa.int64()), ("__ts", pa.int64()), ("__n", pa.int64())])

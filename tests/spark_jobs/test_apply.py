@@ -164,11 +164,14 @@ def test_a_changed_definition_is_refused_with_the_difference(sold):
     with pytest.raises(ChangedDefinition) as refused:
         app.registration("turnover", row)
     assert str(refused.value) == (
-        "The definition of turnover has changed since it was deployed: window of sales [RANGE INTERVAL 60 SECONDS]"
+        f"{sold}/shop/shop.cql:6:1: The definition of turnover has changed since it was deployed: window of sales"
+        " [RANGE INTERVAL 60 SECONDS]"
         " became [RANGE INTERVAL 30 SECONDS]. Results of two definitions are never mixed. Either give the new"
-        " definition a name of its own, or write CREATE OR REPLACE CONTINUOUS QUERY turnover and run `sweeparea apply"
-        " shop`, which drops the results of turnover and of busiest, which rests on it, and computes them anew from"
-        " START (`sweeparea plan shop` shows it beforehand); `sweeparea drop shop turnover` removes its tables only.\n"
+        " definition a name of its own, or write CREATE OR REPLACE CONTINUOUS QUERY turnover and run"
+        f" `{app.command('apply')}`, which drops the results of turnover and of busiest, which rests on it, and"
+        " computes them anew from"
+        f" START (`{app.command('plan')}` shows it beforehand); `{app.command('drop', 'turnover')}` removes its tables"
+        " only.\n"
         "--- deployed\n"
         "+++ files\n"
         "@@ -3,5 +3,5 @@\n"
@@ -180,7 +183,7 @@ def test_a_changed_definition_is_refused_with_the_difference(sold):
         " GROUP BY shop"
     )
     assert refused.value.exit_code == 2
-    assert "turnover: stands still: The definition of turnover has changed" in status(app)
+    assert f"turnover: stands still: {sold}/shop/shop.cql:6:1: The definition of turnover has changed" in status(app)
     planned = plan(app)
     assert [s.action for s in planned.steps] == [Action.NOTHING, Action.REFUSE, Action.NOTHING]
     with pytest.raises(NotApplied, match="the plan has 1 problem"):
@@ -218,8 +221,8 @@ def test_or_replace_rebuilds_it_and_what_rests_on_it(sold):
     assert applied(app) == [
         "busiest: 3 rows dropped",
         "turnover: 3 rows dropped",
-        "turnover: registered anew; `sweeparea process shop turnover`: computed anew from START",
-        "busiest: registered anew; `sweeparea process shop busiest`: computed anew from START",
+        f"turnover: registered anew; `{app.command('process', 'turnover')}`: computed anew from START",
+        f"busiest: registered anew; `{app.command('process', 'busiest')}`: computed anew from START",
     ]
     assert [*app.ledger.head()] == ["sales"]
     assert not Path(app.layout.result("turnover")).exists()
@@ -240,7 +243,7 @@ def test_a_replaced_stream_is_admitted_anew_with_all_that_reads_it(sold):
     ran(app, "sales", "turnover", "busiest")
     app = opened(sold, ALL.replace("10 SECONDS", "20 SECONDS").replace("CREATE STREAM", "CREATE OR REPLACE STREAM"))
     assert actions(app) == dict.fromkeys(("sales", "turnover", "busiest"), Action.REBUILD)
-    assert applied(app)[3] == "sales: registered anew; `sweeparea admit shop sales`: admitted anew"
+    assert applied(app)[3] == f"sales: registered anew; `{app.command('admit', 'sales')}`: admitted anew"
     assert not app.ledger.head()
     assert not Path(app.layout.admitted("sales")).exists()
     assert Path(app.data, "source", "sales").exists()
@@ -413,7 +416,7 @@ def test_drop_is_refused_while_others_read_it(sold):
     with pytest.raises(NotDropped) as refused:
         list(drop(app, "turnover"))
     assert str(refused.value).startswith(f"turnover is read by busiest ({sold}/shop/shop.cql:9:1), whose results rest")
-    assert str(refused.value).endswith("Drop it first: sweeparea drop shop busiest.")
+    assert str(refused.value).endswith(f"Drop it first: {app.command('drop', 'busiest')}.")
     app = opened(sold, shop.STREAM + shop.QUERY)
     with pytest.raises(NotDropped, match=r"read by busiest \(not in the files\)"):
         list(drop(app, "turnover"))

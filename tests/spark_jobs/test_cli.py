@@ -40,7 +40,7 @@ def test_as_a_module_and_with_wrong_use():
 def test_status_and_explain_before_anything_ran(capsys, sales):
     assert main(["status", *sales]) == 0
     told = capsys.readouterr().out
-    assert "sales: not admitted yet; run `sweeparea admit shop sales`" in told
+    assert f"sales: not admitted yet; run `sweeparea admit {sales[0]} sales --data {sales[2]}`" in told
     assert "turnover: not processed yet; waits for the first heartbeat of sales" in told
     assert main(["explain", *sales, "turnover"]) == 0
     assert "[Range 1 minute Inclusive]" in capsys.readouterr().out
