@@ -76,15 +76,23 @@ class Application:
 
 
 def application_names() -> list[str]:
-    """The applications under ``queries/``: its folders that hold ``.cql`` files, or those of them that SWEEPAREA_APPS
-    lists.
+    """The applications under ``queries/``: those of its folders that hold ``.cql`` files and are ``scheduled``, or
+    those that SWEEPAREA_APPS lists.
 
     A listed one that has no such folder stays in the list, so that loading it tells what is wrong.
     """
     listed = os.environ.get(APPS_VARIABLE, "").strip()
     if listed:
         return sorted({name.strip() for name in listed.split(",") if name.strip()})
-    return sorted({path.parent.name for path in settings.applications_folder().glob("*/*.cql")})
+    folders = {path.parent for path in settings.applications_folder().glob("*/*.cql")}
+    return sorted(folder.name for folder in folders if _scheduled(folder))
+
+
+def _scheduled(folder: Path) -> bool:
+    try:
+        return environments.scheduled(folder)
+    except SweepAreaError:
+        return True  # loading it tells what is wrong
 
 
 def load(name: str) -> Application:

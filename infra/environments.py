@@ -4,6 +4,7 @@
 
     default = "dev"                 # optional: what is meant where nobody says
     share_subplans = true           # optional: for all environments, or in the table of one
+    scheduled = false               # optional: no DAGs, unless SWEEPAREA_APPS names the application
 
     [dev]
     data = "../../.data/shop-dev"   # the data folder, relative to this file
@@ -36,7 +37,8 @@ FILE = "sweeparea.toml"
 VARIABLE = "SWEEPAREA_ENV"
 KEYS = ("data", "sources", "settings", "share_subplans")
 SHARE = "share_subplans"
-OUTSIDE = ("default", SHARE)
+SCHEDULED = "scheduled"
+OUTSIDE = ("default", SHARE, SCHEDULED)
 """What stands before the tables of environments."""
 
 
@@ -86,6 +88,7 @@ def chosen(folder: Path, env: str | None = None) -> Environment:
     text = _read(path)
     known = {name: value for name, value in text.items() if name not in OUTSIDE}
     share = _share(text, path)
+    scheduled(folder)  # what is wrong with it is told here too
     default = text.get("default")
     if default is not None and default not in known:
         raise EnvironmentFault(f"{path}: default = {default!r} is no environment of this file.{_near(default, known)}")
@@ -109,6 +112,15 @@ def names(folder: Path) -> list[str]:
     """The environments of an application's folder, in the order of its file."""
     path = folder / FILE
     return [name for name in _read(path) if name not in OUTSIDE] if path.is_file() else []
+
+
+def scheduled(folder: Path) -> bool:
+    """Whether an application becomes DAGs where nobody names it. EnvironmentFault as of ``chosen``."""
+    path = folder / FILE
+    value = _read(path).get(SCHEDULED, True) if path.is_file() else True
+    if not isinstance(value, bool):
+        raise EnvironmentFault(f"{path}: {SCHEDULED} is true or false, not {value!r}.")
+    return value
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spa
 SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
 SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process, e.g. ``local[2]``
-SWEEPAREA_APPS              all under ``queries/``               which applications become DAGs, by comma
+SWEEPAREA_APPS              all ``scheduled`` ones               which applications become DAGs, by comma
 SWEEPAREA_ENV               unset                                environment of ``sweeparea.toml`` (environments.py)
 =========================== ==================================== =====================================================
 """

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from sweeparea.dags import model
+from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 
 
@@ -50,6 +51,13 @@ def test_an_application_in_an_environment(home, monkeypatch):
 def test_applications_are_folders_with_cql_files_unless_listed(home, monkeypatch):
     (home / "queries" / "empty").mkdir()
     assert model.application_names() == ["mill", "shop"]
+    (home / "queries/mill/sweeparea.toml").write_text("scheduled = false\n")
+    assert model.application_names() == ["shop"]
+    assert model.load("mill").name == "mill"  # by name it is there as ever
+    (home / "queries/mill/sweeparea.toml").write_text("scheduled = 'no'\n")
+    with pytest.raises(SweepAreaError, match="scheduled is true or false"):
+        environments.scheduled(home / "queries/mill")
+    assert "scheduled is true or false" in str(model.load_all()[1]["mill"])
     monkeypatch.setenv("SWEEPAREA_APPS", "shop, ghost")
     loaded, broken = model.load_all()
     assert [one.name for one in loaded] == ["shop"]
