@@ -12,7 +12,6 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sweeparea.cql.unknown_names import MATERIALIZATIONS
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.cql.hidden_names import is_hidden
@@ -28,7 +27,7 @@ from sweeparea.cql.statements import (
     Statement,
     read_file,
 )
-from sweeparea.cql.unknown_names import unknown_input, unknown_window
+from sweeparea.cql.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
 from sweeparea.cql.window_text import WindowText
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
@@ -219,9 +218,9 @@ class Catalog:
         """BindErrors for streams, relations, queries and windows that a query names and no statement declares. What
         could not be read counts as declared."""
         kinds = dict.fromkeys(self.streams, "stream") | dict.fromkeys(self.relations, "relation")
-        kinds |= dict.fromkeys(self.queries, "query")
+        kinds |= dict.fromkeys((*self.queries, *self.unread), "query")
         queries = {name.lower() for name in self.queries}
-        known = {name.lower() for name in kinds} | self.unread.keys()
+        known = {name.lower() for name in kinds}
         errors: list[SweepAreaError] = []
         for name, node in tables_of(query.select):
             base = base_name(name).lower()

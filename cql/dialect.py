@@ -240,7 +240,11 @@ class CqlParser(SparkParser):
 
     def _at_pivot(self) -> bool:
         following = self._next.text.upper() if self._next else ""
-        return self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT) and following in ("(", "INCLUDE", "EXCLUDE")
+        return self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT) and following in (
+            "(",
+            "INCLUDE",
+            "EXCLUDE",
+        )
 
     def _parse_pivot(self) -> exp.Pivot | None:
         """PIVOT or UNPIVOT, which is refused whatever stands in its parentheses."""
@@ -262,6 +266,7 @@ class CqlParser(SparkParser):
             self.raise_error("Expecting )")
         pivot = exp.Pivot(expressions=[])
         pivot.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
+        pivot.set("alias", self._parse_table_alias())
         return pivot
 
     # -- relation to stream ------------------------------------------------------------------------------------------
@@ -385,25 +390,33 @@ class Cql(Spark):
     Parser = CqlParser
 
 
-def tokenize(text: str, file: str) -> list[Token]:
-    """The tokens of a text; a ParseError with the place where a string or comment is not closed."""
+def tokenize(text: str, file: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """The tokens of a text, or of its characters from ``start`` to ``end``; a ParseError with the place where a string
+    or comment is not closed."""
     from sqlglot.errors import SqlglotError
 
+    part = text[start:end]
     try:
-        return Cql().tokenize(text)
+        tokens = Cql().tokenize(part)
     except (SqlglotError, ValueError, IndexError) as error:
-        binary = re.search(r"\b[xX]'(?![0-9a-fA-F]*')", text)
-        if binary is not None:
+        offset = _unclosed(part)
+        binary = re.search(r"\b[xX]'(?![0-9a-fA-F]*')", part)
+        if binary is not None and offset is None:
             raise errors.ParseError(
                 "a binary literal holds hexadecimal digits",
-                SourceText(text, file).place(binary.start()),
+                SourceText(text, file).place(start + binary.start()),
                 "Write X'1F'",
             ) from None
-        offset = _unclosed(text)
         detail = "a quote or comment that is opened here is not closed" if offset is not None else str(error)
         raise errors.ParseError(
-            detail, SourceText(text, file).place(offset or 0), "Close it, or double a backtick inside a quoted name"
+            detail,
+            SourceText(text, file).place(start + (offset or 0)),
+            "Close it, or double a backtick inside a quoted name",
         ) from None
+    for token in tokens if start else ():
+        token.start += start
+        token.end += start
+    return tokens
 
 
 def _unclosed(text: str) -> int | None:

@@ -197,7 +197,9 @@ class _Reader:
                     ) from None
                 return self._done(micros=Fraction(micros), instant=True)
         if token is not None and token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
-            raise self._fail(f"{self.what} needs an instant, found the string '{token.text}'", _instant_hint(token.text))
+            raise self._fail(
+                f"{self.what} needs an instant, found the string '{token.text}'", _instant_hint(token.text)
+            )
         return self.duration()
 
     def duration(self) -> DurationText:

@@ -103,6 +103,12 @@ def in_order(errors: Iterable[SweepAreaError]) -> list[SweepAreaError]:
     return sorted(unique.values(), key=_position)
 
 
+def beside(error: SweepAreaError, faults: Iterable[SweepAreaError]) -> list[SweepAreaError]:
+    """``error`` and those of ``faults`` that are about other places."""
+    told = {_position(one) for one in in_order([error])}
+    return [error, *(one for one in in_order(faults) if _position(one) not in told)]
+
+
 def _position(error: SweepAreaError) -> tuple[bool, str, int, int]:
     place = error.place if isinstance(error, CqlError) else None
     return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)

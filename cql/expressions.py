@@ -25,6 +25,7 @@ from sweeparea.cql.errors import (
     Place,
     RefusedError,
     TypeError_,
+    beside,
     listing,
     nearest,
     not_offered,
@@ -137,6 +138,17 @@ class Binder:
             except SweepAreaError as error:
                 faults.append(error)
         raise_all(faults)
+        return found
+
+    def faults(self, nodes: Iterable[exp.Expr | None]) -> list[SweepAreaError]:
+        """What is wrong with expressions, to be told beside another fault of what they stand in."""
+        found: list[SweepAreaError] = []
+        for node in nodes:
+            try:
+                if node is not None and not is_star(node):
+                    self.bind(node)
+            except SweepAreaError as error:
+                found.append(error)
         return found
 
     def bind_all(self, node: exp.Expr) -> list[Bound]:
@@ -541,7 +553,12 @@ class _Walk:
                 else "Aggregate in a subquery first",
             )
         inner = binder.derived(f"the argument of {call.name}", grouping=None, windows=None, aliases={})
-        found = bind_aggregate(call, inner)
+        try:
+            found = bind_aggregate(call, inner)
+        except SweepAreaError as error:
+            parts = [*call.arguments, call.filter, *(key.this for key in call.order)]
+            raise_all(beside(error, inner.faults(parts)))
+            raise
         if found.key not in grouping.calls:
             label = binder.source.splice(binder.span(node)).lower()
             grouping.calls[found.key] = (binder.new_column(label, found.type), found.call)
@@ -598,7 +615,16 @@ class _Walk:
         from sweeparea.cql.analytic import bind_over
 
         assert isinstance(node, exp.Window)
-        self._put(node, bind_over(self.binder, node))
+        try:
+            self._put(node, bind_over(self.binder, node))
+        except SweepAreaError as error:
+            if self.binder.windows is None:
+                raise  # what stands in a call that stands wrongly is no matter
+            call, order = take_apart(node.this), node.args.get("order")
+            parts = [*(call.arguments if call is not None else ()), *(node.args.get("partition_by") or ())]
+            parts += [key.this for key in (order.expressions if order is not None else ())]
+            raise_all(beside(error, self.binder.derived("OVER", windows=None).faults(parts)))
+            raise
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 

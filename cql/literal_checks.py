@@ -16,7 +16,9 @@ from sweeparea.cql.errors import ParseError, Place, nearest
 _WIDTHS = {"Y": ("TINYINT", 8), "S": ("SMALLINT", 16), "L": ("BIGINT", 64)}
 _SUFFIXED = re.compile(r"(?P<number>[\d.]+(?:[eE][+-]?\d+)?)(?P<suffix>BD|[YSLFD])", re.IGNORECASE)
 _TYPED = re.compile(r"(?P<kind>DATE|TIMESTAMP(?:_NTZ|_LTZ)?)\s*r?(?P<quote>['\"])(?P<text>.*)(?P=quote)", re.I | re.S)
-_DAY = re.compile(r"\s*[+-]?(?P<year>\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?!\d)(?P<rest>.*))?)?\s*", re.DOTALL)
+_DAY = re.compile(
+    r"\s*[+-]?(?P<year>\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?!\d)(?P<rest>.*))?)?\s*", re.DOTALL
+)
 _CLOCK = re.compile(r"[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2}))?(?::(?P<second>\d{1,2}))?(?!\d).*", re.DOTALL)
 _TIME = re.compile(r"\s*T?\d{1,2}:\d{1,2}.*", re.DOTALL | re.IGNORECASE)
 _UNITS = (

@@ -42,6 +42,21 @@ def parse_leniently(
 ) -> tuple[list[st.Statement], list[SweepAreaError], dict[str, SweepAreaError]]:
     """The statements of a text that can be read, the faults of the others, and for the names that these were to
     declare, in lower case, why they are not."""
+    swallowing = False
+    try:
+        chunks, faults = recovery.split(tokenize(text, filename)), []
+        swallowing = recovery.swallows(text, chunks)
+    except ParseError:
+        chunks, faults = recovery.readable(text, filename)
+    read = _read(text, filename, chunks, faults)
+    if swallowing and read[1]:
+        return _read(text, filename, *recovery.readable(text, filename))
+    return read
+
+
+def _read(
+    text: str, filename: str, chunks: list[list[Token]], faults: list[tuple[str, ParseError]]
+) -> tuple[list[st.Statement], list[SweepAreaError], dict[str, SweepAreaError]]:
     parsed: list[st.Statement] = []
     errors: list[SweepAreaError] = []
     unread: dict[str, SweepAreaError] = {}
@@ -52,7 +67,6 @@ def parse_leniently(
         if name is not None:
             unread.setdefault(name.lower(), error)
 
-    chunks, faults = recovery.statements(text, filename)
     for statement, error in faults:
         failed(statement, error)
     for chunk in chunks:
@@ -107,10 +121,18 @@ def _near_type(word: str) -> str:
     return f"Did you mean {known[close.removeprefix('Did you mean ').rstrip('?')]}?" if close else ""
 
 
-def _in_type(parser: StatementParser) -> bool:
-    """Whether the reader stands behind ``array<`` or the like, where a type is to follow."""
-    before = parser.before(2)
-    return [t.text.upper() for t in before[1:]] == ["<"] and before[0].text.upper() in ("ARRAY", "MAP", "STRUCT")
+def _wanted_type(parser: StatementParser) -> Token | None:
+    """The word that stands where ``array<`` or the like wants a type."""
+    depth = 0
+    before = parser.before(20)
+    for i in range(len(before) - 1, 0, -1):
+        depth += (before[i].text == ">") - (before[i].text == "<")
+        if depth < 0:
+            kind = before[i - 1].text.upper()
+            words = [t for t in parser.behind(2) if t.token_type == TokenType.VAR]
+            wanted = words[1:] if kind == "STRUCT" else words
+            return wanted[0] if kind in ("ARRAY", "MAP", "STRUCT") and wanted else None
+    return None
 
 
 def _translated(error: SqlglotError, source: SourceText, parser: StatementParser) -> ParseError:
@@ -118,11 +140,12 @@ def _translated(error: SqlglotError, source: SourceText, parser: StatementParser
     message = str(details.get("description") or str(error).splitlines()[0]).rstrip(".")
     place = source.place(parser.position())
     found = parser.found()
-    if "TYPE after CAST" in message or message.startswith("Expected type") or _in_type(parser):
-        word = parser.word().lower()
+    wanted = _wanted_type(parser)
+    if "TYPE after CAST" in message or message.startswith("Expected type") or wanted is not None:
+        word = parser.word().lower() if wanted is None else wanted.text.lower()
         return ParseError(
-            f"a type is expected, found {found}",
-            place,
+            f"a type is expected, found {found if wanted is None else repr(wanted.text)}",
+            place if wanted is None else source.place(wanted.start),
             _near_type(word) or f"Types are {', '.join(t.upper() for t in _TYPES)}",
         )
     if message.startswith("Invalid expression / Unexpected token"):
@@ -130,11 +153,9 @@ def _translated(error: SqlglotError, source: SourceText, parser: StatementParser
     elif message.startswith("Required keyword: "):
         message = f"something is missing before {found}"
     elif message.startswith("Expecting ") or message.startswith("Expected "):
-        wanted = message.split(" ", 1)[1].split(" but got ")[0].removeprefix("table name")
-        wanted = wanted or "the name of a stream, relation or query"
-        message = (
-            f"{wanted!r} is expected, found {found}" if len(wanted) <= 2 else f"{wanted} is expected, found {found}"
-        )
+        what = message.split(" ", 1)[1].split(" but got ")[0].removeprefix("table name")
+        what = what or "the name of a stream, relation or query"
+        message = f"{what!r} is expected, found {found}" if len(what) <= 2 else f"{what} is expected, found {found}"
     else:
         message = f"{message[:1].lower()}{message[1:]}, at {found}"
     return ParseError(message, place, parser.near_keyword())
@@ -261,8 +282,10 @@ class StatementParser(QueryStatement):
             return st.Show(self.at, self.whole, kind="relation")
         if self.take("CONTINUOUS", "QUERIES"):
             return st.Show(self.at, self.whole, kind="query")
+        if self.take("CONTINUOUS"):
+            raise self.fail("QUERIES", "QUERIES", hint="Write SHOW CONTINUOUS QUERIES")
         hint = self._continuous("SHOW") or (
-            "Write SHOW STREAMS; SHOW RELATIONS; or SHOW CONTINUOUS QUERIES;" if self.word() == "TABLES" else ""
+            "Write SHOW STREAMS, SHOW RELATIONS or SHOW CONTINUOUS QUERIES" if self.word() == "TABLES" else ""
         )
         raise self.fail("STREAMS, RELATIONS or CONTINUOUS QUERIES", "STREAMS", "RELATIONS", "CONTINUOUS", hint=hint)
 
@@ -270,5 +293,7 @@ class StatementParser(QueryStatement):
         return st.Describe(self.at, self.whole, name=self.name("a name"))
 
     def _pause(self, resume: bool = False) -> st.Pause:
+        if self.word() == "QUERY":
+            raise self.fail("CONTINUOUS QUERY", hint=self._continuous("RESUME" if resume else "PAUSE"))
         self.need("CONTINUOUS", "QUERY")
         return st.Pause(self.at, self.whole, name=self.name("the query's name"), resume=resume)

@@ -1,62 +1,27 @@
-"""What can still be read of a text with faults: statements behind an unclosed quote, and the names that statements
+"""What can still be read of a text with faults: the statements behind an unclosed quote, and the names that statements
 which cannot be read were to declare."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sweeparea.cql.dialect import tokenize
 from sweeparea.cql.errors import ParseError
 from sweeparea.cql.tokens import Token, TokenType
-from sweeparea.infra.errors import SweepAreaError
 
-_FIRST = "CREATE|DROP|SET|REFRESH|EXPLAIN|SHOW|DESCRIBE|PAUSE|RESUME"
-_START = re.compile(rf"(?:^[ \t]*|;[ \t]*)(?P<word>(?:{_FIRST})[ \t]+[\w`])", re.IGNORECASE | re.MULTILINE)
-_SWALLOWED = re.compile(rf";(?:\s|--[^\n]*\n)*^[ \t]*(?:{_FIRST})[ \t]+[\w`]", re.IGNORECASE | re.MULTILINE)
-"""A whole statement's end and the next one's start: what a quote holds only if it was not closed."""
-_NOT_LINE_END = re.compile(r"[^\n]")
+_FIRST = r"(?:CREATE|DROP|SET|REFRESH|EXPLAIN|SHOW|DESCRIBE|PAUSE|RESUME)[ \t]+[\w`]"
+_START = re.compile(rf"(?:^|;)[ \t]*(?P<word>{_FIRST})", re.IGNORECASE | re.MULTILINE)
+_SWALLOWED = re.compile(rf";(?:\s|--[^\n]*\n)*^[ \t]*{_FIRST}", re.IGNORECASE | re.MULTILINE)
+"""The end of a statement and the start of the next: hardly what a quote holds, unless it was not closed."""
 _QUOTED = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
 _NAME = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:CONTINUOUS\s+)?(?P<kind>\w+)\s+(?:QUERY\s+)?(?:`(?P<quoted>[^`]*)`|(?P<plain>\w+))",
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:CONTINUOUS\s+)?\w+\s+(?:QUERY\s+)?(?:`(?P<quoted>[^`]+)`|`?(?P<plain>\w+))",
     re.IGNORECASE,
 )
 
 
-def statements(text: str, file: str) -> tuple[list[list[Token]], list[tuple[str, SweepAreaError]]]:
-    """The tokens of each statement of a text; and of each part that has none, since a quote or comment is not closed,
-    its characters and the fault. Such a part ends where a line begins the next statement."""
-    try:
-        tokens = tokenize(text, file)
-        if not any(t.token_type in _QUOTED and _SWALLOWED.search(text, t.start, t.end) for t in tokens):
-            return split(tokens), []
-    except SweepAreaError:
-        pass
-    chunks: list[list[Token]] = []
-    faults: list[tuple[str, SweepAreaError]] = []
-    start = 0
-    for end in _parts(text):
-        # line ends and the number of characters before are kept, so that places are those of the whole text
-        blank = _NOT_LINE_END.sub(" ", text[:start])
-        part = blank + text[start:end]
-        try:
-            chunks += split(tokenize(part, file))
-        except ParseError as error:
-            if error.place is not None and "/*" in error.place.source[error.place.column - 1 :][:2]:
-                if "*/" in text[end:]:
-                    continue  # a comment that holds the start of a statement
-            faults.append((text[start:end], error))
-        start = end
-    return chunks, faults
-
-
-def _parts(text: str) -> Iterator[int]:
-    """Where the parts of a text end that each begin with a statement."""
-    yield from (m.start("word") for m in _START.finditer(text) if text[: m.start("word")].strip())
-    yield len(text)
-
-
-def split(tokens: list[Token]) -> list[list[Token]]:
+def split(tokens: Iterable[Token]) -> list[list[Token]]:
     """Tokens in statements, by semicolons."""
     chunks: list[list[Token]] = [[]]
     for token in tokens:
@@ -67,7 +32,39 @@ def split(tokens: list[Token]) -> list[list[Token]]:
     return [c for c in chunks if c]
 
 
+def swallows(text: str, chunks: Iterable[Iterable[Token]]) -> bool:
+    """Whether a quote of these statements seems to hold the start of another one."""
+    return any(t.token_type in _QUOTED and _SWALLOWED.search(text, t.start, t.end) for c in chunks for t in c)
+
+
+def readable(text: str, file: str) -> tuple[list[list[Token]], list[tuple[str, ParseError]]]:
+    """The statements of a text in which a quote or comment is not closed, and the parts that have none, each with its
+    fault. A part ends where a line, or what follows a semicolon, begins a statement."""
+    chunks: list[list[Token]] = []
+    faults: list[tuple[str, ParseError]] = []
+    start = 0
+    for end in _ends(text):
+        try:
+            chunks += split(tokenize(text, file, start, end))
+        except ParseError as error:
+            if _opens_comment(error) and "*/" in text[end:]:
+                continue  # the comment holds what looks like a statement
+            faults.append((text[start:end], error))
+        start = end
+    return chunks, faults
+
+
 def declared(text: str) -> str | None:
     """The name that a statement which cannot be read was to declare, if it begins as one that declares."""
     found = _NAME.match(text)
     return None if found is None else found["quoted"] or found["plain"]
+
+
+def _ends(text: str) -> Iterator[int]:
+    first = len(text) - len(text.lstrip())
+    yield from (m.start("word") for m in _START.finditer(text) if m.start("word") > first)
+    yield len(text)
+
+
+def _opens_comment(error: ParseError) -> bool:
+    return error.place is not None and error.place.source.startswith("/*", error.place.column - 1)

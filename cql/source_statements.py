@@ -127,8 +127,9 @@ class SourceStatements(ConstraintClauses):
         path = self._curr if self._curr and self._curr.token_type in STRINGS else self._next
         if near or not path or path.token_type not in STRINGS:
             return near or "Write FROM DELTA 'path' or FROM DELTA catalog.schema.table"
-        told = "" if path is self._curr else "Sources are Delta tables: land the files in one and write "
-        return f"{told or 'Write '}FROM DELTA '{path.text}'"
+        if path is self._curr:
+            return f"Write FROM DELTA '{path.text}'"
+        return "Sources are Delta tables: land the files in one and write FROM DELTA 'path'"
 
     def _format(self) -> st.SourceSpec:
         name = self.string("the name of a Spark source", "FROM FORMAT 'json' PATH 'dir'")

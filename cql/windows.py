@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from sweeparea.cql.durations import DurationText
-from sweeparea.cql.errors import BindError, ParseError, TypeError_
+from sweeparea.cql.errors import BindError, ParseError, TypeError_, raise_all
 from sweeparea.cql.expressions import Binder
 from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.unknown_names import unknown_window
 from sweeparea.cql.window_text import WindowText
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import windows as spec
 from sweeparea.operators.logical import Column, Expr, Node, TimeDomain, UserFunction, Window
 
@@ -51,6 +52,13 @@ def bind_window(
         return binder.condition(tree) if what == "Tumbling When" else binder.bind(tree).expr
 
     parts = text.parts
+    faults: list[SweepAreaError] = []
+    for tree in (*parts.get("partition", ()), *parts.get("arguments", ())):
+        try:
+            bind(tree, "Partition By" if "partition" in parts else f"the window {parts['name']}")
+        except SweepAreaError as error:
+            faults.append(error)
+    raise_all(faults)
     return Window(
         stream,
         made,
@@ -135,7 +143,9 @@ class _Maker:
     def _size(self, name: str, what: str) -> int:
         value = self._ticks(name, what)
         if value <= 0:
-            raise self._fail(f"{what} must be longer than zero", self._part(name), f"Write {what} {self._length()} or longer")
+            raise self._fail(
+                f"{what} must be longer than zero", self._part(name), f"Write {what} {self._length()} or longer"
+            )
         return value
 
     def _anchor(self) -> int:

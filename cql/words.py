@@ -53,6 +53,10 @@ class Words(CqlParser):
         """The last tokens before the reader."""
         return self._tokens[max(self._index - count, 0) : self._index]
 
+    def behind(self, count: int) -> list[Token]:
+        """The next tokens, with the one at which the reader stands."""
+        return self._tokens[self._index : self._index + count]
+
     def found(self) -> str:
         return f"'{self._curr.text}'" if self._curr else "the end of the statement"
 

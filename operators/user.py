@@ -145,10 +145,13 @@ def load(target: str, kind: str) -> UserCode:
 
 
 def _searched() -> list[str]:
-    """The folders in which Python looks for modules, in its order, without those of its own library."""
+    """The folders in which Python looks for modules, in its order, without its own library's and what Spark unpacks for
+    its workers.
+    """
     own = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     folders = [Path(entry or ".").resolve() for entry in sys.path]
-    found = [str(f) for f in folders if f.is_dir() and str(f) not in own and f.name != "lib-dynload"]
+    left_out = ("lib-dynload", "userFiles-")
+    found = [str(f) for f in folders if f.is_dir() and str(f) not in own and not f.name.startswith(left_out)]
     return list(dict.fromkeys(found))
 
 

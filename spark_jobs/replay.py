@@ -93,7 +93,17 @@ def _member(given: dict[str, Any], member: str, what: str) -> Any:
     if isinstance(given, dict) and member in given:
         return given[member]
     has = f"it has {listing(given) or 'none at all'}" if isinstance(given, dict) else f"it is {given!r}"
-    raise DataError(f'{what} needs a member "{member}", but {has}. docs/running.md shows what a case holds.')
+    raise DataError(f'{what} needs a member "{member}", but {has}. {_SHOWN}')
+
+
+def _shaped(value: Any, kind: type[dict[str, Any]] | type[list[Any]], what: str) -> Any:
+    """A part of a case that is an object or a list; empty where it is left out."""
+    if value is None or isinstance(value, kind):
+        return value or kind()
+    raise DataError(f"{what} is {'an object' if kind is dict else 'a list'}, not {value!r}. {_SHOWN}")
+
+
+_SHOWN = "docs/running.md shows what a case holds."
 
 
 def _type(source: str, column: str, ddl: Any) -> pa.DataType:
@@ -120,7 +130,7 @@ class _Source:
 
     def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:
         self.name, self.kind, self.time = name, kind, time
-        columns = _member(spec, "columns", f"{kind} {name}")
+        columns = _shaped(_member(spec, "columns", f"{kind.capitalize()} {name}"), dict, f"The columns of {name}")
         self.types = {column: _type(name, column, ddl) for column, ddl in columns.items()}
         refuse_reserved(name, self.types)
         if spec.get("late", "reject") != "reject":
@@ -134,7 +144,7 @@ class _Source:
         self.quarantine: list[list[Any]] = []
         self.pending: list[tuple[int, int, list[Any]]] = []  # (tick, sign, values)
         self.arrivals: list[tuple[int, Any, list[Any]]] = []
-        for row in rows:
+        for row in _shaped(rows, list, f"What {kind} {name} holds"):
             self._receive(row)
         for after, tick, values in spec.get("arrivals", ()):
             self.arrivals.append((int(after), tick, values))
@@ -156,6 +166,9 @@ class _Source:
         raise DataError(f"{self.name}: {given!r} is no tick.")
 
     def _receive(self, row: list[Any]) -> None:
+        if not isinstance(row, list) or len(row) < 2 or not isinstance(row[-1], list):
+            shape = "[tick, [values]]" if self.kind == "stream" else '[tick, "+" or "-", [values]]'
+            raise DataError(f"{self.name}: a row is {shape}, not {row!r}.")
         tick, values = self.tick(row[0]), row[-1]
         if len(values) != len(self.types):
             raise DataError(f"{self.name}: a row has {len(values)} values for {len(self.types)} columns: {values!r}.")
@@ -211,18 +224,18 @@ class Case:
         self.spark, self.folder, self.case = spark, folder, case
         self.time = MICROSECOND if str(case.get("time", "BIGINT")).upper() == "TIMESTAMP" else TimeDomain()
         self.sources = {
-            name: _Source(name, kind, spec, spec.get(member, []), self.time)
+            name: _Source(name, kind, spec, spec.get(member, []) if isinstance(spec, dict) else [], self.time)
             for kind, member, group in (("stream", "rows", "streams"), ("relation", "changes", "relations"))
-            for name, spec in (case.get(group) or {}).items()
+            for name, spec in _shaped(case.get(group), dict, f"The member {group}").items()
         }
         self.totals: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         queries = [
-            tuple(_member(q, member, f"number {i} of queries") for member in ("name", "query"))
-            for i, q in enumerate(case.get("queries") or (), start=1)
+            tuple(_member(q, member, f"Number {i} of queries") for member in ("name", "query"))
+            for i, q in enumerate(_shaped(case.get("queries"), list, "The member queries"), start=1)
         ]
         taken = {*self.sources, *(name for name, _ in queries)}
         self.name = next(n for n in (RESULT, *(f"{RESULT}_{i}" for i in range(len(taken) + 1))) if n not in taken)
-        self.queries = [*queries, (self.name, _member(case, "query", "the case"))]
+        self.queries = [*queries, (self.name, _member(case, "query", "The case"))]
         self.start = self._tick(case.get("start_at", 0))
         self.rstream = self._rstream(case.get("rstream"))
         self.sampled: str | None = None
@@ -267,7 +280,7 @@ class Case:
         return self._result(application, plan)
 
     def _heartbeats(self) -> list[dict[str, int | None]]:
-        given = _member(self.case, "heartbeats", "the case")
+        given = _member(self.case, "heartbeats", "The case")
         if isinstance(given, dict):
             unknown = [n for n in given if n not in self.sources]
             if unknown:

@@ -116,7 +116,7 @@ WRONG = {
     "listagg(DISTINCT b) WITHIN GROUP (ORDER BY x)": "TypeError: LISTAGG(DISTINCT ..) can be ordered by its argument b "
     "alone. Equal values are one here, so no other column of theirs is left.",
     "sum(a) FILTER (WHERE b)": "TypeError: FILTER of SUM needs a condition, but b is of type STRING. Write a "
-    "comparison, such as a > 0.",
+    "comparison, such as b = 'x'.",
     "abs(a) FILTER (WHERE a > 1)": "TypeError: abs is no aggregate, so it takes no FILTER, WITHIN GROUP or IGNORE "
     "NULLS. Leave it out.",
     "approx_count_distinct(a)": "RefusedError: approx_count_distinct is approximate: its answer depends on the order "

@@ -67,10 +67,10 @@ def test_all_faults_of_a_query_at_once() -> None:
         plan("SELECT aa, uper(b), sum(a) AS s FROM S [Range 5 Hours] WHERE bb > 1 GROUP BY b")
     messages = [e.message for e in caught.value.errors]  # type: ignore[attr-defined]
     assert [m.split(",")[0] for m in messages] == [
-        "Range 5 Hours has a unit of time",
-        "column bb is unknown",
         "column aa is unknown",
         "there is no function uper",
+        "Range 5 Hours has a unit of time",
+        "column bb is unknown",
     ]
 
 

@@ -147,7 +147,7 @@ def test_columns_may_be_named_like_words_of_windows() -> None:
         ("[Rnage 5]", "Did you mean Range?"),
         ("[Range 5 Sldie 2]", "Did you mean Slide?"),
         ("[Range 5] AS x [Range 6]", "found two"),
-        ("[Range 5] [Range 6]", "not expected"),
+        ("[Range 5] [Range 6]", "takes one window, found two"),
         ("[Rows 5 Minutes]", "Rows counts rows, but 'Minutes' is a unit of time"),
         ("[Rows 5 Slide 2 Seconds]", "Slide counts rows"),
         ("[Rows 5 Slide 0]", "at least 1"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators import top_k
 from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.kernels import top_k as kernel
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.top_k import OrderKey, SnapshotSpec, TopKSpec
 from tests.operators.test_snapshot import LAST, SCHEMA, signed_rows, table_of
@@ -72,3 +74,11 @@ def test_only_the_first_rows_of_a_large_group_are_touched():
     spec = TopKSpec(SnapshotSpec((), ("k", "v"), (ORDER,)), 3)
     delta, _ = top_k.sweep(rows, -1, 30_000, spec)
     assert delta.num_rows == 20_000 + 19_997  # each comes once, and leaves when three larger ones are there
+
+
+def test_a_row_joins_the_last_ones_while_there_are_fewer_than_asked_for():
+    numbers = [[0, 1, 2], [0, 0, 1], [2, 2, 2], [1, 1, 1], [0, 1, 2], [0, 1, 2]]
+    place, begin, end, copies, by_begin, by_end = (np.array(column, np.int64) for column in numbers)
+    opens = np.array([True, False])
+    found = kernel.changes(place, begin, end, copies, by_begin, by_end, opens, 1, 2)
+    assert found.T.tolist() == [[2, 1, 1]]

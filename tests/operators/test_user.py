@@ -21,7 +21,7 @@ def test_what_is_loaded() -> None:
 @pytest.mark.parametrize(
     ("target", "kind", "told"),
     [
-        ("no_such_module:f", "function", "There is no Python module no_such_module. Put it where Python finds it"),
+        ("no_such_module:f", "function", "There is no Python module no_such_module. Put it beside the .cql files,"),
         ("tests.no_such:f", "function", "There is no Python module tests.no_such."),
         (f"{HERE}:fahrenheit", "function", f"{HERE}:fahrenheit names nothing: module {HERE} has no fahrenheit. It has "
          "celsius, hold_for, misdeclared, odd, spread."),

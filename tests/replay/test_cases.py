@@ -75,6 +75,31 @@ def _agrees(spark: SparkSession, file: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"query": None}, 'The case needs a member "query", but it has streams, heartbeats.'),
+        ({"heartbeats": None}, 'The case needs a member "heartbeats", but it has streams, query.'),
+        ({"streams": {"S": {"rows": []}}}, 'Stream S needs a member "columns", but it has rows.'),
+        ({"streams": {"S": {}}}, 'Stream S needs a member "columns", but it has none at all.'),
+        ({"streams": {"S": 5}}, 'Stream S needs a member "columns", but it is 5.'),
+        ({"streams": ["S"]}, "The member streams is an object, not ['S']."),
+        ({"queries": [{"name": "x"}]}, 'Number 1 of queries needs a member "query", but it has name.'),
+        ({"streams": {"S": {"columns": {"k": "int"}, "rows": 5}}}, "What stream S holds is a list, not 5."),
+        ({"streams": {"S": {"columns": {"k": "int"}, "rows": [[1]]}}}, "S: a row is [tick, [values]], not [1]."),
+        ({"query": "SELECT 7 % k AS m FROM S"}, "Remainder by zero. Use `try_mod` to tolerate divisor being 0"),
+        ({"query": "SELECT 7 % k AS m FROM S"}, " It is in: 7 % `k`."),
+    ],
+)
+def test_a_case_with_a_fault_is_told_what_it_lacks(spark: SparkSession, changes: dict[str, Any], told: str):
+    case = {"streams": {"S": {"columns": {"k": "int"}, "rows": [[1, [0]]]}}, "query": "SELECT k FROM S"}
+    case = {k: v for k, v in {**case, "heartbeats": [1], **changes}.items() if v is not None}
+    (result,) = replay([json.dumps(case)], spark)
+    assert result["error"]["type"] == "DataError"
+    assert told in result["error"]["message"]
+
+
+@pytest.mark.spark
 def test_what_is_no_case_has_no_name_and_stops_nobody(spark: SparkSession):
     good = (
         '{"name": "good", "streams": {"S": {"columns": {"k": "int"}}}, "query": "SELECT k FROM S", "heartbeats": [1]}'

@@ -48,12 +48,40 @@ def test_status_and_explain_before_anything_ran(capsys, sales):
     assert "amount > 3" in capsys.readouterr().out
     assert main(["explain", "--form", "mermaid", *sales, "turnover"]) == 0
     assert capsys.readouterr().out.startswith("flowchart BT")
+    select = "SELECT shop FROM sales [NOW] WHERE amount > 3"
+    for text in (f"EXPLAIN {select};", f"CREATE CONTINUOUS QUERY dear AS {select}"):
+        assert main(["explain", *sales, text]) == 0
+        assert "amount > 3" in capsys.readouterr().out
+    assert main(["explain", *sales, "explain continuous query turnover"]) == 0
+    assert "[Range 1 minute Inclusive]" in capsys.readouterr().out
+
+
+def test_commands_in_hints_name_the_application_as_it_was_given(capsys, sales, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["status", "./shop"]) == 0
+    assert "run `sweeparea admit ./shop sales`" in capsys.readouterr().out
+    (tmp_path / "my shop").symlink_to(tmp_path / "shop")
+    (tmp_path / "shop" / "sweeparea.toml").write_text('[dev]\ndata = "../data"\n')
+    assert main(["explain", "my shop@dev", "sales"]) == 2
+    assert "sweeparea run 'my shop@dev' -c 'DESCRIBE sales'" in capsys.readouterr().err
+    assert main(["status", "my shop", "--env", "dev"]) == 0
+    assert "run `sweeparea admit 'my shop' sales --env dev`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["explain", "SELECT shp FROM sales"], 2, "column shp is unknown"),
+        (["explain", "sales"], 2, "sales is a stream, not a continuous query"),
+        (["explain", "SELECT shop FROM sale"], 2, "sale is no stream, relation or query. Did you mean sales?"),
+        (
+            ["explain", "CREATE CONTINUOUS QUERY q CONSTRAINT c EXPECT (n > 1) AS SELECT items AS n FROM sales"],
+            2,
+            "1:27: R",
+        ),
+        (["explain", "CREATE STREAM t FROM DELTA 't' TIMESTAMP BY at"], 2, "no query to explain"),
+        (["explain", "EXPLAIN SELECT 1 AS a; EXPLAIN SELECT 2 AS a"], 2, "no query to explain"),
+        (["explain", ""], 2, "the query is empty"),
         (["explain", "turnovr"], 1, "Did you mean turnover?"),
         (["admit", "sale"], 1, "Did you mean sales?"),
         (["process", "nothing"], 1, "no continuous query named nothing"),

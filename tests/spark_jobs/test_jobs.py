@@ -304,7 +304,8 @@ def test_a_reader_stands_still_when_what_it_reads_has_changed(spark, tmp_path):
     )
     with pytest.raises(SweepAreaError, match="definition of turnover has changed"):
         process(changed, "busiest", spark)
-    assert "stands still: The definition of turnover" in status(changed)
+    place = changed.catalog.queries["turnover"].place
+    assert f"turnover: stands still: {place}: The definition of turnover has changed" in status(changed)
     with pytest.raises(SweepAreaError, match="is read by busiest"):
         drop(changed, "turnover")
 

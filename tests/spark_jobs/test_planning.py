@@ -234,7 +234,8 @@ def test_code_is_part_of_a_functions_definition(coded):
     ):
         app.registration("scaled", None)
     assert "scaled" in app.rests_on("q")
-    assert "q: stands still: The definition of scaled has changed" in status(app)
+    place = app.catalog.functions["scaled"].place
+    assert f"q: stands still: {place}: The definition of scaled has changed" in status(app)
 
     app = opened(folder, STREAMS + declared.replace("CREATE", "CREATE OR REPLACE") + QUERY)
     steps = {s.name: (s.action, s.why) for s in plan(app).steps}

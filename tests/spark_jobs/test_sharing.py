@@ -105,8 +105,9 @@ def test_what_is_shared_is_registered_shown_and_dropped_with_its_last_reader(sol
     assert f"{name}: not processed yet" in status(app, hidden=True)
     assert main(["explain", str(sold / "shop"), name, "--data", str(sold / "data")]) == 0
     assert "Aggregate" in capsys.readouterr().out
-    with pytest.raises(SweepAreaError, match="is read by poor"):
-        drop(app, name)
+    for kind in (None, "query"):
+        with pytest.raises(SweepAreaError, match="a hidden subplan that queries share, and is read by poor, rich"):
+            drop(app, name, kind)
     drop(app, "rich")
     assert hidden(opened(sold)) == {name}
     assert f"{name}: no longer deployed" in drop(opened(sold), "poor")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from sweeparea.cql.errors import BindError
+from sweeparea.infra import settings
 from sweeparea.spark_jobs.admit import admit
 from sweeparea.spark_jobs.process import process
 from tests.spark_jobs import shop
@@ -78,6 +81,27 @@ def test_the_users_code_runs_on_the_workers(tmp_path: Path, spark) -> None:
     assert at_one == {("Ulm", 3), ("Bonn", 2)}
 
 
+@pytest.mark.spark
+def test_the_example_of_the_documentation(tmp_path: Path, spark) -> None:
+    """docs/functions.md, word for word."""
+    text = (settings.source_root() or Path()).joinpath("docs", "functions.md").read_text("utf-8")
+    own = text.partition("## Your own, in Python")[2]
+    (code,), sql = re.findall(r"```python\n(.*?)```", own, re.S), re.findall(r"```sql\n(.*?)```", own, re.S)
+    (tmp_path / "shop").mkdir()
+    module = f"measures_{tmp_path.name}"
+    (tmp_path / "shop" / f"{module}.py").write_text(code)
+    rows = {"sensor": ["a", "a"], "level": [212.0, 32.0], "at": [shop.NOON, shop.NOON + timedelta(seconds=9)]}
+    write_deltalake(str(tmp_path / "data" / "source" / "readings"), pa.table(rows))
+    stream = "CREATE STREAM readings FROM DELTA 'source/readings' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND\n"
+    declared = "".join(sql).replace("'measures:", f"'{module}:")
+    app = shop.application(tmp_path, f"{stream} HEARTBEAT FOR at AS at + INTERVAL 1 DAY;\n{declared}")
+    admit(app, "readings", spark)
+    for query in ("warm", "swing"):
+        process(app, query, spark)
+    assert {(c, (b - a).total_seconds()) for _, c, a, b in shop.contents(app, "warm")} == {(100.0, 60), (0.0, 60)}
+    assert {row[1] for row in shop.contents(app, "swing")} == {0.0, 180.0}
+
+
 def test_code_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
     text = (
         shop.STREAM
@@ -87,5 +111,6 @@ def test_code_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
     app = shop.application(tmp_path, text)
     with pytest.raises(
         BindError, match=r"function f: There is no Python module no_such_module.*\n?.*CREATE FUNCTION f"
-    ):
+    ) as told:
         app.plan("q")
+    assert f"that are searched: {tmp_path / 'shop'}, " in str(told.value)

@@ -1,0 +1,59 @@
+"""Spark's errors as a reader of a query is told them: the sentence and the expression, without addresses and codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeparea.infra.errors import DataError
+from sweeparea.spark_jobs.errors import ArgumentTypeError, SliceError, readable
+
+ARGUMENTS = (
+    "[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] The `substr` requires 2 parameters but the actual number is 1. Please,"
+    " refer to 'https://spark.apache.org/docs/latest/sql-ref-functions.html' for a fix. SQLSTATE: 42605; line 1 pos 7"
+)
+DIVIDED = """[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. \
+If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. SQLSTATE: 22012
+== SQL (line 1, position 12) ==
+SELECT id, 1 / (`c1`-`c1`) AS r
+           ^^^^^^^^^^^^^^^
+
+JVM stacktrace: org.apache.spark.SparkArithmeticException"""
+TWO_LINES = """[CAST_OVERFLOW] The value 300 cannot be cast. SQLSTATE: 22003
+== SQL (line 1, position 1) ==
+CAST(c2
+^^^^^^^
+  AS TINYINT) AS t
+^^^^^^^^^^^^^
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        (
+            ARGUMENTS,
+            ArgumentTypeError,
+            "q: [WRONG_NUM_ARGS.WITHOUT_SUGGESTION] The `substr` requires 2 parameters but the actual number is 1.",
+        ),
+        (
+            DIVIDED,
+            DataError,
+            "q: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL"
+            " instead. It is in: 1 / (`level`-`level`). Filter or guard the rows that cause it (try_cast, try_divide,"
+            " NULLIF).",
+        ),
+        (
+            TWO_LINES,
+            DataError,
+            "q: [CAST_OVERFLOW] The value 300 cannot be cast. It is in: CAST(amount AS TINYINT). Filter or guard the"
+            " rows that cause it (try_cast, try_divide, NULLIF).",
+        ),
+        ("[ODD] No such thing; line 1 pos 7", SliceError, "q: [ODD] No such thing"),
+        ("[ODD] It broke. See https://x.org/a.html. Try again.", SliceError, "q: [ODD] It broke. Try again."),
+        ("Lost a thing. See http://x.org/a for more.", SliceError, "q: ValueError: Lost a thing."),
+    ],
+)
+def test_readable(text, kind, told):
+    error = readable(ValueError(text), "q", {"c1": "level", "c2": "amount"})
+    assert type(error) is kind
+    assert str(error) == told

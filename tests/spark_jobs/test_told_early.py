@@ -1,0 +1,102 @@
+"""What can be known to fail is refused by plan, with its place, before anything is admitted or run."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.analysis import analyzer
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.plan import plan
+from tests.spark_jobs import shop
+
+HEAD = "CREATE STREAM s FROM DELTA 'source/sales' "
+BY = "TIMESTAMP BY at CHRONON INTERVAL 1 SECOND\n "
+
+
+def problems(folder, text: str, analyze: object = None) -> list[str]:
+    shop.sell(folder, shop.DAYS[0])
+    (folder / "shop").mkdir()
+    (folder / "shop" / "shop.cql").write_text(text)
+    app = Application.open(folder / "shop", folder / "data", lenient=True)
+    app.analyze = analyze  # type: ignore[assignment]
+    return [str(problem).splitlines()[0].rpartition("/")[2] for problem in plan(app).problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (BY + "HEARTBEAT FOR at AS shop", "2:22: TypeError: HEARTBEAT needs an instant (TIMESTAMP, TIMESTAMP_NTZ or"),
+        (BY + "HEARTBEAT FOR at AS items + 1", "2:22: TypeError: HEARTBEAT needs an instant"),
+        (BY + "HEARTBEAT FROM COLUMN shop", "2:2: TypeError: HEARTBEAT FROM COLUMN shop needs an instant"),
+        (BY + "HEARTBEAT FROM COLUMN amount", "2:2: TypeError: HEARTBEAT FROM COLUMN amount needs an instant"),
+        (BY + "HEARTBEAT FROM COLUMN shp", "2:2: BindError: column shp of HEARTBEAT is unknown. Did you mean shop?"),
+        (BY + "HEARTBEAT FOR att AS at", "2:2: BindError: column att of HEARTBEAT is unknown. Did you mean at?"),
+        ("TIMESTAMP BY items HEARTBEAT FOR items AS at", "TypeError: HEARTBEAT needs a tick (BIGINT"),
+        ("TIMESTAMP BY items HEARTBEAT FOR items AS items - 0.5", "HEARTBEAT needs a tick (BIGINT"),
+        ("TIMESTAMP BY items HEARTBEAT FROM COLUMN at", "TypeError: HEARTBEAT FROM COLUMN at needs a tick"),
+        ("TIMESTAMP BY shop HEARTBEAT EACH BATCH", "1:56: TypeError: TIMESTAMP BY shop of stream s is of type string"),
+        ("TIMESTAMP BY items CHRONON INTERVAL 1 DAY HEARTBEAT MANUAL", "TypeError: CHRONON of stream s is a length"),
+        (BY + "HEARTBEAT MANUAL SEQUENCE BY n", "BindError: column n of SEQUENCE BY is unknown"),
+        (
+            BY + "HEARTBEAT MANUAL CONSTRAINT c EXPECT (items + 1)",
+            "2:40: TypeError: constraint c needs a condition, but",
+        ),
+        (
+            BY + "HEARTBEAT MANUAL CONSTRAINT c EXPECT (shop)",
+            "constraint c needs a condition, but shop is of type STRING",
+        ),
+    ],
+)
+def test_a_stream(tmp_path, text, told):
+    (found,) = problems(tmp_path, HEAD + text + ";")
+    assert told in found
+    assert found.startswith("shop.cql:")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BY + "HEARTBEAT FOR at AS CAST(at AS DATE)",
+        BY + "HEARTBEAT FOR at AS date_sub(CAST(at AS DATE), 1) CONSTRAINT c EXPECT (NULL)",
+        BY + "HEARTBEAT FROM COLUMN AT CONSTRAINT c EXPECT (items > 1 OR shop LIKE 'a%')",
+        "TIMESTAMP BY items HEARTBEAT FOR items AS CAST(amount AS INT)",
+    ],
+)
+def test_what_fits_is_taken(tmp_path, text):
+    assert problems(tmp_path, HEAD + text + ";") == []
+
+
+def test_all_faults_of_a_stream_at_once(tmp_path):
+    text = BY + "HEARTBEAT FOR at AS shop CONSTRAINT c EXPECT (items)\n CONSTRAINT d EXPECT (nix > 1);"
+    assert [p.split(": ")[0] for p in problems(tmp_path, HEAD + text)] == [
+        "shop.cql:2:22",
+        "shop.cql:2:48",
+        "shop.cql:3:23",
+    ]
+
+
+@pytest.mark.parametrize("clause", ["", " ON VIOLATION QUARANTINE ROW"])
+def test_a_constraint_of_a_query_that_cannot_be_done(tmp_path, clause):
+    text = HEAD + BY + f"HEARTBEAT MANUAL;\nCREATE CONTINUOUS QUERY q\n CONSTRAINT c EXPECT (shop > 'a'){clause} AS\n"
+    (found,) = problems(tmp_path, text + "SELECT shop FROM s;")
+    assert "shop.cql:4:2: RefusedError: query q: constraint c: ON VIOLATION QUARANTINE ROW (the default)" in found
+    assert "FAIL UPDATE or WARN" in found
+    with pytest.raises(SweepAreaError, match="QUARANTINE ROW"):
+        Application.open(tmp_path / "shop", tmp_path / "data")
+
+
+@pytest.mark.spark
+def test_types_that_only_spark_knows(tmp_path, spark):
+    text = (
+        HEAD
+        + BY
+        + "HEARTBEAT FOR at AS from_json(shop, 'a INT').a CONSTRAINT c EXPECT (from_json(shop, 'a INT').a)\n"
+        + "CONSTRAINT d EXPECT (from_json(shop, 'a BOOLEAN').a);\nCREATE CONTINUOUS QUERY q\n"
+        + "CONSTRAINT c EXPECT (from_json(shop, 'a INT').a) ON VIOLATION WARN AS SELECT shop FROM s;"
+    )
+    assert [p.split(": ")[0] for p in problems(tmp_path, text, analyzer(spark))] == [
+        "shop.cql:2:22",
+        "shop.cql:2:70",
+        "shop.cql:5:22",
+    ]
