@@ -12,7 +12,7 @@ from enum import Enum
 
 from sweeparea.cql.catalog import Declared, table_names
 from sweeparea.cql.differences import Difference
-from sweeparea.cql.errors import CqlErrors
+from sweeparea.cql.errors import CqlErrors, in_order
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.statements import CreateFunction, CreateQuery
 from sweeparea.infra.errors import SweepAreaError
@@ -98,7 +98,7 @@ class _Planner:
         gone = self._gone() if self.catalog.complete else []
         application = self.application
         steps, orphans = self._with_hidden(steps, gone)
-        problems = tuple(self.problems.values())
+        problems = tuple(in_order(self.problems.values()))
         return DeploymentPlan(
             application.name, str(application.data), (*steps, *gone, *orphans), problems, tuple(self._notes())
         )
