@@ -7,6 +7,7 @@ around them is ``aggregate.py``. DISTINCT is one rewriting for all: of the event
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -268,7 +269,7 @@ class Argument:
         return key_codes.canonical_array(self.array.take(pa.array(rows)))
 
 
-class Additive(Argument):
+class Additive(Argument, ABC):
     """A call with sums beside its count: ``p{i}`` holds them."""
 
     def _read_state(self, table: pa.Table, i: int, call: BaseCall) -> None:
@@ -292,8 +293,9 @@ class Additive(Argument):
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers).cast(pa.binary()), np.diff(offsets)
 
+    @abstractmethod
     def _encoded(self, first: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        """(offsets, bytes) of the sums of the runs."""
 
 
 class Sum(Additive):

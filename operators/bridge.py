@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.operators.bag import N
+from sweeparea.operators.columns import conform
 from sweeparea.operators.expiry_log import Division, divided
 from sweeparea.operators.sweep_area import SweepArea
 
@@ -111,7 +112,7 @@ class SweepTask:
             return
         delta, carry = self.sweep(rows, h0=self.h0, h1=self.h1)
         stage(carry)
-        yield from _filled_batches(_conform(delta, self.output))
+        yield from _filled_batches(conform(delta, self.output))
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class ExpandTask:
         pieces, carry = expand(rows, self.spec, self.h0, self.h1)
         stage(carry)
         for piece in pieces:
-            yield from _filled_batches(_conform(piece, self.output))
+            yield from _filled_batches(conform(piece, self.output))
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class MapTask:
         for batch in batches:
             if batch.num_rows:
                 table = self.apply(pa.Table.from_batches([batch]).cast(self.schema))
-                yield from _filled_batches(_conform(table, self.output))
+                yield from _filled_batches(conform(table, self.output))
 
 
 @dataclass(frozen=True)
@@ -362,10 +363,6 @@ def _filled_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def _single(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_arrays([table.column(f.name).cast(f.type) for f in schema], schema=schema)
 
 
 __all__ = [

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from sweeparea.operators import keys
 from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.columns import with_columns
 from sweeparea.operators.ticks import INF
 
 
@@ -58,6 +59,4 @@ def coalesce(bag: pa.Table, columns: Sequence[str], most: int = INF) -> pa.Table
             made.append([row, ts, te, copies])
     made.sort(key=lambda one: one[1])
     rows, *ticks = (np.array(list(column), np.int64) for column in zip(*made, strict=True)) if made else [order] * 4
-    columns_ = dict(zip((TS, TE, N), map(pa.array, ticks), strict=True))
-    taken = bag.take(pa.array(rows))
-    return pa.Table.from_arrays([columns_.get(c, taken.column(c)) for c in bag.column_names], schema=bag.schema)
+    return with_columns(bag.take(pa.array(rows)), dict(zip((TS, TE, N), ticks, strict=True)))

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from sweeparea.operators import two_counts
 from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.columns import BAG_FIELDS
 
 Row = Mapping[str, Any]
 Predicate = Callable[[Row, Row], bool | None]
@@ -33,7 +34,7 @@ Predicate = Callable[[Row, Row], bool | None]
 def theta_join(left: pa.Table, right: pa.Table, predicate: Predicate) -> pa.Table:
     """Equation 11 without its map: both records for as long as both are valid, where the predicate is TRUE."""
     record = [f for f in [*left.schema, *right.schema] if f.name not in BAG]
-    schema = pa.schema([*record, *(pa.field(name, pa.int64()) for name in BAG)])
+    schema = pa.schema([*record, *BAG_FIELDS])
     found = []
     others = right.to_pylist()
     for one in left.to_pylist():

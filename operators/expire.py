@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from sweeparea.operators import keys
 from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.columns import with_columns
 from sweeparea.operators.netting import compacted
 from sweeparea.operators.ticks import INF
 
@@ -45,9 +46,4 @@ def sweep(rows: pa.Table, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
     }
     waiting = np.flatnonzero(valid & (end > h1) & ((end != INF) | (start > h1)))
     kept = {TS: np.maximum(start[waiting], h1), TE: end[waiting], N: n[waiting]}  # what has been told begins at h1
-    return _with(told, columns), compacted(_with(rows.take(pa.array(waiting)), kept), h1 - 1)
-
-
-def _with(rows: pa.Table, columns: dict[str, np.ndarray]) -> pa.Table:
-    arrays = [pa.array(columns[c]) if c in columns else rows.column(c) for c in rows.column_names]
-    return pa.Table.from_arrays(arrays, schema=rows.schema)
+    return with_columns(told, columns), compacted(with_columns(rows.take(pa.array(waiting)), kept), h1 - 1)

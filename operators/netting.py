@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sweeparea.operators import keys
 from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.columns import with_columns
 from sweeparea.operators.kernels.sorting import sorted_order
 from sweeparea.operators.ticks import INF
 
@@ -64,5 +65,4 @@ def compacted(rows: pa.Table, h1: int) -> pa.Table:
     head = first[net != 0]
     kept = rows.take(pa.array(order[head]))
     columns = {TS: start[head], TE: end[head], N: net[net != 0]}
-    arrays = [pa.array(columns[c]) if c in columns else kept.column(c) for c in rows.column_names]
-    return pa.Table.from_arrays(arrays, schema=rows.schema)
+    return with_columns(kept, columns)

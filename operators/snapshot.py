@@ -36,6 +36,7 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys as key_codes
 from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.netting import netted
 from sweeparea.operators.order import column_ranks
 from sweeparea.operators.ticks import INF
@@ -80,7 +81,7 @@ def expanded_schema(rows: pa.Schema, spec: SnapshotSpec) -> pa.Schema:
     found = [rows.field(name) for name in (*spec.keys, *spec.columns)]
     found += [pa.field(rank_column(i), pa.int64()) for i in range(len(spec.orders))]
     found += [pa.field(PRESENT, pa.bool_())] if spec.global_ else []
-    return pa.schema([*found, *(pa.field(name, pa.int64()) for name in BAG)])
+    return pa.schema([*found, *BAG_FIELDS])
 
 
 def expand(rows: pa.Table, spec: SnapshotSpec, h0: int, h1: int) -> tuple[Iterator[pa.Table], pa.Table]:

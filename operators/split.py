@@ -20,6 +20,7 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys
 from sweeparea.operators.bag import TE, TS
+from sweeparea.operators.columns import with_columns
 from sweeparea.operators.ticks import INF
 
 
@@ -34,6 +35,4 @@ def split(bag: pa.Table, length: int) -> pa.Table:
     number = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     ts = start[row] + number * length
     te = np.where(whole[row], end[row], np.minimum(ts + length, end[row]))
-    columns = {TS: pa.array(ts), TE: pa.array(te)}
-    taken = bag.take(pa.array(row))
-    return pa.Table.from_arrays([columns.get(c, taken.column(c)) for c in bag.column_names], schema=bag.schema)
+    return with_columns(bag.take(pa.array(row)), {TS: ts, TE: te})

@@ -18,7 +18,6 @@ expired or was replaced is gone with the merge. Bound: so many rows, whatever ca
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -28,8 +27,10 @@ import pyarrow.parquet as pq
 
 from sweeparea.operators import keys
 from sweeparea.operators.bag import TE, TS
+from sweeparea.operators.columns import conform
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.tables import stats
 from sweeparea.tables.files import DataFile, filesystem, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
@@ -98,11 +99,10 @@ class AreaFile:
     @classmethod
     def of(cls, root: str, file: DataFile) -> AreaFile:
         """The file that a table's log describes; what its statistics leave open counts as due."""
-        stats = json.loads(file.stats) if file.stats else {}
-        due = (stats.get("minValues") or {}).get(DUE)
+        due = stats.bounds(file.stats, DUE)[0]
         if due is None:
-            due = INF if (stats.get("nullCount") or {}).get(DUE) == file.rows else MIN_TICK
-        return cls(f"{root}/{file.path}", file.rows, int(due))
+            due = INF if stats.nulls(file.stats, DUE) == file.rows else MIN_TICK
+        return cls(f"{root}/{file.path}", file.rows, due)
 
 
 def to_merge(rows: Sequence[int], live: int | None = None) -> int:
@@ -125,7 +125,7 @@ def to_merge(rows: Sequence[int], live: int | None = None) -> int:
 
 def growth(file: DataFile) -> int:
     """How many rows more count since a slice has left this file: those in it, less those that they replace."""
-    gone = (json.loads(file.stats or "{}").get("nullCount") or {}).get(DUE) or 0
+    gone = stats.nulls(file.stats, DUE) or 0
     return file.rows - gone - int(file.path.rsplit("/", 1)[-1].split("-")[2])
 
 
@@ -213,7 +213,7 @@ class SweepArea:
         The first file is written also when it has no rows: it tells that the sweep has run. Its name ends with the
         number of rows that it replaces (``growth``).
         """
-        rows = _conform(carry.select(self.schema.names), self.schema)
+        rows = conform(carry.select(self.schema.names), self.schema)
         parts = [self._laid_out(rows, self.due(rows, self.h1))]
         if held.num_rows:
             code, count = self._codes(held, rows)
@@ -321,7 +321,7 @@ class _Open:
         place = np.zeros(len(sizes), np.int64)
         place[used] = np.cumsum(sizes[used]) - sizes[used]
         rows = self.parquet.read_row_groups(used.tolist(), use_threads=True)
-        return _conform(rows.take(pa.array(place[group] + at - begin[group])), self.area.stored)
+        return conform(rows.take(pa.array(place[group] + at - begin[group])), self.area.stored)
 
 
 def _longs(rows: pa.Table, name: str) -> np.ndarray:
@@ -334,10 +334,6 @@ def _alive(rows: pa.Table) -> np.ndarray:
 
 def _by_hash(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(np.argsort(_longs(rows, HASH), kind="stable")))
-
-
-def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_arrays([rows.column(f.name).cast(f.type) for f in schema], schema=schema)
 
 
 def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys
 from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.kernels import two_counts as kernel
 from sweeparea.operators.kernels.aggregate import undominated
 from sweeparea.operators.kernels.instants import segments
@@ -83,7 +84,7 @@ class TwoCountsSpec:
 
 def rows_schema(record: Sequence[pa.Field]) -> pa.Schema:
     """Schema of the sweep's input and carry: the record, ``__ts``, ``__te``, ``__n``, ``__side``."""
-    return pa.schema([*record, *(pa.field(c, pa.int64()) for c in BAG), pa.field(SIDE, pa.int8())])
+    return pa.schema([*record, *BAG_FIELDS, pa.field(SIDE, pa.int8())])
 
 
 def sweep(rows: pa.Table, spec: TwoCountsSpec, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sweeparea.operators import expire
 from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.logical import Node
 from sweeparea.operators.sweep_area import bag_due
 from sweeparea.operators.ticks import INF
@@ -45,7 +46,7 @@ class Encoder:
             return None
         new = None if bag is None else bag.selectExpr(*ids, *BAG)
         like = new if new is not None else self._of.shape.bag(node)
-        schema = pa.schema([*fields(like, ids), *(pa.field(name, pa.int64()) for name in BAG)])
+        schema = pa.schema([*fields(like, ids), *BAG_FIELDS])
         task = partial(self._of.sweep_task, expire.sweep, schema, schema)
         return self._of.swept(op, new, schema, ids, bag_due, task, frames.ddl(schema))
 

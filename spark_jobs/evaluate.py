@@ -36,6 +36,7 @@ from sweeparea.operators import (
     window,
 )
 from sweeparea.operators.bag import BAG, TS
+from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import (
     Aggregate,
@@ -75,8 +76,6 @@ from sweeparea.tables.files import write_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-BAG_FIELDS = [pa.field(name, pa.int64()) for name in BAG]
 
 
 class Evaluation:

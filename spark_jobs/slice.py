@@ -6,7 +6,6 @@ by Great Expectations; then one ledger commit publishes results and SweepAreas t
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators import bridge, expiry_log, relation_to_stream
 from sweeparea.operators.bag import BAG
+from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
 from sweeparea.operators.plan_identity import state_identity
@@ -28,11 +28,11 @@ from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.errors import ArgumentTypeError
-from sweeparea.spark_jobs.evaluate import BAG_FIELDS, Evaluation, fields
+from sweeparea.spark_jobs.evaluate import Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.spark_jobs.planning import readers_of
-from sweeparea.tables import scan
+from sweeparea.tables import scan, stats
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
@@ -316,9 +316,9 @@ class Slice:
             replaced = {file.path for file in removes}
             live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]
             rows[op], size[op] = sum(file.rows for file in live), sum(file.size for file in live)
-            touched[op] = sum(file.rows for file in adds if f"{op}.m-" not in file.path)
+            own = [file for file in adds if f"{op}.m-" not in file.path]  # the others are merged ones
+            touched[op] = sum(file.rows for file in own)
             if op in areas.workers and (op in areas.counts or not areas.files(op)):
-                own = [file for file in adds if f"{op}.m-" not in file.path]
                 areas.counts[op] = areas.counts.get(op, 0) + sum(growth(file) for file in own)
         return {"state_rows": rows, "state_bytes": size, "state_touched": touched, "state_live": areas.counts}
 
@@ -412,7 +412,7 @@ def _replaced(path: str, log: DeltaLog, attempt: str) -> tuple[list[DataFile], l
     """
     removes, adds = [], []
     for number, file in enumerate(log.files()):
-        nulls = (json.loads(file.stats or "{}").get("nullCount") or {}).get("valid_to")
+        nulls = stats.nulls(file.stats, "valid_to")
         if nulls == 0:
             continue
         removes.append(file)

@@ -8,7 +8,6 @@ Spark by path. Both give the same rows.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from sweeparea.tables import stats
 from sweeparea.tables.delta_log import DataFile, DeltaLog
 
 SMALL_BYTES = 8 << 20
@@ -26,17 +26,7 @@ def bounds(file: DataFile, column: str) -> tuple[int | None, int | None]:
     """Least and greatest value of a BIGINT or TIMESTAMP (in microseconds) column in a file; None where the log does
     not tell.
     """
-    stats = json.loads(file.stats) if file.stats else {}
-    least, greatest = ((stats.get(side) or {}).get(column) for side in ("minValues", "maxValues"))
-    return _number(least), _number(greatest)
-
-
-def _number(value: int | str | None) -> int | None:
-    if isinstance(value, str):
-        return pc.strptime(pa.scalar(value.rstrip("Z")[:19]), "%Y-%m-%dT%H:%M:%S", "us").value + int(
-            f"{value.rstrip('Z')[20:]:0<6}" or 0
-        )
-    return value
+    return stats.bounds(file.stats, column)
 
 
 def comparable(value: int, kind: pa.DataType) -> pa.Scalar:

@@ -29,6 +29,26 @@ _MAX_MICROS = 253_402_300_799_999_999
 _EXACT = Context(prec=60)
 
 
+def bounds(stats: str, column: str) -> tuple[int | None, int | None]:
+    """Least and greatest value of a BIGINT or TIMESTAMP (in microseconds) column; None where statistics do not tell."""
+    told = json.loads(stats) if stats else {}
+    least, greatest = ((told.get(side) or {}).get(column) for side in ("minValues", "maxValues"))
+    return _number(least), _number(greatest)
+
+
+def _number(value: int | str | None) -> int | None:
+    if isinstance(value, str):
+        return pc.strptime(pa.scalar(value.rstrip("Z")[:19]), "%Y-%m-%dT%H:%M:%S", "us").value + int(
+            f"{value.rstrip('Z')[20:]:0<6}" or 0
+        )
+    return value
+
+
+def nulls(stats: str, column: str) -> int | None:
+    """How many NULLs a column has; None where statistics do not tell."""
+    return (json.loads(stats or "{}").get("nullCount") or {}).get(column)
+
+
 def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
     """The statistics of the file with this footer.
 

@@ -14,6 +14,14 @@ from numba import njit
 
 
 @njit(cache=True)
+def _count(copies, at, n):
+    # n copies more at a place; how many places more are below zero then
+    before = copies[at]
+    copies[at] = before + n
+    return (before + n < 0) - (before < 0)
+
+
+@njit(cache=True)
 def transitions(events, first, group, rank, weight, copies):
     """(change, negative): of each event by how much the number of distinct ranks present in its group changes.
 
@@ -37,10 +45,8 @@ def transitions(events, first, group, rank, weight, copies):
                 continue
             r = rank[e >> 1]
             before = copies[r]
-            after = before - w if e & 1 else before + w
-            copies[r] = after
-            below += (after < 0) - (before < 0)
-            change[k] = (after > 0) - (before > 0)
+            below += _count(copies, r, -w if e & 1 else w)
+            change[k] = (copies[r] > 0) - (before > 0)
         if below > 0:
             return change, s
     return change, -1
@@ -114,9 +120,7 @@ def order_statistics(events, first, group, place, weight, places, share, discret
                 if e & 1:
                     w = -w
                 p = place[e >> 1]
-                before = copies[p]
-                copies[p] = before + w
-                below += (before + w < 0) - (before < 0)
+                below += _count(copies, p, w)
                 total += w
                 touched = True
                 i = p - base + 1
@@ -183,9 +187,7 @@ def most_frequent(events, first, group, place, weight, places):
                 if e & 1:
                     w = -w
                 p = place[e >> 1]
-                before = copies[p]
-                copies[p] = before + w
-                below += (before + w < 0) - (before < 0)
+                below += _count(copies, p, w)
                 i = (count + p - base) >> 1
                 while i > 0:
                     a = tree[root + 2 * i]
