@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sweeparea.cql import column_types, foreign_syntax, strictness, user_functions
+from sweeparea.cql.catalog import tables_of
 from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.context import Context, InputSchema
 from sweeparea.cql.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
@@ -88,6 +89,7 @@ def _bind(
 ) -> Plan:
     settings = _settings(query, defaults)
     context = Context(inputs, query.source, settings, functions, analyze)
+    context.expect(name for name, _ in tables_of(query.select))
     user_functions.mark(query.select, context.functions)
     queries = QueryBinder(context)
     context.faults += foreign_syntax.faults(query.select, queries.place)

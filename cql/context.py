@@ -82,6 +82,7 @@ class Context:
         self.decorrelation = Decorrelation(self.new_column)
         self.outer: Outer | None = None
         """What the subquery that is being bound can name of the queries around it."""
+        self._expected: TimeDomain | None = None
         self._time: TimeDomain | None = None
         self._time_of = ""
         self._next = 0
@@ -120,10 +121,16 @@ class Context:
 
     @property
     def time(self) -> TimeDomain:
-        """The query's time domain: that of its streams, else of its first relation."""
-        if self._time is not None:
-            return self._time
-        return next((s.time for s in self.used.values()), TimeDomain())
+        """The query's time domain: that of its streams, else of its first relation that changes."""
+        return self._time or self._expected or next((s.time for s in self.used.values()), TimeDomain())
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Tells which inputs a query names, wherever it does: a window over a relation counts in the time of a stream
+        that stands behind it in the text.
+        """
+        named = [self.inputs[name.lower()] for name in names if name.lower() in self.inputs]
+        counting = [s for s in named if s.kind == "stream" or s.derived] or [s for s in named if not s.static]
+        self._expected = counting[0].time if counting else None
 
     def input(self, name: str, place: Place, others: list[str]) -> InputSchema:
         schema = self.inputs.get(name.lower())

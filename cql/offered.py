@@ -22,37 +22,10 @@ def not_offered_statements(statement: st.Statement) -> list[RefusedError]:
 
 
 def _source(statement: st.CreateStream | st.CreateRelation) -> Iterator[RefusedError]:
-    places = statement.places
     if statement.source.kind == "format":
         yield not_offered("FROM FORMAT", statement.place, "Land the data in a Delta table and write FROM DELTA 'path'")
-    if statement.late == "repair":
-        yield not_offered("LATE REPAIR", places.get("late"), "Leave it out: late elements then go to quarantine")
-    spec = statement.heartbeat
-    if spec is not None and spec.kind in ("per", "policy"):
-        yield not_offered(f"HEARTBEAT {spec.kind.upper()}", spec.place)
-    if isinstance(statement, st.CreateStream):
-        yield from _stream(statement)
-    else:
-        yield from _relation(statement)
     for expectation in statement.expectations:
         yield _expectation(expectation)
-
-
-def _stream(statement: st.CreateStream) -> Iterator[RefusedError]:
-    if statement.deduplicate is not None:
-        yield not_offered("DEDUPLICATE BY", statement.deduplicate.place)
-    if statement.on_source_change == "correct":
-        yield not_offered(
-            "ON SOURCE CHANGE CORRECT",
-            statement.places.get("on_source_change"),
-            "Offered are FAIL (the default) and IGNORE",
-        )
-
-
-def _relation(statement: st.CreateRelation) -> Iterator[RefusedError]:
-    clauses = {"history": "HISTORY BY", "changes": "CHANGES BY", "feed": "CHANGE DATA FEED"}
-    if statement.contents in clauses:
-        yield not_offered(clauses[statement.contents], statement.places.get(statement.contents))
 
 
 def _query(statement: st.CreateQuery) -> Iterator[RefusedError]:

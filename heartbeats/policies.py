@@ -2,15 +2,18 @@
 
 A heartbeat h means that no future element has a timestamp at or below h (Arasu, Babu, Widom 2003, section 7.3). A
 policy is evaluated once after each source version, in order. Whatever it answers, a heartbeat never moves backwards: a
-value below the previous heartbeat is clamped to it and counted.
+value below the previous heartbeat is clamped to it and counted. So the heartbeat after a version depends on the
+versions up to it alone, not on how many of them one run takes.
 
 Heartbeats are ticks; commit and read times are microseconds since 1970 UTC, since versions are committed by clocks.
+The policies with a state of their own have their own files: ``per_source.py``, ``user_policy.py``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from sweeparea.infra.errors import DataError
 
@@ -25,22 +28,29 @@ class VersionFacts:
     max_tick             greatest tick of the elements it admitted; None if it admitted none
     max_expression_tick  greatest value of the policy's own expression or column over the admitted elements, as a tick
                          (see ``last_tick_at``); None without such an expression, or if every value was NULL
-    commit_time          microseconds, the version's commit
+    commit_time          microseconds, the version's own instant c(v): that of its commit, made to increase
     read_time            microseconds, when the source's log was read
+    sources              per source of HEARTBEAT PER ``max_expression_tick`` of its elements, where not None
+    state                what the policy's decision after the version before carried (JSON values)
     """
 
     max_tick: int | None = None
     max_expression_tick: int | None = None
     commit_time: int | None = None
     read_time: int | None = None
+    sources: Mapping[str, int] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class HeartbeatDecision:
-    """The heartbeat after a version (None while the stream has none) and how many values had to be clamped (0 or 1)."""
+    """The heartbeat after a version (None while the stream has none), how many values had to be clamped (0 or 1), and
+    what the policy wants to see again after the next version (JSON values; the ledger keeps it).
+    """
 
     heartbeat: int | None
     clamped: int = 0
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Policy(Protocol):
@@ -99,15 +109,22 @@ class FromColumn:
 class FromClock:
     """``HEARTBEAT FROM CLOCK LAG interval``: the time at which the source was read, less the lag.
 
-    ``lag`` and ``chronon`` are microseconds. It advances also when a read brought no new version.
+    ``lag`` and ``chronon`` are microseconds. What is published once a run has taken all versions, and also when a read
+    brought none, is the read time less the lag (``published``). After a version that others may follow in the same run
+    it is the version's own instant less the lag, since those are not late for having waited; a source's clock that runs
+    ahead of the reader's counts as the reader's.
     """
 
     lag: int
     chronon: int = 1
 
     def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
-        read = version.read_time
-        return advance(previous, None if read is None else last_tick_at(read - self.lag, self.chronon))
+        known = [time for time in (version.commit_time, version.read_time) if time is not None]
+        return advance(previous, last_tick_at(min(known) - self.lag, self.chronon) if known else None)
+
+    def published(self, previous: int | None, read_time: int) -> HeartbeatDecision:
+        """The heartbeat when all that the source had at ``read_time`` has been taken."""
+        return advance(previous, last_tick_at(read_time - self.lag, self.chronon))
 
 
 @dataclass(frozen=True)
@@ -127,22 +144,6 @@ class Manual:
                 "themselves (LATE REPAIR, or release them from quarantine)."
             )
         return advance(previous, value)
-
-
-def make_policy(kind: str, *, lag: int = 0, chronon: int = 1) -> Policy:
-    """The policy of a HEARTBEAT clause: ``for``, ``each_batch``, ``column``, ``clock`` or ``manual``; microseconds."""
-    match kind:
-        case "for":
-            return BoundedDisorder()
-        case "each_batch":
-            return EachBatch()
-        case "column":
-            return FromColumn()
-        case "clock":
-            return FromClock(lag, chronon)
-        case "manual":
-            return Manual()
-    raise ValueError(f"unknown heartbeat policy {kind!r}")
 
 
 def advance(previous: int | None, value: int | None) -> HeartbeatDecision:

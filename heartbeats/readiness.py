@@ -1,6 +1,7 @@
 """Which queries of an application can make progress: one read of its ledger, no Spark.
 
-A query is ready when the minimum heartbeat of its inputs lies beyond the instant it has committed. A query that reads
+A query is ready when the minimum heartbeat of its inputs lies beyond the instant it has committed, or when an input has
+been corrected (a late element that was repaired, an element taken back) since the query read it. A query that reads
 another query sees that query's committed instant as its input's heartbeat, so chains need nothing special.
 """
 
@@ -8,20 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
+
+if TYPE_CHECKING:
+    from sweeparea.tables.ledger import LedgerRow
 
 
 @dataclass(frozen=True)
 class Ready:
     """``done``: the instant up to which the query has committed (None: nothing yet); ``ready``: its inputs' minimum
-    heartbeat."""
+    heartbeat; ``corrected``: the greatest correction of its inputs that it has not read (their commit's sequence
+    number, None if there is none).
+    """
 
     done: int | None
     ready: int | None
+    corrected: int | None = None
 
     @property
     def is_ready(self) -> bool:
+        if self.corrected is not None:
+            return True
         return self.ready is not None and (self.done is None or self.ready > self.done)
 
 
@@ -31,19 +41,43 @@ def snapshot(data_folder: str, queries: Mapping[str, Sequence[str]]) -> dict[str
     A static relation is at the end of time from the moment it has been copied, so it holds up its readers until then
     only. Raises NoTimeError for a query without inputs.
     """
-    return judge(committed(data_folder), queries)
-
-
-def committed(data_folder: str) -> dict[str, int | None]:
-    """Per name in the ledger its committed tick. Empty before anything has been committed."""
     from sweeparea.tables.ledger import Ledger
 
-    return {name: row.committed for name, row in Ledger(data_folder).head().items()}
+    return judge(Ledger(data_folder).head(), queries)
 
 
-def judge(heads: Mapping[str, int | None], queries: Mapping[str, Sequence[str]]) -> dict[str, Ready]:
-    """``snapshot`` as a pure function of the ledger's committed ticks."""
+def judge(head: Mapping[str, LedgerRow], queries: Mapping[str, Sequence[str]]) -> dict[str, Ready]:
+    """``snapshot`` as a pure function of the ledger's rows."""
+    committed = {name: row.committed for name, row in head.items()}
     return {
-        query: Ready(heads.get(query), query_heartbeat(query, {name: heads.get(name) for name in inputs}))
+        query: Ready(
+            committed.get(query),
+            query_heartbeat(query, {name: committed.get(name) for name in inputs}),
+            correction(head, query, queries),
+        )
         for query, inputs in queries.items()
     }
+
+
+def correction(head: Mapping[str, LedgerRow], query: str, queries: Mapping[str, Sequence[str]]) -> int | None:
+    """The greatest ``correction_seq`` of an input beyond what the query has pinned; None if it has read all.
+
+    An input without a pin has been read whole. A subplan that queries share (it is none of ``queries``) is brought
+    forward by its readers, so its inputs count as theirs.
+    """
+    row = head.get(query)
+    if row is None or row.committed is None:
+        return None
+    found = []
+    for name, pin in row.pins.items():
+        owner = name if name in head else name.rpartition("__")[0]
+        source = head.get(owner)
+        if source is None:
+            continue
+        corrected = source.info.get("correction_seq") or 0
+        if corrected > pin.get("seq", corrected):
+            found.append(corrected)
+        elif source.kind == "query" and owner not in queries:
+            inner = correction(head, owner, queries)
+            found += [] if inner is None else [inner]
+    return max(found, default=None)

@@ -126,8 +126,9 @@ class Store:
         self.errors: dict[str, str] = {}
 
     def behind(self) -> dict[str, dict[str, Any]]:
-        """Per name that is behind its position: ``done``/``ready`` ticks of queries, ``admitted``/``version`` of
-        streams."""
+        """Per name that is behind its position: ``done``/``ready`` ticks of queries (and ``corrected``, where an input
+        was), ``admitted``/``version`` of streams.
+        """
         head = self.ledger.head()
         found: dict[str, dict[str, Any]] = {}
         for stream, uri in self.watched.sources.items():
@@ -138,11 +139,10 @@ class Store:
             admitted = None if row is None else row.info.get("source_version")
             if version is not None and (admitted is None or version > admitted):
                 found[stream] = {"admitted": admitted, "version": version}
-        heads = {name: row.committed for name, row in head.items()}
         paused = {row.name for row in self.deployed.rows().values() if row.paused}
-        for query, state in judge(heads, self.watched.queries).items():
+        for query, state in judge(head, self.watched.queries).items():
             if state.is_ready and query not in paused:
-                found[query] = asdict(state)
+                found[query] = {key: value for key, value in asdict(state).items() if key != "corrected" or value}
         return found
 
     def version(self, stream: str, uri: str) -> int | None:

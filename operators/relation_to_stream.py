@@ -18,6 +18,7 @@ from sweeparea.operators import keys as key_codes
 from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.kernels.relation_to_stream import levels
 from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.netting import netted
 from sweeparea.operators.ticks import INF
 
 TICK = "__tick"
@@ -93,7 +94,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     old = start <= h0
     begins = np.flatnonzero(~old & (n != 0) & (end > start))
     ends = np.flatnonzero((n != 0) & (end != INF) & (end > h0) & (end > start))
-    changes = _netted(
+    changes = netted(
         np.concatenate([group[begins], group[ends]]),
         np.concatenate([start[begins], end[ends]]),
         np.concatenate([n[begins], -n[ends]]),
@@ -101,7 +102,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     now = changes[:, changes[1] <= h1]
     future = changes[:, changes[1] > h1]
     at = np.flatnonzero(old & (end > h0) & (n != 0))
-    opened_before = _netted(group[at], start[at], n[at])
+    opened_before = netted(group[at], start[at], n[at])
     row_of = np.zeros(groups, np.int64)
     row_of[group[::-1]] = np.arange(len(group))[::-1]
     names = [*spec.columns, *spec.checks]
@@ -176,18 +177,6 @@ def _records(rows: pa.Table, spec: MaterializeSpec) -> tuple[np.ndarray, int]:
     if not spec.columns:
         return np.zeros(rows.num_rows, np.int64), min(1, rows.num_rows)
     return key_codes.codes([rows.column(c) for c in spec.columns])
-
-
-def _netted(group: np.ndarray, tick: np.ndarray, n: np.ndarray) -> np.ndarray:
-    # rows (group, tick, n) with one column per (group, tick), in that order, zeros dropped
-    if not len(group):
-        return np.empty((3, 0), np.int64)
-    order = sorted_order((group, tick))
-    group, tick, n = group[order], tick[order], n[order]
-    change = np.append(True, (group[1:] != group[:-1]) | (tick[1:] != tick[:-1]))
-    first = np.flatnonzero(change)
-    net = np.add.reduceat(n, first)
-    return np.stack([group[first], tick[first], net])[:, net != 0]
 
 
 def _levels(

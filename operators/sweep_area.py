@@ -104,6 +104,14 @@ class AreaFile:
             due = INF if stats.nulls(file.stats, DUE) == file.rows else MIN_TICK
         return cls(f"{root}/{file.path}", file.rows, due)
 
+    def is_due(self, h0: int, h1: int, storage_options: dict[str, str] | None = None) -> bool:
+        """Whether a row has its ``__due`` in (h0, h1], one that has been replaced perhaps."""
+        if self.due > h0:
+            return self.due <= h1
+        # the least of the file lies behind, others need not
+        fs, path = filesystem(self.path, storage_options)
+        return bool(_between(pq.ParquetFile(fs.open_input_file(path)), h0, h1).any())
+
 
 def to_merge(rows: Sequence[int], live: int | None = None) -> int:
     """How many of the newest files to merge, given their sizes, newest first; ``live``: how many of their rows count.
@@ -290,8 +298,7 @@ class _Open:
         """The hashes of keys with rows due in (h0, h1]; of replaced rows too. What was due before has been seen to."""
         if self.file.due > h1:
             return np.zeros(0, np.int64)
-        due = keys.numpy_of(keys.one_array(self.parquet.read([DUE]).column(DUE)), INF)
-        return self.hash[(due > h0) & (due <= h1)]
+        return self.hash[_between(self.parquet, h0, h1)]
 
     def rows_of(self, hashes: np.ndarray) -> pa.Table | None:
         """The rows whose hash is one of ``hashes``, which are sorted."""
@@ -322,6 +329,12 @@ class _Open:
         place[used] = np.cumsum(sizes[used]) - sizes[used]
         rows = self.parquet.read_row_groups(used.tolist(), use_threads=True)
         return conform(rows.take(pa.array(place[group] + at - begin[group])), self.area.stored)
+
+
+def _between(parquet: pq.ParquetFile, h0: int, h1: int) -> np.ndarray:
+    """Which rows of a file are due in (h0, h1]."""
+    due = keys.numpy_of(keys.one_array(parquet.read([DUE]).column(DUE)), INF)
+    return (due > h0) & (due <= h1)
 
 
 def _longs(rows: pa.Table, name: str) -> np.ndarray:

@@ -122,6 +122,11 @@ def load(target: str, kind: str) -> UserCode:
     """What ``module:object`` names. UserCodeError says what is missing: the module, the object in it, the decorator;
     or which declaration is wrong.
     """
+    return _checked(find(target), target, kind)
+
+
+def find(target: str) -> Any:
+    """The Python object that ``module:object`` names, decorated or not. UserCodeError says what is missing."""
     module_name, _, path = target.partition(":")
     try:
         found: Any = importlib.import_module(module_name)
@@ -141,7 +146,7 @@ def load(target: str, kind: str) -> UserCode:
             hint = f" It has {', '.join(known)}." if known else ""
             raise UserCodeError(f"{target} names nothing: {_named(found, module_name)} has no {name}.{hint}")
         found = getattr(found, name)
-    return _checked(found, target, kind)
+    return found
 
 
 def _searched() -> list[str]:

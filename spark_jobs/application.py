@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 from sweeparea.cql.binder import InputSchema, bind
 from sweeparea.cql.catalog import Catalog, base_name
 from sweeparea.cql.column_types import Analyze
-from sweeparea.cql.errors import BindError, Place, TypeError_, listing, nearest, raise_all
+from sweeparea.cql.errors import BindError, TypeError_, raise_all
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.rewrites import Input, hidden_query, take
 from sweeparea.cql.source_expressions import CONDITION, INSTANTS, bind_source_expression
 from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
+from sweeparea.spark_jobs.admit_rules import clause_faults
 from sweeparea.spark_jobs.errors import ReservedNameError
 from sweeparea.spark_jobs.registry import Registry
+from sweeparea.spark_jobs.relation_source import TIME_TYPES, RelationSource, no_column, source_of
 from sweeparea.spark_jobs.user_code import registered
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.layout import Layout
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
     from sweeparea.cql.statements import CreateQuery, CreateRelation, CreateStream
 
 ENGINE_COLUMNS = ("__tick", "__seq", "__n")
-_TIME_TYPES = {"bigint": "BIGINT", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP", "date": "TIMESTAMP"}
+CHANGES = "changes"
+"""The name of the table in which a relation's changes are kept as its source tells them (``change_table.py``)."""
 
 
 @dataclass
@@ -131,7 +134,13 @@ class Application:
 
     def is_static(self, name: str) -> bool:
         """Whether an input is a snapshot that never changes."""
-        return name in self.catalog.relations
+        return name in self.catalog.relations and self.catalog.relations[name].contents == "static"
+
+    def scale(self, name: str, time: TimeDomain) -> int:
+        """How many of an admitted input's own ticks make one of a query's: relations count in microseconds and take the
+        query's chronon.
+        """
+        return time.chronon if name in self.catalog.relations and time.kind == "TIMESTAMP" else 1
 
     def source_table(self, name: str) -> SourceTable:
         """The user's own Delta table behind a stream or relation. Relative paths start at the data folder."""
@@ -141,6 +150,10 @@ class Application:
     @functools.cached_property
     def _schemas(self) -> dict[str, InputSchema]:
         return {}
+
+    def forget_schemas(self) -> None:
+        """Schemas are read anew: an input has changed its columns."""
+        self._schemas.clear()
 
     def input_schema(self, name: str) -> InputSchema:
         """Columns, types and time of an input, from what was admitted, else from its source or its query's plan."""
@@ -155,6 +168,8 @@ class Application:
         return self._schemas[name]
 
     def _source_schema(self, name: str) -> InputSchema:
+        if name in self.catalog.relations:
+            return self._relation_schema(name)
         admitted = DeltaLog(self.layout.admitted(name))
         if admitted.exists():
             fields = [f for f in admitted.schema() if f.name not in ENGINE_COLUMNS]
@@ -162,27 +177,43 @@ class Application:
         else:
             columns = tuple(self.source_table(name).spark_schema())
             refuse_reserved(name, [column for column, _ in columns])
-        if name in self.catalog.relations:
-            return InputSchema(
-                name,
-                "relation",
-                columns,
-                TimeDomain(),
-                retroactive=self.catalog.relations[name].retroactive,
-                static=True,
-            )
         sequence = self.catalog.streams[name].sequence_by
         return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)), sequence_by=sequence)
+
+    def _relation_schema(self, name: str) -> InputSchema:
+        source = self.relation_source(name)
+        declared = self.catalog.relations[name]
+        return InputSchema(
+            name,
+            "relation",
+            source.record_columns,
+            source.time,
+            retroactive=declared.retroactive,
+            static=self.is_static(name),
+        )
+
+    def relation_source(self, name: str) -> RelationSource:
+        """How the source of a relation is read: as it was first admitted, else as it is now."""
+        declared = self.catalog.relations[name]
+        kept = DeltaLog(
+            self.layout.state(name, CHANGES) if declared.contents != "static" else self.layout.admitted(name)
+        )
+        if kept.exists():
+            columns = [(f.name, spark_type(f.type)) for f in kept.schema() if not f.name.startswith("__")]
+        else:
+            columns = self.source_table(name).spark_schema()
+            refuse_reserved(name, [column for column, _ in columns])
+        return source_of(declared, columns)
 
     def stream_time(self, name: str, types: Mapping[str, str | None]) -> TimeDomain:
         """The time domain of a stream; refuses a TIMESTAMP BY column that is missing or no time."""
         declared = self.catalog.streams[name]
         column, place = declared.timestamp_by, declared.places.get("timestamp_by", declared.place)
         if column not in types:
-            raise _no_column("TIMESTAMP BY", column, types, place)
-        kind = _TIME_TYPES.get(types[column] or "")
+            raise no_column("TIMESTAMP BY", column, types, place)
+        kind = TIME_TYPES.get(types[column] or "")
         if kind is None:
-            times = [c for c, t in types.items() if t in _TIME_TYPES]
+            times = [c for c, t in types.items() if t in TIME_TYPES]
             raise TypeError_(
                 f"TIMESTAMP BY {column} of stream {name} is of type {types[column]}, which is no time. It must be"
                 " TIMESTAMP, TIMESTAMP_NTZ, DATE or BIGINT; columns of such a type here:"
@@ -206,16 +237,13 @@ class Application:
         is no condition.
         """
         declared, schema = self.stream(name), self.input_schema(name)
-        columns = [column for column, _ in schema.columns]
         faults: list[SweepAreaError] = []
         heartbeat: str | None = None
         try:
-            heartbeat = self._heartbeat(declared, schema)
+            heartbeat = self.heartbeat_of(declared, schema)
         except SweepAreaError as error:
             faults.append(error)
-        if declared.sequence_by is not None and declared.sequence_by.lower() not in map(str.lower, columns):
-            place = declared.places.get("sequence_by", declared.place)
-            faults.append(_no_column("SEQUENCE BY", declared.sequence_by, columns, place))
+        faults += clause_faults(declared, schema, self.folder)
         constraints: list[str] = []
         for spec in declared.constraints:
             what = f"constraint {spec.name}"
@@ -227,8 +255,8 @@ class Application:
         raise_all(faults)
         return heartbeat, constraints
 
-    def _heartbeat(self, declared: CreateStream, schema: InputSchema) -> str | None:
-        """Spark SQL of the instants that a stream's heartbeat is taken from; None where it comes from elsewhere."""
+    def heartbeat_of(self, declared: CreateStream | CreateRelation, schema: InputSchema) -> str | None:
+        """Spark SQL of the instants that a source's heartbeat is taken from; None where it comes from elsewhere."""
         spec, wanted = declared.heartbeat, INSTANTS[schema.time.kind]
         if spec is None:
             return None
@@ -236,8 +264,8 @@ class Application:
         column, kind = (None, None) if spec.column is None else types.get(spec.column.lower(), (None, None))
         if spec.column is not None and column is None:
             known = [name for name, _ in schema.columns]
-            raise _no_column("HEARTBEAT", spec.column, known, spec.place or declared.place)
-        if spec.kind == "for" and spec.expression is not None:
+            raise no_column("HEARTBEAT", spec.column, known, spec.place or declared.place)
+        if spec.kind in ("for", "per") and spec.expression is not None:
             return bind_source_expression(spec.expression, schema, "HEARTBEAT", wanted, self.analyze).sql
         if spec.kind != "column" or column is None:
             return None
@@ -305,7 +333,7 @@ class Application:
             return self._hidden_plan(name)
         query = self.query(name)
         known = self.registry.rates_of(name) if measured is None else measured
-        return self.bind(query, self.catalog.settings, known)
+        return self.bind(query, self.catalog.settings, known, self.registry.columns_of(name))
 
     def _hidden_plan(self, name: str) -> Plan:
         """Made from any query that reads it: all give the same."""
@@ -326,13 +354,21 @@ class Application:
         return () if is_hidden(name) else tuple(n for n in self.plan(name).inputs if is_hidden(n))
 
     def bind(
-        self, query: CreateQuery, settings: Mapping[str, str], measured: Mapping[str, Input] | None = None
+        self,
+        query: CreateQuery,
+        settings: Mapping[str, str],
+        measured: Mapping[str, Input] | None = None,
+        columns: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Plan:
         """The plan of a query over this application's streams, relations and queries. ``measured`` are rates of its
-        inputs.
+        inputs, ``columns`` those that it knows of inputs which have gained others.
         """
         self.catalog.check_names(query)
         inputs = {i: self.input_schema(i) for i in self.catalog.inputs(query)}
+        for name, known in (columns or {}).items():
+            if name in inputs:
+                kept = tuple((column, kind) for column, kind in inputs[name].columns if column in known)
+                inputs[name] = replace(inputs[name], columns=kept)
         return bind(query, inputs, settings, self.functions, self.analyze, measured)
 
     @functools.cached_property
@@ -345,14 +381,17 @@ class Application:
     def heartbeats(self, plan: Plan, head: dict[str, LedgerRow]) -> dict[str, int | None]:
         """Per input the instant up to which it is known (``INF`` for static relations)."""
         from sweeparea.heartbeats.minimum import INFINITE
+        from sweeparea.heartbeats.policies import last_tick_at
 
         found: dict[str, int | None] = {}
         for name in plan.inputs:
             row = head.get(self.owner(name))
             if self.is_static(name):
                 found[name] = INFINITE if row else None
+            elif row is None or row.committed is None:
+                found[name] = None
             else:
-                found[name] = row.committed if row else None
+                found[name] = last_tick_at(row.committed, self.scale(name, plan.time))
         return found
 
     def registration(self, name: str, row: LedgerRow | None) -> str:
@@ -410,12 +449,6 @@ def default_data(folder: Path) -> Path:
     """
     installed = folder.parent == settings.applications_folder().resolve()
     return settings.data(folder.name) if installed else folder / ".data"
-
-
-def _no_column(clause: str, column: str, known: Iterable[str], place: Place) -> BindError:
-    known = list(known)
-    hint = nearest(column, known) or f"Its columns are {listing(known)}"
-    return BindError(f"column {column} of {clause} is unknown", place, hint)
 
 
 def _unknown(what: str, name: str, known: object) -> SweepAreaError:

@@ -84,7 +84,8 @@ class SweepAreas:
 
     def quiet(self, op: str) -> bool:
         """Whether no key of a keyed SweepArea needs a look in this slice."""
-        return all(AreaFile.of("", file).due > self.h1 for file in self.files(op))
+        root = self.log(op).uri
+        return not any(AreaFile.of(root, file).is_due(self.h0, self.h1) for file in self.files(op))
 
     def keyed(self, op: str, schema: pa.Schema, keys: Sequence[str], due: Due, workers: int) -> SweepArea:
         """The SweepArea of an operator that sweeps ``keys``, for the task of each of its ``workers``."""

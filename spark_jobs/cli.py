@@ -113,6 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--prune", action="store_true", help="also drop what the files no longer declare")
     command = add("admit", _admit, placed, "take over what is new in the sources of streams and relations")
     command.add_argument("name", nargs="?", help="one stream or relation (default: all)")
+    command.add_argument(
+        "--take-columns",
+        action="store_true",
+        help="take over columns that a source has gained (NULL in earlier rows)",
+    )
+    command.add_argument(
+        "--baseline",
+        action="store_true",
+        help="where versions of a source are gone: go on from it as it is, by the difference to what was admitted",
+    )
     command = add("process", _process, placed, "let queries catch up with their inputs' heartbeats, slice by slice")
     command.add_argument("query", nargs="?", help="one continuous query (default: all, in order of dependency)")
     command.add_argument(
@@ -211,7 +221,7 @@ def _admit(options: argparse.Namespace) -> int:
     application = _open(options)
 
     def work(name: str) -> None:
-        report = admit(application, name, tell=_tell)
+        report = admit(application, name, tell=_tell, take_columns=options.take_columns, baseline=options.baseline)
         text = f"{name}: {report['rows']} rows of {report['versions']} new source versions"
         if report["quarantined"]:
             text += "; quarantined: " + ", ".join(f"{n} ({reason})" for reason, n in report["quarantined"].items())

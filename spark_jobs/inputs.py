@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.logical import Plan, RelationScan, StreamScan, TimeDomain
-from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application
 from sweeparea.tables import scan
@@ -29,7 +29,9 @@ class Input:
     """One input of a query as its slice sees it.
 
     ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the
-    sequence number up to which rows are read; ``static`` whether it can never change.
+    sequence number up to which rows are read; ``static`` whether it can never change. ``version``: the table's version
+    to read, the latest if None: of results, whose rows carry no sequence number. ``scale``: how many of an admitted
+    relation's own ticks make one of the query's.
     """
 
     name: str
@@ -37,6 +39,28 @@ class Input:
     log: DeltaLog
     pin: int
     static: bool = False
+    version: int | None = None
+    scale: int = 1
+
+    @property
+    def tick(self) -> str:
+        """Spark SQL of an admitted row's instant as a tick of the query."""
+        return "__tick" if self.scale == 1 else f"((__tick - pmod(__tick, {self.scale}L)) DIV {self.scale}L)"
+
+    def own(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
+        """A range of the query's ticks in those of an admitted row."""
+        return own_ticks(low, high, self.scale)
+
+
+def own_ticks(low: int | None, high: int | None, scale: int) -> tuple[int | None, int | None]:
+    """The range of ticks of which ``scale`` make one of ``low`` to ``high`` (both inclusive, None: open).
+
+    >>> own_ticks(2, 3, 10), own_ticks(None, -1, 10), own_ticks(5, 5, 1)
+    ((20, 39), (None, -1), (5, 5))
+    """
+    # beyond the time domain there are no rows
+    least, greatest = (None if x is None or (abs(x) >= MAX_TICK // scale and scale > 1) else x for x in (low, high))
+    return None if least is None else least * scale, None if greatest is None else greatest * scale + scale - 1
 
 
 class InputReader:
@@ -99,9 +123,9 @@ class InputReader:
                 source,
                 [name for _, name in node.source],
                 ["__tick", N],
-                [("__tick", low, self.h1), ("__seq", None, source.pin)],
+                [("__tick", *source.own(low, self.h1)), ("__seq", None, source.pin)],
             )
-            tick = f"greatest(__tick, {self.start}L)" if since_start else "__tick"
+            tick = f"greatest({source.tick}, {self.start}L)" if since_start else source.tick
             return None if frame is None else self._changes(node, frame, tick, N)
         return self._query_changes(node, source, low, self.h1)
 
@@ -115,7 +139,7 @@ class InputReader:
                 source,
                 [name for _, name in node.source],
                 ["__tick", N],
-                [("__tick", None, self.h0), ("__seq", None, source.pin)],
+                [("__tick", *source.own(None, self.h0)), ("__seq", None, source.pin)],
             )
             return None if frame is None else self._changes(node, frame, f"{self.h0}L", N)
         return self._query_changes(node, source, None, self.h0)
@@ -148,7 +172,7 @@ class InputReader:
         extra: Sequence[str],
         ranges: list[tuple[str, int | None, int | None]],
     ) -> DataFrame | None:
-        files = source.log.files()
+        files = source.log.files(source.version)
         for column, low, high in ranges:
             files = scan.prune(files, column, low, high)
         chosen = scan.plan(source.log, files)
@@ -175,7 +199,8 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int, derived: bo
     for name in plan.inputs:
         if not application.is_query(application.owner(name)):
             if not application.is_static(name):
-                total += _between(DeltaLog(application.layout.admitted(name)), "__tick", h0 + 1, h1)
+                low, high = own_ticks(h0 + 1, h1, application.scale(name, plan.time))
+                total += _between(DeltaLog(application.layout.admitted(name)), "__tick", low, high)
         elif derived:
             column = "ts" if application.input_schema(name).kind == "stream" else "valid_from"
             scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
@@ -184,9 +209,10 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int, derived: bo
     return round(total)
 
 
-def _between(log: DeltaLog, column: str, low: int, high: int) -> float:
+def _between(log: DeltaLog, column: str, low: int | None, high: int | None) -> float:
     """About how many rows of a table have ``low <= column <= high``, each file's rows taken as evenly spread."""
     total = 0.0
+    low, high = MIN_TICK if low is None else low, MAX_TICK if high is None else high
     for file in scan.prune(log.files(), column, low, high) if log.exists() else ():
         least, greatest = scan.bounds(file, column)
         if least is not None and greatest is not None:

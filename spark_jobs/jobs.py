@@ -33,14 +33,20 @@ def tagged(spark: SparkSession) -> Iterator[None]:
         spark.removeTag(tag)
 
 
-def admit(application: str | Application, name: str, tell: Tell = _log) -> dict[str, Any]:
-    """Admits what is new in the source of a stream (or pins a static relation)."""
+def admit(
+    application: str | Application, name: str, tell: Tell = _log, take_columns: bool = False, baseline: bool = False
+) -> dict[str, Any]:
+    """Admits what is new in the source of a stream (or pins a static relation).
+
+    ``take_columns`` takes over columns that it has gained; ``baseline`` goes on from the source as it is now where
+    versions are gone.
+    """
     from sweeparea.spark_jobs.admit import admit as run
     from sweeparea.spark_jobs.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
     with spark_session() as spark, tagged(spark):
-        return run(opened, name, spark, tell=tell).as_dict()
+        return run(opened, name, spark, tell=tell, take_columns=take_columns, baseline=baseline).as_dict()
 
 
 def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:

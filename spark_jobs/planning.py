@@ -7,7 +7,7 @@ registered, stored with its definition, and used again by every later planning.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.rewrites import Input, choose
@@ -26,18 +26,20 @@ DIGITS = 3
 @dataclass(frozen=True)
 class Planned:
     """``inputs`` are rates and sizes by input, None where nothing was measured yet; ``shared`` names of hidden
-    queries.
+    queries; ``columns`` those of an input that a query knows, where the input has gained others since.
     """
 
     inputs: Mapping[str, Input] | None = None
     shared: tuple[str, ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Planned:
         """From what ``as_dict`` gave."""
         inputs = stored.get("inputs")
         found = None if inputs is None else {name: Input(**given) for name, given in inputs.items()}
-        return cls(found, tuple(stored.get("shared", ())))
+        columns = {name: tuple(known) for name, known in stored.get("columns", {}).items()}
+        return cls(found, tuple(stored.get("shared", ())), columns)
 
     def as_dict(self) -> dict[str, Any]:
         """As the deployed table stores it; nothing for what is not there."""
@@ -49,6 +51,8 @@ class Planned:
             }
         if self.shared:
             stored["shared"] = list(self.shared)
+        if self.columns:
+            stored["columns"] = {name: list(known) for name, known in self.columns.items()}
         return stored
 
 
@@ -56,7 +60,9 @@ def measured(application: Application, names: Iterable[str]) -> dict[str, Input]
     """Rates (rows a tick) and sizes (rows) of inputs, from the ledger and the statistics of what was admitted or
     computed; None while one of them has no heartbeat.
     """
-    head, found = application.ledger.head(), {}
+    head, found, names = application.ledger.head(), {}, [*names]
+    rows = [head.get(application.owner(name)) for name in names if name not in application.catalog.relations]
+    chronon = max((row.info.get("chronon") or 1 for row in rows if row is not None), default=1)
     for name in names:
         row = head.get(application.owner(name))
         if row is None or row.committed is None:
@@ -65,6 +71,8 @@ def measured(application: Application, names: Iterable[str]) -> dict[str, Input]
             found[name] = Input(rows=float(_rows(DeltaLog(application.layout.admitted(name)))))
             continue
         rate = _rate(application, name, row.committed, row.info.get("chronon") or 1)
+        if rate is not None and name in application.catalog.relations:
+            rate *= chronon  # a relation counts microseconds, its query takes the streams' chronon
         if rate is not None:
             found[name] = Input(rate=rate)
     return found

@@ -13,23 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
-from sweeparea.operators.logical import Plan
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.errors import readable
-from sweeparea.spark_jobs.inputs import new_rows
-from sweeparea.spark_jobs.instants import instant_text, slice_text
-from sweeparea.spark_jobs.slice import Slice, SliceTooLong, number_setting
+from sweeparea.spark_jobs.catch_up import catch_up
+from sweeparea.spark_jobs.corrections import Corrected
+from sweeparea.spark_jobs.repair import repair
+from sweeparea.spark_jobs.slice import Slice
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-MAX_ROWS = 5_000_000
-"""Default of ``slice.max_rows``: about how many new input rows one slice takes."""
 
 
 @dataclass
@@ -45,6 +40,16 @@ class Processed:
     paused: bool = False
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
+    repaired: list[str] = field(default_factory=list)
+
+    def add(self, committed: int, info: dict[str, Any]) -> None:
+        """Takes a slice into account."""
+        self.committed = committed
+        self.slices += 1
+        self.rows_in += info["rows_in"]
+        self.rows_out += sum(info["rows"].values())
+        for phase, seconds in info["seconds"].items():
+            self.phases[phase] = round(self.phases.get(phase, 0.0) + seconds, 4)
 
     def as_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
@@ -100,32 +105,20 @@ def _process(
         report.waits_for = ", ".join(_waiting(application, query, head, None))
         return report
     target = ready if until is None else min(ready, until)
-    longest = target - done
-    while done < target:
-        h1 = min([target, done + longest, *(c for c in cuts or () if c > done)])
-        h1 = _cut(application, plan, done, h1)
-        begun = time.monotonic()
+
+    def run(h0: int, h1: int) -> dict[str, Any]:
+        return Slice(application, plan, spark, h0, h1).run()
+
+    while True:
+        for repaired in repair(application, plan, spark, tell):
+            report.repaired.append(repaired.words)
         try:
-            info = Slice(application, plan, spark, done, h1).run()
-        except SliceTooLong as error:
-            longest = error.cut - done
-            continue
-        except Exception as error:
-            names = {c.id: c.label for node in plan.root.walk() for c in node.columns}
-            what = "shared subplan" if is_hidden(query) else "query"
-            raise readable(error, f"{what} {query}, slice {slice_text(plan.time, done, h1)}", names) from error
-        report.slices += 1
-        report.rows_in += info["rows_in"]
-        report.rows_out += sum(info["rows"].values())
-        for phase, seconds in info["seconds"].items():
-            report.phases[phase] = round(report.phases.get(phase, 0.0) + seconds, 4)
-        done = report.committed = h1
-        left = _slices_left(application, plan, done, target)
-        tell(
-            f"{query}: slice {report.slices}{f' of about {report.slices + left}' if left else ''} up to "
-            f"{instant_text(plan.time, h1)}: {info['rows_in']} rows in, {sum(info['rows'].values())} rows out, "
-            f"{time.monotonic() - begun:.1f} s"
-        )
+            for h1, info in catch_up(application, plan, done, target, run, tell, cuts or ()):
+                report.add(h1, info)
+                done = h1
+        except Corrected:
+            continue  # an input was corrected meanwhile
+        break
     if not report.slices and ready <= done:
         report.waits_for = ", ".join(_waiting(application, query, head, done))
     report.seconds = round(time.monotonic() - started, 3)
@@ -162,19 +155,3 @@ def _waiting(application: Application, query: str, head: dict[str, LedgerRow], d
     if done is None or None in heartbeats.values():
         return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is None)
     return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is not None and heartbeat <= done)
-
-
-def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:
-    """The end of a slice of at most about ``slice.max_rows`` new rows; a single instant is never cut."""
-    limit = number_setting(plan, "slice.max_rows", MAX_ROWS)
-    while h1 > h0 + 1 and new_rows(application, plan, h0, h1) > limit:
-        h1 = h0 + max(1, (h1 - h0) // 2)
-    return h1
-
-
-def _slices_left(application: Application, plan: Plan, done: int, target: int) -> int:
-    return (
-        0
-        if done >= target
-        else max(1, round(new_rows(application, plan, done, target) / number_setting(plan, "slice.max_rows", MAX_ROWS)))
-    )

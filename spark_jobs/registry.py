@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
@@ -158,7 +158,7 @@ class Registry:
             return
         if set(take(application.whole(name, inputs), shared).inputs) & set(shared) != set(shared):
             inputs = {}  # what is shared was planned without them
-        wanted = Planned(inputs, shared).as_dict()
+        wanted = Planned(inputs, shared, Planned.of(deployed.planned).columns).as_dict()
 
         def fill(rows: Rows) -> Rows:
             row = rows.get(name)
@@ -167,6 +167,31 @@ class Registry:
             return {**rows, name: replace(row, planned=wanted)}
 
         self.deployed.change(fill)
+
+    # -- columns that inputs gained ------------------------------------------------------------------------------------
+
+    def columns_of(self, query: str) -> Mapping[str, tuple[str, ...]]:
+        """The columns of its inputs that a deployed query knows, where they have gained others since it was registered;
+        none where the files hold another definition, which sees all.
+        """
+        row = self.deployed.rows().get(query)
+        if row is None or not (columns := Planned.of(row.planned).columns):
+            return {}
+        return columns if self.wanted(query).fingerprint == row.fingerprint else {}
+
+    def keep_columns(self, name: str, columns: Sequence[str]) -> None:
+        """Before a stream or relation gains columns: the deployed queries that read it go on with those it has."""
+
+        def keep(rows: Rows) -> Rows:
+            kept = dict(rows)
+            for row in rows.values():
+                planned = Planned.of(row.planned)
+                if row.kind == "query" and name in row.depends_on and name not in planned.columns:
+                    known = {**planned.columns, name: tuple(columns)}
+                    kept[row.name] = replace(row, planned=replace(planned, columns=known).as_dict())
+            return rows if kept == rows else kept
+
+        self.deployed.change(keep)
 
     # -- against what is deployed --------------------------------------------------------------------------------------
 
@@ -193,9 +218,11 @@ class Registry:
         """Whether the deployed text and the files' are planned alike: then they have the same results (law S4)."""
         application = self.application
         try:
-            rates = Planned.of(row.planned).inputs or {}
-            before = application.bind(replace(old, name=row.name), row.settings, rates)
-            return result_identity(before) == result_identity(application.whole(row.name, rates))
+            planned = Planned.of(row.planned)
+            rates, columns = planned.inputs or {}, planned.columns
+            before = application.bind(replace(old, name=row.name), row.settings, rates, columns)
+            now = application.bind(application.query(row.name), application.catalog.settings, rates, columns)
+            return result_identity(before) == result_identity(now)
         except SweepAreaError:
             return False  # what cannot be planned is not known to be the same
 

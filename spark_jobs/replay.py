@@ -27,11 +27,11 @@ from sweeparea.cql.errors import listing
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.operators.order import record_sort_indices
-from sweeparea.spark_jobs import json_values
-from sweeparea.spark_jobs.admit import next_seq
+from sweeparea.spark_jobs import corrections, json_values
+from sweeparea.spark_jobs.admit_stage import next_seq
 from sweeparea.spark_jobs.analysis import analyzer
 from sweeparea.spark_jobs.application import Application, refuse_reserved
-from sweeparea.spark_jobs.errors import RefusedError, readable
+from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
@@ -133,8 +133,9 @@ class _Source:
         columns = _shaped(_member(spec, "columns", f"{kind.capitalize()} {name}"), dict, f"The columns of {name}")
         self.types = {column: _type(name, column, ddl) for column, ddl in columns.items()}
         refuse_reserved(name, self.types)
-        if spec.get("late", "reject") != "reject":
-            raise RefusedError(f"stream {name}: LATE REPAIR is not offered by this version.")
+        self.late = spec.get("late") or "reject"
+        if self.late not in ("reject", "repair"):
+            raise DataError(f"{name}: late is 'reject' or 'repair', not {self.late!r}.")
         self.retroactive = bool(spec.get("retroactive", True))
         self.sequence_by = self._sequence_by(spec.get("sequence_by"))
         self.schema = pa.schema(
@@ -178,7 +179,7 @@ class _Source:
             self.quarantine.append(
                 [self.name, tick, values, "timestamp is outside the time domain of [-2^62, 2^62] ticks"]
             )
-        elif self.kind == "stream" and self.heartbeat is not None and tick <= self.heartbeat:
+        elif self.late == "reject" and self.kind == "stream" and self.is_late(tick):
             self.quarantine.append(
                 [self.name, self._shown(tick), values, f"late: at or below the heartbeat (tick {self.heartbeat})"]
             )
@@ -194,6 +195,15 @@ class _Source:
 
     def _shown(self, tick: int) -> Any:
         return json_values.iso(tick) if self.time.kind == "TIMESTAMP" else tick
+
+    def is_late(self, tick: int) -> bool:
+        """Whether an element of this instant comes at or below the heartbeat."""
+        return self.heartbeat is not None and tick <= self.heartbeat
+
+    @property
+    def has_late(self) -> bool:
+        """Whether late elements are waiting to be admitted."""
+        return any(self.is_late(tick) for tick, _, _ in self.pending)
 
     def deliver(self, after: int) -> None:
         """The arrivals that come after the ``after``-th heartbeat."""
@@ -277,6 +287,12 @@ class Case:
                 process(application, name, self.spark)
             for source in self.sources.values():
                 source.deliver(k)
+        late = [source for source in self.sources.values() if source.has_late]
+        for source in late:
+            assert source.heartbeat is not None
+            self._admit(application, source, source.heartbeat)
+        for name, _ in self.queries if late else ():
+            process(application, name, self.spark)
         return self._result(application, plan)
 
     def _heartbeats(self) -> list[dict[str, int | None]]:
@@ -300,6 +316,7 @@ class Case:
         return application
 
     def _admit(self, application: Application, source: _Source, heartbeat: int) -> None:
+        before = source.heartbeat
         rows = source.advance(heartbeat)
         if source.kind == "relation":
             self._check_net(source, rows)
@@ -316,7 +333,11 @@ class Case:
             publication.stage(
                 path, adds=[write_file(stamped.cast(source.schema), path, attempt, f"seq-{seq}")], removes=[]
             )
-        publication.commit(committed=heartbeat, pins={}, info={})
+        info = dict(publication.previous.info) if publication.previous else {}
+        first = pc.min(rows.column("__tick")).as_py()
+        if before is not None and first is not None and first <= before:
+            info[corrections.SEQ] = next_seq(publication)
+        publication.commit(committed=heartbeat, pins={}, info=info)
 
     def _check_net(self, source: _Source, rows: pa.Table) -> None:
         """A relation never holds fewer than no copies of a record (semantics: judged when the heartbeat passes)."""

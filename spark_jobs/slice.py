@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,14 @@ from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.areas import LAZY_PERCENT, SweepAreas
+from sweeparea.spark_jobs.beginning import Beginning
+from sweeparea.spark_jobs.catch_up import SliceTooLong, number_setting
+from sweeparea.spark_jobs.corrections import SEQ, Corrected, pending
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
+from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables import scan, stats
 from sweeparea.tables.delta_log import DeltaLog
@@ -53,30 +58,39 @@ RSTREAM_ROWS = 10_000_000
 """Default of ``rstream.max_rows_per_slice``."""
 
 
-class SliceTooLong(SweepAreaError):
-    """A slice whose Rstream has more rows than one slice may have; ``cut`` is where a shorter one should end."""
-
-    def __init__(self, message: str, cut: int) -> None:
-        super().__init__(message)
-        self.cut = cut
-
-
 class Slice:
-    """One slice ``(h0, h1]`` of a query, from pinning its inputs to the commit."""
+    """One slice ``(h0, h1]`` of a query, from pinning its inputs to the commit.
 
-    def __init__(self, application: Application, plan: Plan, spark: SparkSession, h0: int, h1: int) -> None:
+    ``place``: where its results and SweepAreas go, the query's own tables if not given. ``pins``: the sequence numbers
+    up to which inputs are read, what the ledger says now if not given. ``beginning``: where results start that are
+    computed beside others.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        plan: Plan,
+        spark: SparkSession,
+        h0: int,
+        h1: int,
+        *,
+        place: Place | None = None,
+        pins: Mapping[str, int] | None = None,
+        beginning: Beginning | None = None,
+    ) -> None:
         self.application, self.plan, self.spark = application, lowered(plan), spark
         self.h0, self.h1 = h0, h1
+        self.pins, self.beginning = pins, beginning
+        self.place = place or Place.of(application, plan.name)
+        self.since = h0 if beginning is None else beginning.since
         self.seconds: dict[str, float] = {}
         self._clock = time.monotonic()
         self._state_logs: dict[str, DeltaLog] = {}
 
     def run(self) -> dict[str, Any]:
         """Returns the ledger row's info."""
-        application, plan = self.application, self.plan
-        row = application.ledger.head().get(plan.name)
-        registration = application.registration(plan.name, row)
-        publication = Publication(str(application.data), application.ledger, plan.name, "query", registration)
+        application, plan, place = self.application, self.plan, self.place
+        publication = Publication(place.data, place.ledger, plan.name, "query", place.registration)
         attempt = publication.begin()
         previous = publication.previous
         committed = previous.committed if previous is not None and previous.committed is not None else plan.start - 1
@@ -86,16 +100,19 @@ class Slice:
             self._require_tables(previous)
         head = application.ledger.head()
         owners = {name: application.owner(name) for name in plan.inputs}
+        pins = {name: head[owner].seq for name, owner in owners.items()} if self.pins is None else dict(self.pins)
         recover(str(application.data), application.ledger, owners.values())
-        inputs = {name: self._input(name, head[owner]) for name, owner in owners.items()}
+        if self.pins is None and previous is not None and pending(application, plan, previous, head, pins, self.h0):
+            raise Corrected(f"Inputs of {plan.name} were corrected meanwhile. Run it again: it repairs them first.")
+        inputs = {name: self._input(name, head[owner], pins[name]) for name, owner in owners.items()}
         reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1)
         # what the last slice carried on tells how many held rows this one will have to do with
         touched = sum((previous.info.get("state_touched") or {}).values()) if previous else 0
         arrived = new_rows(application, plan, self.h0, self.h1)
         expected = arrived + touched
         partitions = 1 if expected <= SMALL_SLICE else max(2, -(-expected // ROWS_PER_PARTITION))
-        spill = f"{application.data}/_sweeparea/spill/{attempt}"
-        seq = previous.seq + 1 if previous is not None else 1
+        spill = f"{place.data}/_sweeparea/spill/{attempt}"
+        seq = place.first_seq + (previous.seq if previous is not None else 0)
         areas = SweepAreas(
             self.spark, self._area_log, self._create_area, spill, seq, self.h0, self.h1, partitions,
             number_setting(plan, "state.expiry_partitions", expiry_log.PARTITIONS),
@@ -128,8 +145,10 @@ class Slice:
             "chronon": plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
             "start": plan.start,
         }
-        pins = {name: {"seq": head[o].seq, "heartbeat": head[o].committed} for name, o in owners.items()}
-        publication.commit(committed=self.h1, pins=pins, info=info)
+        read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
+        if previous is not None and SEQ in previous.info:
+            info[SEQ] = previous.info[SEQ]
+        publication.commit(committed=self.h1, pins=read, info=info)
         self._lap("publish")
         return info
 
@@ -151,7 +170,7 @@ class Slice:
             f" {'it' if len(drops) == 1 else 'them'} anew."
         )
         for table in previous.actions:
-            if not DeltaLog(application.layout.absolute(table)).exists():
+            if not DeltaLog(self.place.layout.absolute(table)).exists():
                 raise SweepAreaError(
                     f"The table {table} of {name} is missing, though {name} has committed to it. {way_out}"
                 )
@@ -169,7 +188,7 @@ class Slice:
             rows, most = count.total(), evaluation.most_rows
             if rows <= most:
                 continue
-            before, instants = int(every.up_to(self.h0)), int(every.up_to(self.h1) - every.up_to(self.h0))
+            before, instants = int(every.up_to(self.since)), int(every.up_to(self.h1) - every.up_to(self.since))
             if instants > 1:
                 cut = every.anchor + (before + instants // 2) * every.every
                 raise SliceTooLong(f"{self.plan.name}: the Rstream of a slice has {rows} rows, more than {most}.", cut)
@@ -182,18 +201,29 @@ class Slice:
 
     # -- inputs and SweepAreas -----------------------------------------------------------------------------------------
 
-    def _input(self, name: str, row: LedgerRow) -> Input:
+    def _input(self, name: str, row: LedgerRow, pin: int) -> Input:
         application = self.application
         if application.is_query(application.owner(name)):
-            stream = application.input_schema(name).kind == "stream"
+            kind = "query_stream" if application.input_schema(name).kind == "stream" else "query_relation"
             log = DeltaLog(application.result_table(name))
-            return Input(name, "query_stream" if stream else "query_relation", log, row.seq)
+            version = log.version_tagged(row.app, pin)
+            if version is None:
+                raise SweepAreaError(
+                    f"{self.plan.name}: the table {log.uri} no longer tells what {name} had committed up to number"
+                    f" {pin}: its log was cleaned meanwhile. Run again; keep delta.logRetentionDuration above the"
+                    " longest run."
+                )
+            return Input(name, kind, log, pin, version=version)
         kind = "stream" if name in application.catalog.streams else "relation"
-        return Input(name, kind, DeltaLog(application.layout.admitted(name)), row.seq, application.is_static(name))
+        return Input(
+            name, kind, DeltaLog(application.layout.admitted(name)), pin,
+            static=application.is_static(name) and not row.info.get("refreshed"),
+            scale=application.scale(name, self.plan.time),
+        )  # fmt: skip
 
     def _area_log(self, op: str) -> DeltaLog:
         if op not in self._state_logs:
-            self._state_logs[op] = DeltaLog(self.application.layout.state(self.plan.name, op))
+            self._state_logs[op] = DeltaLog(self.place.layout.state(self.plan.name, op))
         return self._state_logs[op]
 
     def _create_area(self, op: str, schema: pa.Schema) -> None:
@@ -212,6 +242,8 @@ class Slice:
         top = evaluation.new(plan.root)
         shape = top if top is not None else evaluation.shape.bag(plan.root)
         record = self._record(shape, ids)
+        if self.beginning is not None:
+            top = self.beginning.of(self.spark, plan, top)
         tables = self._result_tables(record)
         # levels and repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
         keyed = ids and not ("open" in tables or "rstream" in tables or plan.emits_each)
@@ -241,14 +273,14 @@ class Slice:
 
         def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:
             return bridge.MaterializeTask(
-                spec, self.h0, self.h1, chronon, schema, targets, labels, attempt, area, count
+                spec, self.since, self.h1, chronon, schema, targets, labels, attempt, area, count
             )
 
         if plan.emits_each:  # no row has to meet another
             assert top is not None
             staged = top.coalesce(partitions).mapInArrow(task(None), bridge.FILES_DDL)
         elif keyed:
-            spread = evaluation.spread_by(plan.root)
+            spread = evaluation.spread_by(plan.root) if self.beginning is None else None
             staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, spread)
         else:
             staged = evaluation.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
@@ -268,7 +300,7 @@ class Slice:
 
     def _result_tables(self, record: list[pa.Field]) -> dict[str, tuple[str, pa.Schema]]:
         """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""
-        plan, layout = self.plan, self.application.layout
+        plan, layout = self.plan, self.place.layout
         labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
         kind = pa.timestamp("us", tz="UTC") if plan.time.kind == "TIMESTAMP" else pa.int64()
         found: dict[str, tuple[str, pa.Schema]] = {}
@@ -289,7 +321,7 @@ class Slice:
 
     def _carried(self, op: str, attempt: str, areas: SweepAreas) -> list[DataFile]:
         """The files that the sweep of ``op`` has staged: of a keyed one each worker has left one at least."""
-        root = Path(self.application.layout.state(self.plan.name, op))
+        root = Path(self.place.layout.state(self.plan.name, op))
         folder = root / "data" / attempt
         names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
         complete = names or op in areas.may_be_silent or not areas.files(op)
@@ -340,7 +372,7 @@ class Slice:
         """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice."""
         plan, verdicts = self.plan, []
         labels = [c.label for c in plan.root.columns]
-        instants = as_instant(plan.time, self.h0), as_instant(plan.time, self.h1)
+        instants = as_instant(plan.time, self.since), as_instant(plan.time, self.h1)
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
         for path, schema in dict.fromkeys(tables.values()):
             keys = [key for key, value in tables.items() if value == (path, schema)]
@@ -353,7 +385,7 @@ class Slice:
             count = sum(f.rows for f in files)
             suite = (suites.relation_checks if relation else suites.stream_checks)(labels, *instants, plan.constraints)
             judged = verdict.audit(rows, Path(path).name, suite, row_count=count)
-            verdict.require(judged, Path(path).name, slice_text(plan.time, self.h0, self.h1))
+            verdict.require(judged, Path(path).name, slice_text(plan.time, self.since, self.h1))
             verdicts.append(
                 {
                     "table": Path(path).name,
@@ -384,14 +416,6 @@ class Slice:
         inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
         judged = (f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in constraints)
         return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *judged)
-
-
-def number_setting(plan: Plan, name: str, default: int) -> int:
-    """A setting of a query that is a number of rows."""
-    value = dict(plan.settings).get(name, str(default)).strip("'\"").replace("_", "")
-    if not value.isdigit() or int(value) == 0:
-        raise SweepAreaError(f"query {plan.name}: the setting {name} is {value!r}, but must be a number of rows.")
-    return int(value)
 
 
 def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:

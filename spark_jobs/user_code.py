@@ -11,13 +11,16 @@ import hashlib
 import importlib
 import importlib.util
 import io
+import re
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sweeparea.cql import user_functions
+from sweeparea.cql.errors import BindError, Place
+from sweeparea.heartbeats.user_policy import PolicyVersion
 from sweeparea.operators import user
 from sweeparea.operators.logical import UserFunction
 
@@ -32,6 +35,28 @@ def registered(declared: Iterable[CreateFunction], folder: str | Path | None) ->
     if folder is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     return tuple(user_functions.register(statement) for statement in declared)
+
+
+def policy(target: str, folder: str | Path | None, place: Place | None) -> Callable[[PolicyVersion], int | None]:
+    """The function that ``HEARTBEAT POLICY 'module:object'`` names, imported. BindError with the clause's place where
+    there is none.
+    """
+    what = f"HEARTBEAT POLICY {target!r}"
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", target):
+        raise BindError(f"{what} names no Python object", place, "Write HEARTBEAT POLICY 'module:function'")
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        found = user.find(target)
+    except user.UserCodeError as error:
+        raise BindError(f"{what}: {error}", place) from error
+    if not callable(found) or isinstance(found, user.UserCode):
+        raise BindError(
+            f"{what} names {found!r}, which is no function of a version",
+            place,
+            "Write def policy(version): and return a tick, or None; docs/streams.md has an example",
+        )
+    return cast("Callable[[PolicyVersion], int | None]", found)
 
 
 def source_fingerprint(target: str) -> str:

@@ -13,22 +13,29 @@ from sweeparea.tables.files import filesystem
 
 @dataclass(frozen=True)
 class FileAction:
-    """An add or remove action; ``path`` is raw."""
+    """An add, remove or cdc action; ``path`` is raw. ``vector`` is its deletion vector as the log describes it,
+    ``rows`` how many rows the file has, where the log tells.
+    """
 
     path: str
     size: int
     partition: dict[str, str | None]
     data_change: bool
     deletion_vector: bool
+    vector: dict[str, Any] | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
 class Commit:
-    """The actions of one version. ``apps`` are its application transactions, ``time`` is in microseconds."""
+    """The actions of one version. ``apps`` are its application transactions, ``time`` is in microseconds, ``feed``
+    the files of its change data feed.
+    """
 
     version: int
     adds: tuple[FileAction, ...] = ()
     removes: tuple[FileAction, ...] = ()
+    feed: tuple[FileAction, ...] = ()
     metadata: bool = False
     protocol: bool = False
     apps: dict[str, int] = field(default_factory=dict)
@@ -66,6 +73,7 @@ def read_commit(uri: str, version: int, storage_options: dict[str, str] | None =
         version=version,
         adds=tuple(_file_action(action["add"]) for action in actions if "add" in action),
         removes=tuple(_file_action(action["remove"]) for action in actions if "remove" in action),
+        feed=tuple(_file_action(action["cdc"]) for action in actions if "cdc" in action),
         metadata=any("metaData" in action for action in actions),
         protocol=any("protocol" in action for action in actions),
         apps={action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action},
@@ -76,10 +84,13 @@ def read_commit(uri: str, version: int, storage_options: dict[str, str] | None =
 
 
 def _file_action(action: dict[str, Any]) -> FileAction:
+    stats = json.loads(action["stats"]) if action.get("stats") else {}
     return FileAction(
         path=unquote(action["path"]),
         size=action.get("size") or 0,
         partition=action.get("partitionValues") or {},
         data_change=action["dataChange"],
         deletion_vector=action.get("deletionVector") is not None,
+        vector=action.get("deletionVector"),
+        rows=stats.get("numRecords"),
     )

@@ -8,7 +8,7 @@ reports them percent-encoded, and a remove action with an encoded path would sil
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from typing import Any
@@ -17,11 +17,13 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import Field as DeltaField
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from sweeparea.tables.commits import Commit, read_commit
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
+from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, filesystem, write_error
 from sweeparea.tables.schema import describe_columns, same_columns, spark_type
 from sweeparea.tables.stats import dump, stats_value
@@ -34,6 +36,8 @@ LEDGER_TABLE = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
 }
 """Configuration of the ledger's head, which gets a commit a slice and whose old versions nobody needs."""
+ADDED = "sweeparea.added"
+"""Metadata of a column that was added after the table's first rows."""
 STALE_SECONDS = 300
 """A handle not refreshed for so long is opened anew: the versions after it may have been cleaned away meanwhile."""
 
@@ -70,6 +74,7 @@ class DeltaLog:
         """
         if not self.exists():
             wanted: dict[str, str | None] = {**(DATA_TABLE if configuration is None else configuration)}
+            crash_point("create.before", self.uri)
             try:
                 DeltaTable.create(
                     self.uri,
@@ -88,6 +93,7 @@ class DeltaLog:
                 # Another run may have created it in the same instant: then its table is taken.
                 if not DeltaTable.is_deltatable(self.uri, self.storage_options):
                     raise
+            crash_point("create.after", self.uri)
         present = self.schema()
         if not same_columns(present, schema):
             raise TableError(
@@ -208,6 +214,7 @@ class DeltaLog:
         SetupError if the log cannot be written. After an exception only the log knows whether the commit happened:
         a caller that must know reads :meth:`app_version`.
         """
+        crash_point("commit.before", self.uri)
         table = self._held()
         partition_columns = list(table.metadata().partition_columns)
         if table.version() != base_version:
@@ -225,6 +232,7 @@ class DeltaLog:
             max_commit_retries=0,
             app_transactions=None if app is None else [Transaction(*app)],
         )
+        crash_point("commit.within", self.uri)
         try:
             table.create_write_transaction(
                 actions, "append", table.schema(), partition_columns, commit_properties=properties
@@ -239,7 +247,38 @@ class DeltaLog:
             raise TableError(
                 f"The commit to the table {self.uri} failed: {error}. Nothing was changed; run again."
             ) from error
+        crash_point("commit.after", self.uri)
         return base_version + 1
+
+    def add_columns(self, added: Sequence[pa.Field], app: str) -> None:
+        """Append nullable columns, NULL in all rows that are there, in one commit tagged as ``app``'s. A column that is
+        there already is left as it is; files that lack one of these columns fit the table from now on.
+
+        Raises CommitConflict where somebody committed meanwhile; SetupError if the log cannot be written.
+        """
+        table = self._current()
+        present = set(self.schema().names)
+        missing = [field for field in added if field.name not in present]
+        if not missing:
+            return
+        told = [DeltaField.from_arrow(field.with_nullable(True).with_metadata({ADDED: "true"})) for field in missing]
+        base = table.version()
+        tag = CommitProperties(max_commit_retries=0, app_transactions=[Transaction(app, base + 1)])
+        crash_point("columns.before", self.uri)
+        try:
+            table.alter.add_columns(told, commit_properties=tag)
+        except Exception as error:
+            explained = write_error(self.uri, error)
+            if explained is not None:
+                raise explained from error
+            self._handle = None
+            if self.version() > base:
+                raise self._conflict(base, self.version()) from error
+            raise TableError(
+                f"Columns cannot be added to the table {self.uri}: {error}. Nothing was changed."
+            ) from error
+        self._handle = None
+        crash_point("columns.after", self.uri)
 
     def vacuum(self, hours: int) -> list[str]:
         """Delete files that no version of the last ``hours`` holds; returns their paths."""
@@ -264,10 +303,11 @@ class DeltaLog:
                 " rearranged since it was read. Run again, which reads it anew."
             )
         columns = dict(self.spark_columns())
+        later = {field.name for field in self._held().schema().fields if ADDED in (field.metadata or {})}
         partition_columns = set(self._held().metadata().partition_columns)
         fs, base = filesystem(self.uri, self.storage_options)
         for file in adds:
-            _check_file(fs, f"{base.rstrip('/')}/{file.path}", file, columns, partition_columns)
+            _check_file(fs, f"{base.rstrip('/')}/{file.path}", file, columns, partition_columns, later)
 
     def _held(self) -> DeltaTable:
         """The handle at the version it stands at."""
@@ -330,7 +370,9 @@ def _partition_text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_file(fs: Any, path: str, file: DataFile, columns: dict[str, str], partition_columns: set[str]) -> None:
+def _check_file(
+    fs: Any, path: str, file: DataFile, columns: dict[str, str], partition_columns: set[str], later: set[str]
+) -> None:
     try:
         with fs.open_input_file(path) as source:
             size = source.size()
@@ -348,7 +390,9 @@ def _check_file(fs: Any, path: str, file: DataFile, columns: dict[str, str], par
     found = {field.name: spark_type(field.type) for field in schema}
     for name in partition_columns:
         found.pop(name, None)
-    wanted = {name: ddl for name, ddl in columns.items() if name not in partition_columns}
+    # a file staged before its table gained a column has NULL there
+    left_out = partition_columns | (later - found.keys())
+    wanted = {name: ddl for name, ddl in columns.items() if name not in left_out}
     if found != wanted:
         odd = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))[0]
         raise TableError(

@@ -9,6 +9,10 @@ class TableError(SweepAreaError):
     """A table is missing, damaged, of another schema, or uses a feature that cannot be read or written."""
 
 
+class VersionGone(TableError):
+    """A source no longer holds what is needed to tell what one of its versions did."""
+
+
 class CommitConflict(SweepAreaError):
     """Somebody committed the version that this writer wanted. Nothing was written; read the table again and decide."""
 

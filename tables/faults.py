@@ -1,15 +1,55 @@
-"""A place where tests can kill the process, to prove that a run killed anywhere loses and doubles nothing."""
+"""Places where tests kill or suspend the process, to prove that a run killed anywhere loses and doubles nothing.
+
+Outside tests a point costs one look at the environment. ``SWEEPAREA_FAULTS`` names a folder that all processes of a
+run share, Spark's workers too: each writes the points that it passes to the file ``journal`` there, and looks into
+``plan`` whether it is to die at this one. So a test first records what a run passes and then strikes at each of it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 
 CRASH_AT = "SWEEPAREA_CRASH_AT"
-"""Environment variable that names the crash point; unset outside tests."""
+"""Environment variable that names one point to die at, at the first passing; unset outside tests."""
+FAULTS = "SWEEPAREA_FAULTS"
+"""Environment variable that names the folder with ``journal`` and ``plan``; unset outside tests."""
+_CHANGING = re.compile(r"[0-9a-f]{32}")
 
 
-def crash_point(name: str) -> None:
-    """Die by SIGKILL, as a power cut would have it, if ``SWEEPAREA_CRASH_AT`` is ``name``; else do nothing."""
-    if os.environ.get(CRASH_AT) == name:
+def crash_point(name: str, place: str = "") -> None:
+    """Do nothing, or what a test has planned for this point: SIGKILL as a power cut would have it, SIGSTOP, or other.
+
+    ``place`` is a path, of which the last two parts are appended to the name.
+    """
+    if CRASH_AT in os.environ and os.environ[CRASH_AT] == full_name(name, place):
         os.kill(os.getpid(), signal.SIGKILL)
+    if FAULTS in os.environ:
+        _planned(os.environ[FAULTS], full_name(name, place))
+
+
+def full_name(name: str, place: str = "") -> str:
+    """The name of a point as the journal has it: ids that each run draws anew are left out."""
+    if not place:
+        return name
+    return f"{name}:{_CHANGING.sub('*', '/'.join(place.rstrip('/').split('/')[-2:]))}"
+
+
+def _planned(folder: str, name: str) -> None:
+    """``plan``: JSON {point, nth (from 1; 0 for each), signal, pid (absent: of the process that passes)}."""
+    journal = os.open(f"{folder}/journal", os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(journal, f"{name}\n".encode())
+        end = os.lseek(journal, 0, os.SEEK_CUR)
+        passed = os.pread(journal, end, 0).decode().split("\n").count(name)
+    finally:
+        os.close(journal)
+    try:
+        with open(f"{folder}/plan") as file:
+            plan = json.load(file)
+    except FileNotFoundError:
+        return
+    if plan["point"] == name and plan["nth"] in (0, passed):
+        os.kill(plan.get("pid") or os.getpid(), plan["signal"])

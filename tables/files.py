@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from sweeparea.infra.errors import SetupError
 from sweeparea.tables.errors import TableError
+from sweeparea.tables.faults import crash_point
 from sweeparea.tables.stats import float_leaves_with_nan, stats_json
 
 _FULL = ("No space left", "quota exceeded", "File too large")
@@ -47,6 +48,13 @@ def filesystem(uri: str, storage_options: dict[str, str] | None = None) -> tuple
             " a local or mounted folder."
         )
     return pafs.LocalFileSystem(), uri
+
+
+def remove_folder(uri: str, storage_options: dict[str, str] | None = None) -> None:
+    """Remove a folder with all that is in it, if it is there."""
+    fs, base = filesystem(uri, storage_options)
+    if fs.get_file_info(base).type == pafs.FileType.Directory:
+        fs.delete_dir(base)
 
 
 def write_file(
@@ -105,6 +113,7 @@ def _written(
     target = f"{folder}/{stem}.parquet"
     # Two tries of one task may write the same stem at the same time: each has its own temporary name.
     temporary = f"{folder}/{stem}.{uuid.uuid4().hex[:8]}.tmp"
+    crash_point("file.before", base)
     with explain_write_errors(target):
         fs.create_dir(folder, recursive=True)
         try:
@@ -112,15 +121,18 @@ def _written(
                 with pq.ParquetWriter(sink, schema, **writing) as writer:
                     for piece in pieces:
                         writer.write_table(piece, **rows_a_group)
+                    crash_point("file.half", base)
                 size = sink.tell()
             # Read back: collecting it while writing would hide a full disk behind another error.
             with fs.open_input_file(temporary) as source:
                 footer = pq.read_metadata(source)
+            crash_point("file.written", base)
             fs.move(temporary, target)
         except BaseException:
             with suppress(OSError):
                 fs.delete_file(temporary)
             raise
+    crash_point("file.staged", base)
     return footer, size
 
 
@@ -149,6 +161,22 @@ def describe_file(
     except pa.ArrowInvalid as error:
         raise TableError(f"The data file {full} is no complete Parquet file ({error}). Run the slice again.") from error
     return DataFile(relative_path, size or 0, footer.num_rows, stats_json(footer, None), partition or {})
+
+
+def list_files(root: str, attempt: str, storage_options: dict[str, str] | None = None) -> list[str]:
+    """The Parquet files that an attempt has staged in a table's folder, as paths relative to it."""
+    fs, base = filesystem(root, storage_options)
+    found = fs.get_file_info(pafs.FileSelector(f"{base}/data/{attempt}", allow_not_found=True))
+    return sorted(f"data/{attempt}/{info.base_name}" for info in found if info.base_name.endswith(".parquet"))
+
+
+def copy_file(source: str, target: str, storage_options: dict[str, str] | None = None) -> None:
+    """Copy a data file to another table's folder, under a name that no log knows yet."""
+    fs, path = filesystem(source, storage_options)
+    other, to = filesystem(target, storage_options)
+    with explain_write_errors(target):
+        other.create_dir(to.rsplit("/", 1)[0], recursive=True)
+        pafs.copy_files(path, to, source_filesystem=fs, destination_filesystem=other)
 
 
 @contextmanager

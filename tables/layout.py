@@ -62,6 +62,10 @@ class Layout:
         """Where the tables of a name go that was dropped without PURGE."""
         return self._table("_sweeparea", "dropped", f"{check_name(name)}-{registration}")
 
+    def build(self, query: str, build: str) -> str:
+        """The data folder of a query that is computed beside its tables."""
+        return self._table("_sweeparea", "builds", f"{check_name(query)}-{build}")
+
     def absolute(self, relative: str) -> str:
         """The path of a table that the ledger names relative to the data folder, so that the folder can be moved."""
         parts = PurePath(relative).parts

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -44,6 +45,17 @@ def prune(files: Sequence[DataFile], column: str, low: int | None, high: int | N
         ):
             continue
         kept.append(file)
+    return kept
+
+
+def near(files: Sequence[DataFile], column: str, values: np.ndarray, reach: int = 0) -> list[DataFile]:
+    """Files that may hold a row whose ``column`` lies within ``reach`` of one of ``values`` (ascending int64)."""
+    kept = []
+    for file in files:
+        least, greatest = bounds(file, column)
+        first = 0 if least is None else np.searchsorted(values, least - reach)
+        if first < len(values) and (greatest is None or values[first] <= greatest + reach):
+            kept.append(file)
     return kept
 
 

@@ -1,7 +1,9 @@
 """A user's source Delta table, read version by version as the signed rows that each commit added and removed.
 
 Never "what looks new": a version gives the bag difference of the rows it removed and added, so an UPDATE of one row in
-a file of a million gives two rows, and OPTIMIZE gives none. Reading is delta-rs's; deletion vectors work.
+a file of a million gives two rows, and OPTIMIZE gives none. A commit is read from the files that it names
+(``source_files.py``), so what it costs does not depend on the table or on how many versions there are; whole snapshots
+are read by delta-rs.
 """
 
 # pyarrow.compute makes its functions when it is imported, where a type checker cannot see them.
@@ -9,22 +11,27 @@ a file of a million gives two rows, and OPTIMIZE gives none. Reading is delta-rs
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from os import PathLike, fspath
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from sweeparea.tables.commits import Commit, FileAction, read_commit
-from sweeparea.tables.errors import TableError
+from sweeparea.tables.errors import TableError, VersionGone
 from sweeparea.tables.files import filesystem
-from sweeparea.tables.schema import delta_type, spark_type
+from sweeparea.tables.netting import N, net
+from sweeparea.tables.schema import delta_type
+from sweeparea.tables.source_files import CHANGE_TYPE, SourceFiles, cannot_convert, nullable
 
-N = "__n"
-"""The column that counts copies: +1 added, -1 removed (BIGINT)."""
+_BASELINE = (
+    "`sweeparea admit .. --baseline` goes on from the table as it is now: what it holds and was not admitted is admitted"
+    " as one version, what was admitted and is gone counts as removed."
+)
 _READABLE = {
     "columnMapping",
     "deletionVectors",
@@ -44,6 +51,8 @@ _READABLE = {
     "allowColumnDefaults",
     "icebergCompatV1",
     "icebergCompatV2",
+    "typeWidening",
+    "typeWidening-preview",
 }
 
 
@@ -54,6 +63,7 @@ class SourceTable:
         self.uri = fspath(uri).removeprefix("file://")
         self.storage_options = storage_options
         self._handle: DeltaTable | None = None
+        self._commit: Commit | None = None
 
     def version(self) -> int:
         """The latest version. Raises TableError, naming the path, if there is no readable Delta table."""
@@ -80,18 +90,24 @@ class SourceTable:
 
     def commit_time(self, version: int) -> int:
         """When ``version`` was committed, by its writer's clock, in microseconds since the epoch. It may go back."""
-        time = self._commit(version).time
+        time = self.commit(version).time
         if time is None:
             raise TableError(f"Version {version} of the source table {self.uri} does not tell when it was committed.")
         return time
 
     def snapshot(self, version: int) -> pa.Table:
         """All rows at ``version``, in the columns of the version seen last; a column added later is NULL."""
+        return pa.concat_tables([self._empty(), *self.snapshot_pieces(version)])
+
+    def snapshot_pieces(self, version: int) -> Iterator[pa.Table]:
+        """As :meth:`snapshot`, in pieces that fit into memory."""
         handle = self._open(version)
         with _explain(self.uri, f"version {version}"):
             # scan() reads deletion vectors and column mapping, to_pyarrow_table does not.
-            rows = pa.table(handle.scan().read_all())
-        return self._aligned(rows)
+            for batch in handle.scan():
+                rows = pa.table(batch)
+                if rows.num_rows:
+                    yield self._aligned(self._renamed(rows, handle))
 
     def changes(self, version: int) -> pa.Table:
         """What commit ``version`` did: the source's columns + ``__n``, the copies of a row added or (negative) removed.
@@ -99,62 +115,51 @@ class SourceTable:
         Rows that a commit removed and added again cancel; no row has ``__n`` 0. Version 0 adds its snapshot. Columns
         are those of the version seen last.
         """
-        latest = self._latest().version()
-        if version > latest:
-            raise TableError(f"The source table {self.uri} has no version {version} yet; its latest is {latest}.")
-        commit = self._commit(version)
+        empty = self._empty().append_column(N, pa.array([], pa.int64()))
+        return net(pa.concat_tables([empty, *self.pieces(version)]))
+
+    def pieces(self, version: int) -> Iterator[pa.Table]:
+        """As :meth:`changes`, in pieces that fit into memory, each row as often as a file holds it: not netted."""
+        commit = self.commit(version)
         if commit.rearranges:
-            return self._counted(self.schema().empty_table(), [])
-        if version == 0:
-            added = self.snapshot(0)
-            return net(self._counted(added, [1] * added.num_rows))
-        feed = None if commit.metadata or commit.protocol else self._feed(version)
-        return net(feed if feed is not None else self._difference(commit))
+            return
+        reader = self._files()
+        for action, sign in signed_files(commit):
+            try:
+                for rows in reader.read(action):
+                    if rows.num_rows:
+                        yield _counted(rows, sign)
+            except FileNotFoundError as error:
+                raise self._file_gone(version, error) from error
 
-    def _feed(self, version: int) -> pa.Table | None:
-        """The changes by delta-rs's change feed; None where it cannot tell.
+    def size(self, version: int) -> int:
+        """About how many rows are read to tell what ``version`` did."""
+        # a writer that counts nothing is taken to write ten bytes a row
+        return sum(a.size // 10 if a.rows is None else a.rows for a, _ in signed_files(self.commit(version)))
 
-        It refuses column mapping, and looks for files in the wrong place where a partition value has a blank or an
-        umlaut. The other way round works for those, and says what is wrong where a file is really gone.
-        """
-        try:
-            # Works without the table's change data feed: delta-rs then derives inserts and deletes from whole files.
-            rows = pa.table(self._latest().load_cdf(version, version).read_all())
-        except Exception:
-            return None
-        kinds = rows.column("_change_type").cast(pa.string())
-        added = pc.is_in(kinds, pa.array(["insert", "update_postimage"]))
-        signs = pc.if_else(added, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
-        return self._aligned(rows).append_column(N, signs)
+    def only_adds(self, version: int) -> bool:
+        """Whether a version takes no row away, so that nothing of it can cancel."""
+        commit = self.commit(version)
+        return not commit.feed and not any(a.data_change for a in commit.removes)
 
-    def _difference(self, commit: Commit) -> pa.Table:
-        """The changes of a commit from its own files; from two snapshots where files alone do not tell."""
-        mapped = self._latest().metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
-        if mapped or any(action.deletion_vector for action in (*commit.adds, *commit.removes)):
-            before, after = self.snapshot(commit.version - 1), self.snapshot(commit.version)
-            signs = [-1] * before.num_rows + [1] * after.num_rows
-            return self._counted(pa.concat_tables([before, after]), signs)
-        parts = [(self._file(action, commit.version), -1) for action in commit.removes if action.data_change]
-        parts += [(self._file(action, commit.version), 1) for action in commit.adds if action.data_change]
-        rows = pa.concat_tables([self.schema().empty_table(), *(part for part, _ in parts)])
-        return self._counted(rows, [sign for part, sign in parts for _ in range(part.num_rows)])
-
-    def _file(self, action: FileAction, version: int) -> pa.Table:
+    def _files(self) -> SourceFiles:
+        latest = self._latest()
         fs, base = filesystem(self.uri, self.storage_options)
-        try:
-            rows = pq.ParquetFile(f"{base}/{action.path}", filesystem=fs).read()
-        except FileNotFoundError as error:
-            raise self._file_gone(version, error) from error
-        for name, text in action.partition.items():
-            if name not in self.schema().names:
-                continue
-            column_type = self.schema().field(name).type
-            value = pa.scalar(text or None, pa.string()).cast(column_type)
-            column = pa.repeat(value, rows.num_rows)
-            if name in rows.column_names:
-                rows = rows.drop_columns([name])
-            rows = rows.append_column(name, column)
-        return self._aligned(rows)
+        fields = json.loads(latest.schema().to_json())["fields"]
+        mode = latest.metadata().configuration.get("delta.columnMapping.mode", "none")
+        return SourceFiles(self.uri, fs, base, self.schema(), fields, mode == "id")
+
+    def _renamed(self, rows: pa.Table, handle: DeltaTable) -> pa.Table:
+        """Rows of an earlier version under the names that its columns have now: column mapping knows them by ids."""
+        if self._latest().metadata().configuration.get("delta.columnMapping.mode", "none") == "none":
+            return rows
+        now = {_identity(f): f["name"] for f in json.loads(self._latest().schema().to_json())["fields"]}
+        then = {f["name"]: _identity(f) for f in json.loads(handle.schema().to_json())["fields"]}
+        kept = [name for name in rows.column_names if then.get(name) in now]
+        return rows.select(kept).rename_columns([now[then[name]] for name in kept])
+
+    def _empty(self) -> pa.Table:
+        return nullable(self.schema()).empty_table()
 
     def _aligned(self, rows: pa.Table) -> pa.Table:
         """``rows`` in the columns and types of the version seen last."""
@@ -167,26 +172,22 @@ class SourceTable:
             try:
                 columns.append(column.cast(field.type))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-                raise TableError(
-                    f"Column {field.name} of the source table {self.uri} was {spark_type(column.type)} and is"
-                    f" {spark_type(field.type)} now, and the old values cannot be converted ({error}). Declare a new"
-                    " stream on the table as it is now."
-                ) from error
-        nullable = [pa.field(field.name, field.type) for field in self.schema()]
-        return pa.table(columns, schema=pa.schema(nullable))
+                raise cannot_convert(self.uri, field.name, column.type, field.type, error) from error
+        return pa.table(columns, schema=nullable(self.schema()))
 
-    def _counted(self, rows: pa.Table, signs: list[int]) -> pa.Table:
-        return self._aligned(rows).append_column(N, pa.array(signs, pa.int64()))
-
-    def _commit(self, version: int) -> Commit:
-        commit = read_commit(self.uri, version, self.storage_options)
+    def commit(self, version: int) -> Commit:
+        """The raw actions of a version. Raises TableError where its log file is gone, or not there yet."""
+        if self._commit is not None and self._commit.version == version:
+            return self._commit
+        commit = self._commit = read_commit(self.uri, version, self.storage_options)
         if commit is None:
-            self._latest()
-            raise TableError(
+            latest = self._latest().version()
+            if version > latest:
+                raise TableError(f"The source table {self.uri} has no version {version} yet; its latest is {latest}.")
+            raise VersionGone(
                 f"The log of the source table {self.uri} no longer holds version {version}: it was cleaned"
-                " (delta.logRetentionDuration) before the version was read, so what it changed cannot be told. Register"
-                " the stream anew, which takes the table as it is for its first version, and raise the source's log"
-                " retention above the longest pause between runs."
+                f" (delta.logRetentionDuration) before the version was read, so what it changed cannot be told. {_BASELINE}"
+                " Raise the source's log retention above the longest pause between runs."
             )
         return commit
 
@@ -232,48 +233,38 @@ class SourceTable:
         if version is None:
             return TableError(f"The source table {self.uri} cannot be opened: {error}")
         return TableError(
-            f"The source table {self.uri} cannot be read at version {version}: {error}. If its log was cleaned,"
-            " register the stream anew, which takes the table as it is for its first version."
+            f"The source table {self.uri} cannot be read at version {version}: {error}. If its log was cleaned:"
+            f" {_BASELINE}"
         )
 
     def _file_gone(self, version: int, error: BaseException) -> TableError:
-        return TableError(
+        return VersionGone(
             f"A data file of version {version} of the source table {self.uri} is gone ({error}): VACUUM took it before"
-            " the version was read. Register the stream anew, which takes the table as it is for its first version, and"
-            " keep VACUUM's retention above the longest pause between runs."
+            f" the version was read. {_BASELINE} Keep VACUUM's retention above the longest pause between runs."
         )
 
 
-def net(rows: pa.Table) -> pa.Table:
-    """``rows`` with equal rows merged into one whose ``__n`` is their sum, without those that come to 0.
+def signed_files(commit: Commit) -> list[tuple[FileAction, int]]:
+    """The files that tell what a commit did, each with the sign of its rows; 0 where each row tells its own.
 
-    NULL equals NULL and NaN equals NaN. Rows that were only added stay as they are: a bag needs no merging.
+    Where a commit has files of the change data feed, these alone tell (PROTOCOL.md, "Reader Requirements for AddCDCFile").
     """
-    counts = rows.column(N)
-    if rows.num_rows == 0 or pc.min(counts).as_py() > 0:
-        return rows
-    keys: dict[str, pa.ChunkedArray] = {}
-    for name in rows.column_names:
-        if name != N:
-            for part in _comparable(rows.column(name)):
-                keys[f"k{len(keys)}"] = part
-    numbered = pa.table({**keys, "n": counts, "row": pa.array(range(rows.num_rows), pa.int64())})
-    groups = numbered.group_by(list(keys), use_threads=False).aggregate([("n", "sum"), ("row", "min")])
-    kept = groups.filter(pc.not_equal(groups.column("n_sum"), 0)).sort_by("row_min")
-    picked = rows.take(kept.column("row_min")).drop_columns([N])
-    return picked.append_column(N, kept.column("n_sum"))
+    if commit.feed:
+        return [(action, 0) for action in commit.feed]
+    parts = [(action, -1) for action in commit.removes if action.data_change]
+    return parts + [(action, 1) for action in commit.adds if action.data_change]
 
 
-def _comparable(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-    """Columns that are equal exactly where ``column`` is, of types that Arrow can group by."""
-    if pa.types.is_struct(column.type):
-        parts = [column.is_valid()]
-        for child in column.flatten():
-            parts += _comparable(child)
-        return parts
-    if pa.types.is_nested(column.type):
-        return [pa.chunked_array([pa.array([repr(value) for value in column.to_pylist()], pa.string())])]
-    return [column]
+def _counted(rows: pa.Table, sign: int) -> pa.Table:
+    if sign:
+        return rows.append_column(N, pa.repeat(pa.scalar(sign, pa.int64()), rows.num_rows))
+    added = pc.is_in(rows.column(CHANGE_TYPE), pa.array(["insert", "update_postimage"]))
+    signs = pc.if_else(added, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
+    return rows.drop_columns([CHANGE_TYPE]).append_column(N, signs)
+
+
+def _identity(field: dict[str, Any]) -> Any:
+    return field.get("metadata", {}).get("delta.columnMapping.id", field["name"])
 
 
 class _explain:

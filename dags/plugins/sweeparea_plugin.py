@@ -66,7 +66,7 @@ def _application_state(application: Application, allowed: set[str]) -> dict[str,
     from sweeparea.tables.ledger import Ledger
 
     head = Ledger(application.data_folder).head()
-    positions = judge({name: row.committed for name, row in head.items()}, application.watched()["queries"])
+    positions = judge(head, application.watched()["queries"])
     chronons = _chronons(application, head)
     streams, queries = [], []
     for name, source in application.sources.items():

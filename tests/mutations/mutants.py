@@ -230,8 +230,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/sweep_area.py",
-        "self.hash[(due > h0) & (due <= h1)]",
-        "self.hash[(due > h0) & (due < h1)]",
+        "return (due > h0) & (due <= h1)",
+        "return (due > h0) & (due < h1)",
         "what is due at h1 is not looked at",
         _AREA,
     ),
@@ -313,11 +313,18 @@ MUTANTS = (
         _HELD,
     ),
     Mutant(
-        "spark_jobs/areas.py",
-        'AreaFile.of("", file).due > self.h1',
-        'AreaFile.of("", file).due >= self.h1',
+        "operators/sweep_area.py",
+        "return self.due <= h1",
+        "return self.due < h1",
         "a slice without new rows does not look at what is due at its end",
-        _HELD,
+        (*_AREA, *_HELD),
+    ),
+    Mutant(
+        "operators/sweep_area.py",
+        "if self.due > h0:",
+        "if self.due != h0:",
+        "a slice without new rows does not look at what is due later than the first row of a file",
+        _AREA,
     ),
     # -- ts and te changed
     Mutant(

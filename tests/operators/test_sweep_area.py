@@ -172,6 +172,17 @@ def test_what_was_seen_to_is_not_looked_at_again(tmp_path):
     assert [f.rows for f in kept.area.files] == [5010, 10, 1]
 
 
+def test_a_file_is_due_again_only_when_another_of_its_rows_is(tmp_path):
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (False, True))
+    kept = Kept(str(tmp_path), schema, ("k",), bag_due, 1)
+    kept.slice(bag([(k, 1, {0: 5, 1: 9}.get(k, INF), 1, 0) for k in range(500)], schema), 0, 1, spec.sweep)
+    [file] = kept.area.files
+    assert file.due == 5
+    spans = [(1, 4), (1, 5), (4, 7), (5, 8), (5, 9), (9, 99)]
+    assert [file.is_due(*span) for span in spans] == [False, True, True, False, True, False]
+
+
 def test_files_are_few_and_hold_little_that_is_gone(tmp_path):
     schema = two_counts.rows_schema([pa.field("k", pa.int64())])
     spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))

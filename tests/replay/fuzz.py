@@ -2,6 +2,9 @@
 
 Hypothesis draws and shrinks the case; afterwards rows, heartbeats and inputs are dropped as long as it still fails. The
 output is a replay line, what was expected and what came. Exit code 1 if a case failed.
+
+``--long``: cases of 20 to 60 slices instead, that ask for SweepAreas of every layout, with keys of nested types,
+and that as many workers run in turn as ``--workers`` says.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import copy
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -21,10 +25,14 @@ from sweeparea.spark_jobs.replay import replay
 from sweeparea.spark_jobs.session import spark_session
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import generate
+from tests.replay.many_slices import long_case, shared_by
 from tests.replay.oracle import Oracle, expected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+Wrong = Callable[[dict[str, Any], "SparkSession"], str]
 
 
 class Mismatch(AssertionError):
@@ -36,6 +44,16 @@ def wrong(case: dict[str, Any], spark: SparkSession) -> str:
     result = next(iter(replay([json.dumps(case)], spark)))
     found = difference(expected(case), result, MEMBERS)
     return found or ("" if "error" in result else broken_law(result, Oracle(case).tick))
+
+
+def wrong_if_shared(counts: Sequence[int]) -> Wrong:
+    """As ``wrong``, of cases whose slices so many workers run in turn."""
+
+    def check(case: dict[str, Any], spark: SparkSession) -> str:
+        with shared_by(counts):
+            return wrong(case, spark)
+
+    return check
 
 
 def _smaller(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -59,9 +77,9 @@ def _smaller(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {k: v for k, v in case.items() if k != member}
 
 
-def shrink(case: dict[str, Any], spark: SparkSession, tries: int = 120) -> dict[str, Any]:
+def shrink(case: dict[str, Any], spark: SparkSession, judge: Wrong = wrong, tries: int = 120) -> dict[str, Any]:
     """Drops one thing after the other while the case still fails in the same way."""
-    error = "error" in wrong(case, spark)
+    error = "error" in judge(case, spark)
     progress = True
     while progress and tries > 0:
         progress = False
@@ -70,7 +88,7 @@ def shrink(case: dict[str, Any], spark: SparkSession, tries: int = 120) -> dict[
             if tries <= 0:
                 break
             try:
-                found = wrong(candidate, spark)
+                found = judge(candidate, spark)
             except Exception:  # the case has become one that the oracle cannot read
                 continue
             if found and ("error" in found) == error:
@@ -79,8 +97,10 @@ def shrink(case: dict[str, Any], spark: SparkSession, tries: int = 120) -> dict[
     return case
 
 
-def fuzz(first: int, n: int, spark: SparkSession, rows: int = 10) -> dict[str, Any] | None:
-    """The shrunk first failing case of ``n``, or None."""
+def fuzz(
+    first: int, n: int, spark: SparkSession, made: Callable[[random.Random], dict[str, Any]], judge: Wrong = wrong
+) -> dict[str, Any] | None:
+    """The shrunk first failing case of the ``n`` that ``made`` makes by chance, or None."""
     failing: list[dict[str, Any]] = []
 
     @seed(first)
@@ -94,30 +114,39 @@ def fuzz(first: int, n: int, spark: SparkSession, rows: int = 10) -> dict[str, A
     )
     @given(st.randoms(use_true_random=False))
     def check(rng: random.Random) -> None:
-        case = generate(rng, rows)
-        if found := wrong(case, spark):
+        case = made(rng)
+        if found := judge(case, spark):
             failing.append(case)
             raise Mismatch(found)
 
     try:
         check()
     except Mismatch:
-        return shrink(failing[-1], spark)
+        return shrink(failing[-1], spark, judge)
     return None
+
+
+def _workers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.replay.fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="where chance starts (default 0)")
     parser.add_argument("--n", type=int, default=100, help="how many cases (default 100; about a second each)")
+    parser.add_argument("--long", action="store_true", help="cases of many slices (about ten seconds each)")
+    parser.add_argument(
+        "--workers", type=_workers, default=(1, 2, 3), help="with --long: how many run a slice, in turn (default 1,2,3)"
+    )
     options = parser.parse_args()
+    made, judge = (long_case, wrong_if_shared(options.workers)) if options.long else (partial(generate, rows=10), wrong)
     with spark_session() as spark:
-        case = fuzz(options.seed, options.n, spark)
+        case = fuzz(options.seed, options.n, spark, made, judge)
         if case is None:
             print(f"{options.n} cases from seed {options.seed}: engine and oracle agree on all of them.")
             return 0
         print(json.dumps(case, ensure_ascii=False))
-        print(wrong(case, spark))
+        print(judge(case, spark))
         return 1
 
 

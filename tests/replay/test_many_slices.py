@@ -12,13 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweeparea.operators import sweep_area
 from sweeparea.operators.sweep_area import SweepArea
-from sweeparea.spark_jobs import slice as slices
 from sweeparea.spark_jobs.areas import SweepAreas
 from sweeparea.spark_jobs.replay import replay
 from tests.replay.compare import MEMBERS, broken_law, difference
-from tests.replay.many_slices import QUERIES, Workers, case, random_case
+from tests.replay.many_slices import QUERIES, case, long_case, random_case, shared_by
 from tests.replay.oracle import Oracle, expected
 
 if TYPE_CHECKING:
@@ -32,13 +30,6 @@ def _check(spark: SparkSession, cases: Sequence[dict[str, Any]]) -> None:
         if not wrong and "error" not in result:
             wrong = broken_law(result, Oracle(one).tick)
         assert not wrong, f"as a replay line:\n{line}\n{wrong}"
-
-
-def _share(monkeypatch: pytest.MonkeyPatch, *counts: int) -> None:
-    workers = Workers(*counts)
-    monkeypatch.setattr(slices, "SMALL_SLICE", workers)
-    monkeypatch.setattr(slices, "ROWS_PER_PARTITION", workers)
-    monkeypatch.setattr(sweep_area, "_GROUP", 8)  # else no case is large enough for the merge of all files
 
 
 def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
@@ -59,9 +50,9 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 @pytest.mark.spark
 def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
-    _share(monkeypatch, 1, 2, 3, 2)
     seen = _watched(monkeypatch)
-    _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in (0, 6)])
+    with shared_by((1, 2, 3, 2)):
+        _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in (0, 6)])
     assert any(live for _, live, _ in seen)
     assert all(live == counted for _, live, counted in seen)
     # what a slice leaves at most, after the merge of all files and before the next
@@ -72,14 +63,22 @@ def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyP
 @pytest.mark.spark
 @pytest.mark.parametrize("workers", [(1,), (2,), (1, 2, 3, 1, 3, 2, 2)])
 @pytest.mark.parametrize("first", range(0, len(QUERIES) * 3, 6))
-def test_many_of_each_kind(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int, workers: tuple[int, ...]):
-    _share(monkeypatch, *workers)
-    _check(spark, [case(random.Random(seed), QUERIES[seed % len(QUERIES)]) for seed in range(first, first + 6)])
+def test_many_of_each_kind(spark: SparkSession, first: int, workers: tuple[int, ...]):
+    with shared_by(workers):
+        _check(spark, [case(random.Random(seed), QUERIES[seed % len(QUERIES)]) for seed in range(first, first + 6)])
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", range(70_000, 70_060, 4))
-def test_random_queries(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seed: int):
-    _share(monkeypatch, 1, 2, 3)
-    _check(spark, [random_case(random.Random(one)) for one in range(seed, seed + 4)])
+def test_random_queries(spark: SparkSession, seed: int):
+    with shared_by((1, 2, 3)):
+        _check(spark, [random_case(random.Random(one)) for one in range(seed, seed + 4)])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(80_000, 80_040, 2))
+def test_long_cases(spark: SparkSession, seed: int):
+    with shared_by((1, 3, 2)):
+        _check(spark, [long_case(random.Random(one)) for one in range(seed, seed + 2)])

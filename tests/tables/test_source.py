@@ -182,7 +182,7 @@ def test_a_cleaned_log_says_the_way_out(path: str) -> None:
         os.remove(Path(path) / "_delta_log" / f"{version:020d}.json")
     source = SourceTable(path)
     assert source.version() == 3
-    with pytest.raises(TableError, match=r"no longer holds version 1: .* Register the stream anew"):
+    with pytest.raises(TableError, match=r"no longer holds version 1: .* --baseline"):
         source.changes(1)
     with pytest.raises(TableError, match="cannot be read at version 1"):
         source.snapshot(1)

@@ -1,0 +1,138 @@
+"""Staging what was admitted or kept out: rows of the admitted and the quarantine table of a stream or relation.
+
+Both tables belong to the one commit of a source version: ``Publication`` makes them appear together or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from sweeparea.operators import keys
+from sweeparea.spark_jobs import json_values
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import DataFile, write_file
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import Publication
+
+QUARANTINE_SCHEMA = pa.schema(
+    [
+        ("__stream", pa.string()),
+        ("__version", pa.int64()),
+        ("__seq", pa.int64()),
+        ("__reason", pa.string()),
+        ("__tick", pa.int64()),
+        ("__row", pa.string()),
+        ("__n", pa.int64()),
+    ]
+)
+"""``__version`` is the source's, ``__row`` the whole row as a JSON object, ``__n`` its copies (negative: it was taken
+back by its source). ``__stream`` names a relation where it is one's."""
+ENGINE_FIELDS = (("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64()))
+
+
+def next_seq(publication: Publication) -> int:
+    """The sequence number that this publication's commit will have."""
+    return (publication.previous.seq if publication.previous else 0) + 1
+
+
+def admitted_schema(columns: Iterable[pa.Field]) -> pa.Schema:
+    """The columns of an admitted table over a source's ``columns``."""
+    return pa.schema([*columns, *(pa.field(name, kind) for name, kind in ENGINE_FIELDS)])
+
+
+def quarantine_rows(bad: pa.Table, reasons: pa.Array | pa.ChunkedArray, name: str, version: int | None) -> pa.Table:
+    """Rows that are kept out, as the quarantine holds them.
+
+    ``bad``: the source's columns, ``__tick`` and ``__n`` (one copy each without it); ``reasons`` as many texts.
+    """
+    count = bad.num_rows
+    copies = bad.column("__n") if "__n" in bad.column_names else pa.repeat(pa.scalar(1, pa.int64()), count)
+    return pa.table(
+        [
+            pa.repeat(pa.scalar(name, pa.string()), count),
+            pa.repeat(pa.scalar(version, pa.int64()), count),
+            pa.repeat(pa.scalar(0, pa.int64()), count),
+            reasons,
+            bad.column("__tick"),
+            pa.array(row_texts(bad.select([c for c in bad.column_names if not c.startswith("__")])), pa.string()),
+            copies,
+        ],
+        schema=QUARANTINE_SCHEMA,
+    )
+
+
+def row_texts(rows: pa.Table) -> list[str]:
+    """Each row as the text of a JSON object, by column; equal rows (semantics, section 2) have equal texts."""
+    names = rows.column_names
+    values = json_values.rows(keys.canonical(rows), range(len(names)))
+    return [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) for row in values]
+
+
+class Stage:
+    """The files of one commit of one stream or relation, written piece by piece and named to the ledger at the end.
+
+    ``columns`` are the source's. Both tables are made if they do not exist.
+    """
+
+    def __init__(
+        self, publication: Publication, attempt: str, columns: Iterable[pa.Field], kind: str = "stream"
+    ) -> None:
+        self.publication, self.attempt = publication, attempt
+        name, layout = publication.name, publication.layout
+        self.admitted, self.quarantine = DeltaLog(layout.admitted(name)), DeltaLog(layout.quarantine(name))
+        # a table that gained columns has them behind the engine's
+        self.schema = self.admitted.schema() if self.admitted.exists() else admitted_schema(columns)
+        self.seq = next_seq(publication)
+        self.taken_back: list[pa.Table] = []
+        self._adds: dict[str, list[DataFile]] = {self.admitted.uri: [], self.quarantine.uri: []}
+        self._removes: list[DataFile] = []
+        self._written = 0
+        self.admitted.create(self.schema, name=name, description=f"admitted {kind} {name}", configuration=None)
+        if not self.quarantine.exists():
+            self.quarantine.create(
+                QUARANTINE_SCHEMA, name=name, description=f"quarantine of {name}", configuration=None
+            )
+        self.quarantine_version = self.quarantine.version()
+
+    def admit(self, rows: pa.Table) -> None:
+        """Rows of the admitted table: the source's columns, ``__tick`` and ``__n``."""
+        # narrow ranges per row group, and files that prune
+        self._write(self.admitted, self.schema, rows.sort_by("__tick") if rows.num_rows > 1 else rows)
+
+    def keep_out(self, rows: pa.Table) -> None:
+        """Rows of the quarantine, as ``quarantine_rows`` makes them."""
+        known = self.quarantine.schema().names  # a table of an earlier version counts no copies
+        self._write(self.quarantine, pa.schema([f for f in QUARANTINE_SCHEMA if f.name in known]), rows)
+
+    def take_back(self, rows: pa.Table) -> None:
+        """As ``admit``, of rows that are taken back (negative ``__n``)."""
+        self.taken_back.append(rows)
+        self.admit(rows)
+
+    def replace_quarantine(self, file: DataFile, stays: pa.Table) -> None:
+        """A file of the quarantine, read at ``quarantine_version``, leaves; ``stays`` are its rows that do not."""
+        self._write(self.quarantine, stays.schema, stays, stamp=False)
+        self._removes.append(file)
+
+    def commit(self, committed: int | None, info: dict[str, Any]) -> LedgerRow:
+        """The commit: to the ledger, then to the tables."""
+        for log in (self.admitted, self.quarantine):
+            removes = self._removes if log is self.quarantine else []
+            if self._adds[log.uri] or removes:
+                base = self.quarantine_version if removes else None
+                self.publication.stage(log.uri, adds=self._adds[log.uri], removes=removes, base_version=base)
+        return self.publication.commit(committed=committed, pins={}, info=info)
+
+    def _write(self, log: DeltaLog, schema: pa.Schema, rows: pa.Table, stamp: bool = True) -> None:
+        if not rows.num_rows:
+            return
+        if stamp:
+            kept = rows.drop_columns(["__seq"]) if "__seq" in rows.column_names else rows
+            rows = kept.append_column("__seq", pa.repeat(pa.scalar(self.seq, pa.int64()), rows.num_rows))
+        self._written += 1
+        table = rows.select(schema.names).cast(schema)
+        self._adds[log.uri].append(write_file(table, log.uri, self.attempt, f"seq-{self.seq}-{self._written}"))

@@ -1,0 +1,95 @@
+"""The log of a relation's changes as a table: ``state/<relation>/changes``.
+
+Each commit of the relation appends what its source version told, whatever the instants; a heartbeat, a late change or
+one that was refused is then a question to this table (``change_log.py``). Files are merged as those of SweepAreas are,
+so that their number grows with the logarithm of the rows.
+
+Columns: the source's; ``__tick``, ``__n``; ``__version``, that of the source; ``__hash``, that of the change's key or
+record; ``__seq``, the commit that brought it.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.operators.sweep_area import to_merge
+from sweeparea.spark_jobs.admit_stage import Stage
+from sweeparea.spark_jobs.application import CHANGES
+from sweeparea.spark_jobs.change_log import HASH
+from sweeparea.tables import scan
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import DataFile, write_file
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import Publication
+
+VERSION = "__version"
+_OWN = tuple(pa.field(name, pa.int64()) for name in ("__tick", "__n", VERSION, HASH, "__seq"))
+
+
+class ChangeTable:
+    """The changes that earlier commits have brought (``change_log.ChangeLog``)."""
+
+    def __init__(self, path: str, columns: Iterable[pa.Field]) -> None:
+        self.log = DeltaLog(path)
+        self.schema = pa.schema([*(pa.field(f.name, f.type) for f in columns), *_OWN])
+        self.version = self.log.version() if self.log.exists() else None
+
+    @property
+    def files(self) -> list[DataFile]:
+        """The table's files at the version that it had first."""
+        return [] if self.version is None else self.log.files(self.version)
+
+    def between(self, h0: int, h1: int) -> pa.Table:
+        """The changes with ``h0 < __tick <= h1``."""
+        files = scan.prune(self.files, "__tick", h0 + 1, h1) if h1 > h0 else []
+        return self._read(files, (pc.field("__tick") > h0) & (pc.field("__tick") <= h1))
+
+    def holding(self, hashes: np.ndarray) -> pa.Table:
+        """The changes whose ``__hash`` is one of ``hashes``, which are sorted."""
+        return self._read(scan.near(self.files, HASH, hashes), pc.field(HASH).isin(pa.array(hashes)))
+
+    def _read(self, files: list[DataFile], condition: pc.Expression) -> pa.Table:
+        if not files:
+            return self.schema.empty_table()
+        return scan.plan(self.log, files).read(self.schema.names, condition).cast(self.schema)
+
+
+class RelationStage(Stage):
+    """One commit of a relation: what is admitted, what is kept out, and the changes that its source told."""
+
+    def __init__(
+        self, publication: Publication, attempt: str, record: Iterable[pa.Field], columns: Iterable[pa.Field]
+    ) -> None:
+        super().__init__(publication, attempt, record, "relation")
+        self.changes = ChangeTable(publication.layout.state(publication.name, CHANGES), columns)
+        title = f"changes of relation {publication.name} as its source told them"
+        self.changes.log.create(self.changes.schema, name=f"{publication.name}.{CHANGES}", description=title)
+        self.changes.version = self.changes.log.version()
+        self._adds[self.changes.log.uri] = []
+
+    def note(self, rows: pa.Table) -> None:
+        """Changes that the table does not have yet: its columns but ``__seq``."""
+        self._write(self.changes.log, self.changes.schema, rows.sort_by("__tick") if rows.num_rows > 1 else rows)
+
+    def commit(self, committed: int | None, info: dict[str, object]) -> LedgerRow:
+        """As of any stage."""
+        log, adds = self.changes.log, list(self._adds[self.changes.log.uri])
+        removes = self._merged(adds) if adds else []
+        if adds:
+            self.publication.stage(log.uri, adds=adds, removes=removes, base_version=self.changes.version)
+        return super().commit(committed, info)
+
+    def _merged(self, adds: list[DataFile]) -> list[DataFile]:
+        """The newest files that are put together; their union joins ``adds``."""
+        files = sorted(self.changes.files, key=lambda f: scan.bounds(f, "__seq")[1] or 0, reverse=True)
+        chosen = files[: to_merge([file.rows for file in files])]
+        if chosen:
+            rows = scan.plan(self.changes.log, chosen).read(self.changes.schema.names).sort_by("__tick")
+            adds.append(write_file(rows, self.changes.log.uri, self.attempt, f"seq-{self.seq}-merged"))
+        return chosen

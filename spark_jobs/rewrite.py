@@ -1,0 +1,285 @@
+"""Taking over what was computed beside a query's tables: their difference, as one commit.
+
+Published rows that are no longer right go, new ones come, the SweepAreas are exchanged where the stretch reaches the
+query's instant, and the signed difference with its cause is kept in ``<query>__corrections``. Readers see each table
+change in one commit; where nothing differs nothing is written.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.operators import splice
+from sweeparea.operators.netting import netted
+from sweeparea.operators.splice import Changed, NotMet
+from sweeparea.operators.ticks import INF
+from sweeparea.spark_jobs import corrections
+from sweeparea.spark_jobs.history import History
+from sweeparea.spark_jobs.place import Place
+from sweeparea.spark_jobs.relevel import relevel
+from sweeparea.spark_jobs.shadow import Shadow
+from sweeparea.spark_jobs.slice import MATERIALIZE
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import LostRace
+from sweeparea.tables.faults import crash_point
+from sweeparea.tables.files import DataFile, copy_file, describe_file, write_file
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import Publication
+
+STATE = ("state_rows", "state_bytes", "state_touched", "state_live")
+
+
+@dataclass
+class Rewritten:
+    """What a rewrite has done: per kind of table how many rows went and came."""
+
+    removed: dict[str, int] = field(default_factory=dict)
+    added: dict[str, int] = field(default_factory=dict)
+    seq: int | None = None
+    words: str = ""
+
+    def __bool__(self) -> bool:
+        return any(self.removed.values()) or any(self.added.values())
+
+    @property
+    def counts(self) -> str:
+        """The rows in words."""
+        return f"{sum(self.removed.values()):,} rows out, {sum(self.added.values()):,} rows in"
+
+
+class Rewrite:
+    """The difference between a shadow, computed up to ``upto``, and what is published; ``closed``: results after
+    ``upto`` stand as they are, and the SweepAreas too.
+    """
+
+    def __init__(self, shadow: Shadow, upto: int, closed: bool) -> None:
+        self.shadow, self.upto, self.closed = shadow, upto, closed
+        self.application, self.name = shadow.application, shadow.plan.name
+        self.time = shadow.plan.time
+        self._relevelled: pa.Table | None = None
+
+    def publish(self, cause: str, pins: Mapping[str, dict[str, int | None]], always: bool) -> Rewritten:
+        """Stages and commits; the published tables must stand at ``upto`` unless the stretch is closed.
+
+        ``pins``: what the query's ledger row says from now on of its inputs. ``always``: also where no row differs.
+        Raises LostRace if the query has gone on meanwhile, NotMet if a closed stretch does not meet what follows it.
+        """
+        place = Place.of(self.application, self.name)
+        publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
+        attempt = publication.begin()
+        previous = publication.previous
+        if previous is None or previous.committed is None or (not self.closed and previous.committed != self.upto):
+            raise LostRace(f"another run of {self.name} has gone on meanwhile; what was recomputed has to follow.")
+        seq, done = previous.seq + 1, Rewritten()
+        told: list[pa.Table] = []
+        for kind, (old, new) in self.shadow.tables().items():
+            part = self._table(publication, attempt, kind, History.of(old, self.time), new, cause, seq)
+            if part is not None:
+                done.removed[kind], done.added[kind], rows = part
+                told.append(rows)
+        crash_point("rewrite.staged_results")
+        if not done and not always:
+            return done
+        info = dict(previous.info)
+        if told:
+            self._tell(publication, attempt, told)
+            info[corrections.SEQ] = seq
+        if not self.closed:
+            info |= self._areas(publication, attempt, previous)
+        elif self._relevelled is not None:
+            info |= self._levels(publication, attempt, previous, self._relevelled, seq)
+        crash_point("rewrite.staged_areas")
+        info["rewrite"] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+        publication.commit(committed=previous.committed, pins=dict(pins), info=info)
+        done.seq = seq
+        return done
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def _table(
+        self, publication: Publication, attempt: str, kind: str, old: History, new: DeltaLog, cause: str, seq: int
+    ) -> tuple[int, int, pa.Table] | None:
+        """Stages what differs in one table: how many rows go and come, and the corrections; None if nothing does."""
+        since, upto = self.shadow.since, self.upto
+        files = old.files(since, upto)
+        parts = [old.read(file) for file in files]
+        published = pa.concat_tables([old.log.schema().empty_table(), *parts])
+        fresh = new.read() if new.exists() else published.slice(0, 0)
+        fresh = fresh.select(published.column_names).cast(published.schema)
+        (start, end), (new_start, new_end) = old.ticks(published), old.ticks(fresh)
+        if old.relation:
+            concerned = np.flatnonzero((start <= upto) & (end > since))
+            recent = np.flatnonzero(new_end > since)
+        else:
+            concerned = np.flatnonzero((start > since) & (start <= upto))
+            recent = np.flatnonzero(new_start > since)
+        before, after = published.take(pa.array(concerned)), fresh.take(pa.array(recent))
+        codes, new_codes = splice.record_codes(before, after, old.record)
+        olds = codes, start[concerned], end[concerned]
+        news = new_codes, new_start[recent], new_end[recent]
+        changed, ends = splice.levels(olds, news, upto if self.closed and old.relation else None)
+        if not changed:
+            return None
+        out, come = before.take(pa.array(changed.removed)), after.take(pa.array(changed.added))
+        if old.relation:
+            come = self._ended(come, ends[changed.added])
+            self._relevelled = self._opened(old, after, new_codes, ends, olds, changed)
+        removed = concerned[changed.removed]
+        self._stage(publication, attempt, kind, old, files, parts, removed, come)
+        rows = self._corrections(kind, old, out, come, olds, (news[0], news[1], ends), changed, cause, seq)
+        return out.num_rows, come.num_rows, rows
+
+    @staticmethod
+    def _opened(
+        old: History,
+        after: pa.Table,
+        codes: np.ndarray,
+        ends: np.ndarray,
+        olds: tuple[np.ndarray, ...],
+        changed: Changed,
+    ) -> pa.Table | None:
+        """All open levels of the records of which one has another start than before; None if there is none."""
+        gone = changed.removed[olds[2][changed.removed] == INF]
+        concerned = np.isin(codes, olds[0][gone]) & (ends == INF)
+        if not concerned.any():
+            return None
+        rows = after.filter(pa.array(concerned))
+        return rows.select(old.record).append_column("__from", pa.array(old.ticks(rows)[0], pa.int64()))
+
+    def _ended(self, rows: pa.Table, ends: np.ndarray) -> pa.Table:
+        """Rows with their ends as a result table holds them."""
+        kind = rows.schema.field("valid_to").type
+        scale = self.time.chronon if self.time.kind == "TIMESTAMP" else 1
+        stored = pa.array(np.where(ends == INF, 0, ends) * scale, pa.int64(), mask=ends == INF)
+        return rows.set_column(rows.column_names.index("valid_to"), rows.schema.field("valid_to"), stored.cast(kind))
+
+    @staticmethod
+    def _stage(
+        publication: Publication,
+        attempt: str,
+        kind: str,
+        old: History,
+        files: list[DataFile],
+        parts: list[pa.Table],
+        removed: np.ndarray,
+        come: pa.Table,
+    ) -> None:
+        """Files that hold a removed row are written anew without it, new rows into files of their own."""
+        removes, adds, first = [], [], 0
+        for number, (file, rows) in enumerate(zip(files, parts, strict=True)):
+            mine = removed[(removed >= first) & (removed < first + rows.num_rows)] - first
+            first += rows.num_rows
+            if not len(mine):
+                continue
+            removes.append(file)
+            kept = np.delete(np.arange(rows.num_rows), mine)
+            if len(kept):
+                adds.append(write_file(rows.take(pa.array(kept)), old.log.uri, attempt, f"{kind}-kept-{number}"))
+        open_ = come.column("valid_to").is_null().to_numpy() if old.relation else np.zeros(come.num_rows, bool)
+        for stem, chosen in (("ended", ~open_), ("open", open_)):
+            if chosen.any():
+                rows = come.filter(pa.array(chosen))
+                adds.append(write_file(rows, old.log.uri, attempt, f"{kind}-{stem}"))
+        publication.stage(old.log.uri, adds=adds, removes=removes, base_version=old.version)
+
+    # -- corrections ---------------------------------------------------------------------------------------------------
+
+    def _corrections(
+        self,
+        kind: str,
+        old: History,
+        out: pa.Table,
+        come: pa.Table,
+        olds: tuple[np.ndarray, ...],
+        news: tuple[np.ndarray, ...],
+        changed: Changed,
+        cause: str,
+        seq: int,
+    ) -> pa.Table:
+        """The signed difference of a table: by how many copies which row has changed from, or at, which instant on."""
+        codes, start, end = (np.append(a[changed.removed], b[changed.added]) for a, b in zip(olds, news, strict=True))
+        signs = np.append(np.full(out.num_rows, -1), np.full(come.num_rows, 1))
+        net = splice.events(codes, start, end, signs) if old.relation else netted(codes, start, signs)
+        row_of = np.zeros(int(codes.max()) + 1, np.int64)
+        row_of[codes[::-1]] = np.arange(len(codes))[::-1]
+        both = pa.concat_tables([out, come]).select(old.record).combine_chunks()
+        records = both.take(pa.array(row_of[net[0]]))
+        schema = corrections.schema(records.schema, self.time)
+        ts = pa.array(net[1] * (self.time.chronon if self.time.kind == "TIMESTAMP" else 1), pa.int64())
+        count = net.shape[1]
+        rows = pa.StructArray.from_arrays(
+            [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in records.columns],
+            fields=list(records.schema),
+        )
+        columns = [
+            rows,
+            ts.cast(schema.field("ts").type),
+            pa.array(net[2], pa.int64()),
+            pa.repeat(kind, count),
+            pa.repeat(cause, count),
+            pa.repeat(pa.scalar(seq, pa.int64()), count),
+        ]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _tell(self, publication: Publication, attempt: str, told: list[pa.Table]) -> None:
+        rows = pa.concat_tables(told)
+        if not rows.num_rows:
+            return
+        path = self.application.layout.result(f"{self.name}__corrections")
+        title = f"corrections of continuous query {self.name}"
+        DeltaLog(path).create(rows.schema, name=f"{self.name}__corrections", description=title)
+        publication.stage(path, adds=[write_file(rows.sort_by("ts"), path, attempt, "corrections")])
+
+    # -- SweepAreas ----------------------------------------------------------------------------------------------------
+
+    def _areas(self, publication: Publication, attempt: str, previous: LedgerRow) -> dict[str, dict[str, int]]:
+        """Stages the shadow's SweepAreas in place of the query's; returns what the ledger says of them."""
+        row = self.shadow.row
+        told = {key: dict((row.info.get(key) or {}) if row else {}) for key in STATE}
+        for op in sorted({*told["state_rows"], *(previous.info.get("state_rows") or {})}):
+            mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
+            log = DeltaLog(self.application.layout.state(self.name, op))
+            if mine.exists():
+                title = f"SweepArea {op} of {self.name}"
+                log.create(mine.schema(), name=f"{self.name}.{op}", description=title)
+            if not log.exists():
+                continue
+            version = log.version()
+            adds = []
+            for file in mine.files() if mine.exists() else ():
+                path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
+                copy_file(f"{mine.uri}/{file.path}", f"{log.uri}/{path}")
+                adds.append(describe_file(log.uri, path))
+            publication.stage(log.uri, adds=adds, removes=log.files(version), base_version=version)
+            told["state_rows"].setdefault(op, 0)
+            told["state_bytes"].setdefault(op, 0)
+        return told
+
+    def _levels(
+        self, publication: Publication, attempt: str, previous: LedgerRow, levels: pa.Table, seq: int
+    ) -> dict[str, dict[str, int]]:
+        """Stages the levels of records whose open rows have another start; returns what the ledger says of them."""
+        log = DeltaLog(self.application.layout.state(self.name, MATERIALIZE))
+        ids = [c.id for c in self.shadow.plan.root.columns]
+        committed = previous.committed or 0
+        named = levels.rename_columns([*ids, "__from"])
+        adds, removes, more = relevel(log, MATERIALIZE, ids, named, seq, committed, attempt)
+        publication.stage(log.uri, adds=adds, removes=removes)
+        told = {key: dict(previous.info.get(key) or {}) for key in ("state_rows", "state_bytes", "state_live")}
+        for key, change in (
+            ("state_rows", sum(f.rows for f in adds) - sum(f.rows for f in removes)),
+            ("state_bytes", sum(f.size for f in adds) - sum(f.size for f in removes)),
+            ("state_live", more),
+        ):
+            if key != "state_live" or MATERIALIZE in told[key]:
+                told[key][MATERIALIZE] = told[key].get(MATERIALIZE, 0) + change
+        return told
+
+
+__all__ = ["NotMet", "Rewrite", "Rewritten"]

@@ -1,0 +1,109 @@
+"""A query computed once more, beside its tables: a stretch of time, from frozen inputs, to be taken over in one commit.
+
+Repair, backfill and a new definition are the same thing, a run of slices in a folder of their own (law S2 makes them
+equal to those that were). Operators are warmed up from as far back as the windows reach, or from START.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.ticks import INF
+from sweeparea.operators.touched import memory
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.beginning import Beginning
+from sweeparea.spark_jobs.catch_up import MAX_ROWS, Tell, catch_up, number_setting
+from sweeparea.spark_jobs.history import History
+from sweeparea.spark_jobs.inputs import new_rows
+from sweeparea.spark_jobs.place import Place
+from sweeparea.spark_jobs.slice import Slice
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.ledger import LedgerRow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Shadow:
+    """The results of a query after ``since`` and its SweepAreas at ``done``, beside the published ones.
+
+    ``pins``: per input the sequence up to which it is read. Use as a context manager: the folder goes in the end.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        plan: Plan,
+        spark: SparkSession,
+        since: int,
+        pins: Mapping[str, int],
+        tell: Tell = lambda text: None,
+    ) -> None:
+        self.application, self.spark, self.tell = application, spark, tell
+        self.since, self.pins = max(since, plan.start - 1), dict(pins)
+        back = memory(plan.root)
+        origin = plan.start if back >= INF else max(plan.start, self.since - back)
+        self.published, self.plan = plan, replace(plan, start=origin)
+        self.place = Place.beside(application, plan.name)
+        self.done = origin - 1
+        self.rows_in = 0
+
+    def __enter__(self) -> Shadow:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        shutil.rmtree(self.place.data, ignore_errors=True)
+
+    @property
+    def row(self) -> LedgerRow | None:
+        """What the last slice has committed beside."""
+        return self.place.ledger.row(self.plan.name)
+
+    def run(self, upto: int) -> None:
+        """Computes on, up to an instant."""
+        few = new_rows(self.application, self.plan, self.done, upto) <= number_setting(
+            self.plan, "slice.max_rows", MAX_ROWS
+        )
+        cuts = () if few else (self.since,)
+        for done, info in catch_up(
+            self.application, self.plan, self.done, upto, self._slice, self.tell, cuts, "recomputed, "
+        ):
+            self.done = done
+            self.rows_in += info["rows_in"]
+
+    def _slice(self, h0: int, h1: int) -> dict[str, Any]:
+        return Slice(
+            self.application,
+            self.plan,
+            self.spark,
+            h0,
+            h1,
+            place=self.place,
+            pins=self.pins,
+            beginning=self._beginning(h0, h1),
+        ).run()
+
+    def _beginning(self, h0: int, h1: int) -> Beginning | None:
+        if h1 <= self.since:  # nothing is to be shown yet
+            return Beginning(h1)
+        if h0 > self.since or self.since < self.published.start:
+            return None
+        log = DeltaLog(self.application.layout.result(self._table("relation")))
+        kept = "relation" in self.plan.materialize and log.exists()
+        return Beginning(self.since, History.of(log, self.plan.time) if kept else None)
+
+    def _table(self, kind: str) -> str:
+        own = self.plan.stream or "relation"
+        return self.plan.name if kind == own else f"{self.plan.name}__{kind}"
+
+    def tables(self) -> dict[str, tuple[DeltaLog, DeltaLog]]:
+        """Per kind of result its published table and the one beside it."""
+        layouts = self.application.layout, self.place.layout
+        return {
+            kind: tuple(DeltaLog(layout.result(self._table(kind))) for layout in layouts)  # type: ignore[misc]
+            for kind in self.plan.materialize
+        }

@@ -1,0 +1,313 @@
+"""Versions judged one by one: duplicates, lateness, taken-back rows and heartbeats against a slow twin, without a JVM.
+
+The twin (``Slow``) is written from the text of semantics.md, row by row over Python values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sweeparea.cql.statements import CreateStream, parse_text
+from sweeparea.operators.logical import TimeDomain
+from sweeparea.spark_jobs import admit_duplicates
+from sweeparea.spark_jobs.admit_heartbeat import policy_of
+from sweeparea.spark_jobs.admit_rules import Rules
+from sweeparea.spark_jobs.admit_stage import Stage
+from sweeparea.spark_jobs.admit_state import StreamState
+from sweeparea.spark_jobs.admit_version import added_and_removed, judge_version, take_back
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.ledger import Ledger
+from sweeparea.tables.publish import Publication
+
+TIME = TimeDomain("BIGINT", 1)
+COLUMNS = [pa.field("t", pa.int64()), pa.field("id", pa.string()), pa.field("x", pa.int64())]
+Row = tuple[int | None, str | None, int | None]
+
+
+def declared(clauses: str) -> CreateStream:
+    [statement] = parse_text(f"CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t {clauses}")
+    assert isinstance(statement, CreateStream)
+    return statement
+
+
+class Fast:
+    """The real thing over a data folder, with Spark's part done by hand: heartbeat expression t - 2."""
+
+    def __init__(self, folder: Path, clauses: str) -> None:
+        self.folder, self.declared = folder, declared(clauses)
+        self.rules = Rules.of(self.declared, TIME, [f.name for f in COLUMNS])
+        self.version = -1
+
+    def take(self, changes: list[tuple[Row, int]], commit_time: int = 0) -> None:
+        """One source version: signed rows. Everything else is read from the ledger."""
+        self.version += 1
+        ledger = Ledger(str(self.folder))
+        publication = Publication(str(self.folder), ledger, "s", "stream", "r")
+        attempt = publication.begin()
+        state = StreamState.of(publication.previous)
+        state.commit_time = max(commit_time, state.commit_time)
+        state.instant = state.next_instant(commit_time, TIME)
+        stage = Stage(publication, attempt, COLUMNS)
+        added, removed = added_and_removed(_table(changes))
+        counts: Counter[str] = Counter()
+        if removed.num_rows:
+            take_back(stage, self.rules, _evaluate(removed), state, self.version, counts)
+        lookup = (lambda rows: self._kept(stage, rows)) if self.rules.apart is not None else None
+        outcome = judge_version(
+            self.rules, state, self.version, commit_time, [added] if added.num_rows else [], _evaluate, stage.admit,
+            stage.keep_out, lookup,
+        )  # fmt: skip
+        policy = policy_of(None, self.declared, TIME, self.version, None)  # type: ignore[arg-type]
+        decision = policy.evaluate(state.heartbeat, outcome.facts(state, state.instant))
+        state.corrected(stage.seq, outcome.least_tick)
+        state.source_version, state.policy = self.version, dict(decision.state)
+        counts += outcome.counts
+        stage.commit(decision.heartbeat, state.as_info(counts))
+
+    def _kept(self, stage: Stage, rows: pa.Table) -> pa.Table:
+        assert self.rules.apart is not None
+        kept = admit_duplicates.kept_rows(stage.admitted, self.rules.duplicate_by, rows, self.rules.apart)
+        return pa.concat_tables([kept, *(t.select(kept.column_names) for t in stage.taken_back)])
+
+    @property
+    def row(self):
+        return Ledger(str(self.folder)).head()["s"]
+
+    def admitted(self) -> Counter[Row]:
+        """Net copies by row."""
+        found: Counter[Row] = Counter()
+        for r in DeltaLog(f"{self.folder}/admitted/s").read().to_pylist():
+            found[r["t"], r["id"], r["x"]] += r["__n"]
+        assert all(n >= 0 for n in found.values())
+        return +found
+
+    def quarantine(self) -> Counter[tuple[str, str]]:
+        found: Counter[tuple[str, str]] = Counter()
+        for r in DeltaLog(f"{self.folder}/quarantine/s").read().to_pylist():
+            found[r["__row"], r["__reason"].split(":")[0].split(" ")[0]] += r["__n"]
+        return found
+
+
+def _table(changes: list[tuple[Row, int]]) -> pa.Table:
+    rows = [(*row, n) for row, n in changes if n]
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    fields = [*COLUMNS, pa.field("__n", pa.int64())]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)], schema=pa.schema(fields))
+
+
+def _evaluate(rows: pa.Table) -> pa.Table:
+    t = rows.column("t")
+    back = pa.array([None if v is None else v - 2 for v in t.to_pylist()], pa.int64())
+    return rows.append_column("__tick", t).append_column("__heartbeat", back)
+
+
+class Slow:
+    """semantics.md, sections 2 and 9, row by row."""
+
+    def __init__(self, clauses: str) -> None:
+        spec = declared(clauses)
+        self.repair, self.within = spec.late == "repair", None
+        if spec.late_within is not None:
+            self.within = spec.late_within.in_ticks(TIME, "")
+        self.apart = None if spec.deduplicate is None else spec.deduplicate.within.in_ticks(TIME, "")
+        self.per, self.idle = spec.heartbeat is not None and spec.heartbeat.kind == "per", None
+        if spec.heartbeat is not None:
+            self.idle = spec.heartbeat.idle
+        self.h: int | None = None
+        self.c = 0
+        self.admitted: Counter[Row] = Counter()
+        self.quarantine: list[tuple[Row, str, int]] = []
+        self.dropped = 0
+        self.corrected = False
+        self.most: dict[Any, int] = {}
+        self.seen: dict[Any, int] = {}
+
+    def take(self, changes: list[tuple[Row, int]], commit_time: int = 0) -> None:
+        self.c = max(self.c, commit_time)
+        before = self.h
+        for row, n in changes:
+            for _ in range(-n):
+                self._remove(row, before)
+        key = lambda row: [(v is not None, 0 if v is None else v.encode() if isinstance(v, str) else v) for v in row]  # noqa: E731
+        fresh = sorted((row for row, n in changes for _ in range(n)), key=key)
+        for row in fresh:
+            self._add(row, before)
+
+    def end(self, fresh: list[Row]) -> None:
+        """The policy after the version, over its admitted rows."""
+        for t, source, _ in fresh:
+            assert t is not None
+            self.most[source] = max(t - 2, self.most.get(source, t - 2))
+            self.seen[source] = self.c
+        if self.per:
+            alive = [m for s, m in self.most.items() if self.idle is None or self.c - self.seen[s] < self.idle]
+            value = min(alive, default=None)
+        else:
+            value = max(self.most.values(), default=None)
+        if value is not None:
+            self.h = value if self.h is None else max(self.h, value)
+
+    def _remove(self, row: Row, before: int | None) -> None:
+        for i, (held, _, n) in enumerate(self.quarantine):
+            if held == row and n > 0:
+                del self.quarantine[i]
+                return
+        if self.admitted[row] > 0 and row[0] is not None:
+            self.admitted[row] -= 1
+            self.corrected = self.corrected or (before is not None and row[0] <= before)
+        else:
+            self.quarantine.append((row, "taken", -1))
+
+    def _add(self, row: Row, before: int | None) -> None:
+        t = row[0]
+        if t is None:
+            self.quarantine.append((row, "timestamp", 1))
+            return
+        if self.apart is not None and any(
+            n > 0 and other[1] == row[1] and other[0] is not None and abs(other[0] - t) <= self.apart
+            for other, n in self.admitted.items()
+        ):
+            self.dropped += 1
+            return
+        late = before is not None and t <= before
+        if late and (not self.repair or (self.within is not None and before is not None and t < before - self.within)):
+            self.quarantine.append((row, "late", 1))
+            return
+        self.corrected = self.corrected or late
+        self.admitted[row] += 1
+
+
+ROW = st.tuples(
+    st.one_of(st.none(), st.integers(0, 30)), st.sampled_from(["a", "b", None]), st.sampled_from([1, 2, None])
+)
+VERSIONS = st.lists(st.tuples(st.lists(ROW, max_size=8), st.integers(0, 40)), min_size=1, max_size=6)
+CLAUSES = [
+    "HEARTBEAT FOR t AS t - 2",
+    "HEARTBEAT FOR t AS t - 2 LATE REPAIR",
+    "HEARTBEAT FOR t AS t - 2 LATE REPAIR WITHIN 5",
+    "HEARTBEAT FOR t AS t - 2 DEDUPLICATE BY id WITHIN 3",
+    "HEARTBEAT FOR t AS t - 2 LATE REPAIR DEDUPLICATE BY id WITHIN 6",
+    "HEARTBEAT PER id AS t - 2 IDLE AFTER INTERVAL 10 MICROSECONDS",
+    "HEARTBEAT PER id AS t - 2 LATE REPAIR WITHIN 4 DEDUPLICATE BY id WITHIN 2",
+]
+
+
+@pytest.mark.parametrize("clauses", CLAUSES)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_every_version_is_judged_as_the_text_says(tmp_path_factory, clauses: str, data: st.DataObject):
+    fast, slow = Fast(tmp_path_factory.mktemp("s"), f"{clauses} ON SOURCE CHANGE CORRECT"), Slow(clauses)
+    live: Counter[Row] = Counter()
+    for rows, commit_time in data.draw(VERSIONS):
+        there = sorted(live.elements(), key=repr)
+        gone = data.draw(st.lists(st.sampled_from(there), max_size=2)) if there else []
+        change = Counter(rows)
+        change.subtract(Counter(gone) & live)
+        live.update(change)
+        changes = [(row, n) for row, n in change.items() if n]
+        before = Counter(slow.admitted)
+        slow.take(changes, commit_time)
+        fast.take(changes, commit_time)
+        taken = Counter({row: n for row, n in change.items() if n < 0})
+        slow.end([row for row in slow.admitted if slow.admitted[row] > before[row] and taken[row] == 0])
+        assert fast.admitted() == +slow.admitted
+        held = fast.row
+        assert held.committed == slow.h
+        assert held.info["totals"].get("deduplicated", 0) == slow.dropped
+        assert bool(held.info["correction_seq"]) == slow.corrected
+    kinds: Counter[str] = Counter()
+    for _, reason, n in slow.quarantine:
+        kinds[reason] += n
+    found: Counter[str] = Counter()
+    for (_, reason), n in fast.quarantine().items():
+        found[reason] += n
+    assert found == kinds
+
+
+def test_the_first_in_the_total_order_is_kept_and_a_kept_row_decides(tmp_path):
+    """By hand: 10 is kept, 12 falls to it, 14 is further than 3 from 10; the sequence column decides before the rest."""
+    fast = Fast(tmp_path, "HEARTBEAT MANUAL SEQUENCE BY x DEDUPLICATE BY id WITHIN 3")
+    fast.take([((12, "a", 2), 1), ((10, "a", 3), 1), ((14, "a", 1), 1)])
+    assert fast.admitted() == Counter({(14, "a", 1): 1, (10, "a", 3): 1})
+    fast.take([((11, "a", 1), 2), ((18, "a", 1), 3), ((11, "b", 1), 1)])
+    assert fast.admitted() == Counter({(14, "a", 1): 1, (10, "a", 3): 1, (18, "a", 1): 1, (11, "b", 1): 1})
+    assert fast.row.info["totals"]["deduplicated"] == 1 + 2 + 2
+
+
+def test_a_quarantined_row_makes_no_duplicates(tmp_path):
+    fast = Fast(tmp_path, "HEARTBEAT FOR t AS t - 2 LATE REPAIR WITHIN 5 DEDUPLICATE BY id WITHIN 100")
+    fast.take([((20, "b", 1), 1)])
+    fast.take([((1, "a", 1), 1)])  # below 18 - 5: to quarantine, not kept
+    fast.take([((15, "a", 1), 1)])
+    assert fast.admitted() == Counter({(20, "b", 1): 1, (15, "a", 1): 1})
+    fast.take([((2, "a", 1), 1)])  # a duplicate of 15, which is told before it is late
+    assert fast.row.info["totals"] == {
+        "rows": 2, "quarantined": 1, "late": 2, "repaired": 1, "deduplicated": 1,
+    }  # fmt: skip
+
+
+def test_a_taken_back_row_cancels_quarantine_first_then_an_element(tmp_path):
+    fast = Fast(tmp_path, "HEARTBEAT FOR t AS t - 2 ON SOURCE CHANGE CORRECT")
+    fast.take([((20, "a", 1), 3)])
+    fast.take([((5, "a", 1), 2)])
+    assert sum(fast.quarantine().values()) == 2
+    fast.take([((5, "a", 1), -1), ((20, "a", 1), -2), ((7, "z", 1), -1)])
+    assert fast.admitted() == Counter({(20, "a", 1): 1})
+    assert sorted(fast.quarantine().values()) == [-1, 1]
+    info = fast.row.info
+    assert (info["taken_back"], info["correction_seq"]) == (True, 0)  # tick 20 lies above the heartbeat of 18
+    fast.take([((30, "a", 1), 1)])
+    fast.take([((20, "a", 1), -1)])
+    assert fast.row.info["correction_seq"] == fast.row.seq
+
+
+def test_equal_values_are_equal_however_they_are_written(tmp_path):
+    """-0.0 and 0.0, and NaNs, are one value where rows are taken back."""
+    rows = pa.table({"t": pa.array([1], pa.int64()), "x": [0.0]})
+    held = pa.table({"t": pa.array([1], pa.int64()), "x": [-0.0], "__tick": pa.array([1], pa.int64())})
+    from sweeparea.spark_jobs.admit_stage import row_texts
+
+    assert row_texts(rows) == row_texts(held.select(["t", "x"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from("ab"), st.integers(1, 2), st.booleans()), max_size=25),
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from("ab"), st.sampled_from([1, 1, 2, -1])), max_size=6),
+    st.integers(1, 20),
+)
+def test_duplicates_of_any_length_of_chain(rows, kept, within):
+    """Against the rule itself: in order, a row near a kept one is dropped."""
+    net: Counter[tuple[int, str]] = Counter()
+    for t, k, n in kept:
+        net[t, k] += n
+    kept = [(t, k, n) for (t, k), n in net.items() if n >= 0]
+    order = sorted(range(len(rows)), key=lambda i: (rows[i][1], rows[i][0]))
+    alive = [(t, k) for t, k, n in kept if n > 0]
+    expected = [0] * len(rows)
+    for i in order:
+        t, k, n, stands = rows[i]
+        for _ in range(n):
+            if any(k == other and abs(t - at) <= within for at, other in alive):
+                expected[i] += 1
+            elif stands:
+                alive.append((t, k))
+
+    def table(entries: list[Any]) -> pa.Table:
+        columns = list(zip(*(e[:3] for e in entries), strict=True)) or [(), (), ()]
+        return pa.table(
+            [pa.array(columns[0], pa.int64()), pa.array(columns[1], pa.string()), pa.array(columns[2], pa.int64())],
+            names=["__tick", "k", "__n"],
+        )
+
+    stands = np.array([r[3] for r in rows], np.bool_)
+    found = admit_duplicates.duplicates(table(rows), table(kept), ["k"], ["k", "__tick"], within, stands)
+    assert found.tolist() == expected
