@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sweeparea.cql import statements as st
-from sweeparea.cql.errors import RefusedError, not_offered
+from sweeparea.cql.errors import BindError, RefusedError, not_offered
+from sweeparea.cql.source_formats import format_faults
 
 
-def not_offered_statements(statement: st.Statement) -> list[RefusedError]:
+def not_offered_statements(statement: st.Statement) -> list[RefusedError | BindError]:
     """What of a statement cannot be done by this version: one refusal with its place for each clause."""
     if isinstance(statement, st.CreateStream | st.CreateRelation):
         return list(_source(statement))
@@ -21,9 +22,8 @@ def not_offered_statements(statement: st.Statement) -> list[RefusedError]:
     return []
 
 
-def _source(statement: st.CreateStream | st.CreateRelation) -> Iterator[RefusedError]:
-    if statement.source.kind == "format":
-        yield not_offered("FROM FORMAT", statement.place, "Land the data in a Delta table and write FROM DELTA 'path'")
+def _source(statement: st.CreateStream | st.CreateRelation) -> Iterator[RefusedError | BindError]:
+    yield from format_faults(statement)
     for expectation in statement.expectations:
         yield _expectation(expectation)
 

@@ -231,6 +231,19 @@ class SourceStatements(ConstraintClauses):
                     places[clause],
                     "Write CHANGES BY (op, ts) KEY (id)",
                 )
+        if "sequence_by" in found and "key" not in found:
+            raise ParseError(
+                f"SEQUENCE BY orders the changes of a key, and relation {name} has no KEY",
+                places["sequence_by"],
+                "Write CHANGES BY (op, ts) KEY (id) SEQUENCE BY n, or leave SEQUENCE BY out",
+            )
+        told = {"static": "never changes", "feed": "is known up to the time at which its source was read"}
+        if "heartbeat" in found and contents in told:
+            raise ParseError(
+                f"relation {name} is {kinds[contents]}: it {told[contents]}, so it takes no HEARTBEAT",
+                places["heartbeat"],
+                "Leave HEARTBEAT out, or say where the instants of its changes stand: HISTORY BY or CHANGES BY",
+            )
         if contents in ("history", "changes") and "heartbeat" not in found:
             column = found[contents][0 if contents == "history" else 1]
             raise ParseError(

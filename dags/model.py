@@ -32,7 +32,9 @@ class ApplicationError(SweepAreaError):
 
 @dataclass(frozen=True)
 class Source:
-    """A stream or a relation. ``uri`` is its source Delta table; a ``static`` relation is copied from it once."""
+    """A stream or a relation. ``uri`` is its source Delta table; a ``static`` relation is copied from it once, the
+    heartbeat of a ``clock`` is the time at which it was read.
+    """
 
     name: str
     kind: str
@@ -40,6 +42,7 @@ class Source:
     uri: str
     text: str
     place: str
+    clock: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Application:
             "data_folder": self.data_folder,
             "sources": {name: source.uri for name, source in self.sources.items()},
             "pinned": [name for name, source in self.sources.items() if source.static],
+            "clocks": [name for name, source in self.sources.items() if source.clock],
             "queries": {name: list(query.inputs) for name, query in self.queries.items()},
         }
 
@@ -159,7 +163,9 @@ class ApplicationCache:
 
 def _source(statement: Any, kind: str, data: Path) -> Source:
     static = kind == "relation" and statement.contents == "static"
-    return Source(statement.name, kind, static, _locate(statement.source.uri, data), statement.text, _line(statement))
+    clock = getattr(statement, "contents", "") == "feed" or getattr(statement.heartbeat, "kind", "") == "clock"
+    uri = _locate(statement.source.uri, data)
+    return Source(statement.name, kind, static, uri, statement.text, _line(statement), clock)
 
 
 def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
+from sweeparea.heartbeats.policies import last_tick_at
 
 if TYPE_CHECKING:
     from sweeparea.tables.ledger import LedgerRow
@@ -48,15 +49,29 @@ def snapshot(data_folder: str, queries: Mapping[str, Sequence[str]]) -> dict[str
 
 def judge(head: Mapping[str, LedgerRow], queries: Mapping[str, Sequence[str]]) -> dict[str, Ready]:
     """``snapshot`` as a pure function of the ledger's rows."""
-    committed = {name: row.committed for name, row in head.items()}
     return {
         query: Ready(
-            committed.get(query),
-            query_heartbeat(query, {name: committed.get(name) for name in inputs}),
+            head[query].committed if query in head else None,
+            query_heartbeat(query, known(head, query, inputs)),
             correction(head, query, queries),
         )
         for query, inputs in queries.items()
     }
+
+
+def known(head: Mapping[str, LedgerRow], query: str, inputs: Sequence[str]) -> dict[str, int | None]:
+    """Per input of a query its heartbeat in the query's ticks. Relations count microseconds, where time is the clock's:
+    of them it is the last tick that lies wholly at or before their heartbeat.
+    """
+    rows = {name: head.get(name) for name in inputs}
+    counting = [head.get(query), *(row for row in rows.values() if row is not None and row.kind != "relation")]
+    chronon = max((row.info.get("chronon") or 1 for row in counting if row is not None), default=1)
+    found: dict[str, int | None] = {}
+    for name, row in rows.items():
+        found[name] = None if row is None else row.committed
+        if row is not None and row.committed is not None and row.kind == "relation" and row.info.get("chronon"):
+            found[name] = last_tick_at(row.committed, chronon)
+    return found
 
 
 def correction(head: Mapping[str, LedgerRow], query: str, queries: Mapping[str, Sequence[str]]) -> int | None:

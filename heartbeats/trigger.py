@@ -11,13 +11,16 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from sweeparea.heartbeats.readiness import judge
+from sweeparea.heartbeats.readiness import judge, known
+
+if TYPE_CHECKING:
+    from sweeparea.tables.ledger import LedgerRow
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +38,14 @@ class Watched:
     data_folder  the application's data folder, where the ledger lies
     sources      per stream or relation the URI of its source Delta table
     pinned       the static relations among them: admitted once, whatever becomes of their source
+    clocks       those whose heartbeat is the time at which their source is read: a clock's, or a change data feed's
     queries      per query the names of its inputs
     """
 
     data_folder: str
     sources: dict[str, str] = field(default_factory=dict)
     pinned: list[str] = field(default_factory=list)
+    clocks: list[str] = field(default_factory=list)
     queries: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -87,6 +92,24 @@ class BehindTrigger(BaseEventTrigger):
             yield event
 
 
+def holding_back(
+    head: Mapping[str, LedgerRow], query: str, inputs: Sequence[str], clocks: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """The inputs of a query among ``clocks`` that hold it at their heartbeat: ``wanted`` is how far the others are, None
+    where there is no other.
+    """
+    ticks = known(head, query, inputs)
+    if None in ticks.values():
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for name in inputs:
+        others = [tick for other, tick in ticks.items() if other != name and tick is not None]
+        mine, wanted = ticks[name], min(others, default=None)
+        if name in clocks and mine is not None and (wanted is None or wanted > mine):
+            found[name] = {"heartbeat": head[name].committed, "wanted": wanted}
+    return found
+
+
 class Gate:
     """Lets a position through when it is new, and again while it lasts: after ``refire`` seconds, then after twice as
     many, ..
@@ -127,7 +150,8 @@ class Store:
 
     def behind(self) -> dict[str, dict[str, Any]]:
         """Per name that is behind its position: ``done``/``ready`` ticks of queries (and ``corrected``, where an input
-        was), ``admitted``/``version`` of streams.
+        was), ``admitted``/``version`` of streams; ``heartbeat``/``wanted`` of those that only have to be read, because
+        a query waits for their clock.
         """
         head = self.ledger.head()
         found: dict[str, dict[str, Any]] = {}
@@ -140,6 +164,9 @@ class Store:
             if version is not None and (admitted is None or version > admitted):
                 found[stream] = {"admitted": admitted, "version": version}
         paused = {row.name for row in self.deployed.rows().values() if row.paused}
+        for query, inputs in self.watched.queries.items():
+            if query not in paused:
+                found = {**holding_back(head, query, inputs, self.watched.clocks), **found}
         for query, state in judge(head, self.watched.queries).items():
             if state.is_ready and query not in paused:
                 found[query] = {key: value for key, value in asdict(state).items() if key != "corrected" or value}

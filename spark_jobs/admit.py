@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.heartbeats.policies import HeartbeatDecision
-from sweeparea.spark_jobs import admit_duplicates, admit_taken_back, frames
+from sweeparea.spark_jobs import admit_duplicates, admit_taken_back, format_source
 from sweeparea.spark_jobs.admit_checks import check_identity, check_tables
 from sweeparea.spark_jobs.admit_heartbeat import advance, policy_of, publish_clock
-from sweeparea.spark_jobs.admit_judge import condition_sql, evaluated, heartbeat_sql, tick_sql
+from sweeparea.spark_jobs.admit_judge import evaluated
 from sweeparea.spark_jobs.admit_relation import admit_relation
 from sweeparea.spark_jobs.admit_report import Admitted
+from sweeparea.spark_jobs.admit_rules import Rules, expressions
 from sweeparea.spark_jobs.admit_stage import Stage
 from sweeparea.spark_jobs.admit_state import StreamState
 from sweeparea.spark_jobs.admit_version import (
     Outcome,
-    Rules,
     copies,
     judge_version,
     sized,
@@ -70,6 +70,8 @@ def admit(
         row = application.ledger.head().get(name)
         registration = application.registration(name, row)
         check_tables(application, name, row)
+        if application.source(name).source.kind == "format":
+            format_source.land(application, name, spark, tell)
         if name in application.catalog.relations:
             report = admit_relation(application, name, registration, spark, tell)
         else:
@@ -113,11 +115,7 @@ class StreamAdmission:
         self.columns = list(self.source.schema())
         domain = application.stream_time(name, dict(self.source.spark_schema()))
         self.rules = Rules.of(self.declared, domain, [f.name for f in self.columns])
-        self.expressions = {
-            "__tick": tick_sql(frames.quoted(self._column(self.declared.timestamp_by)), domain),
-            "__heartbeat": heartbeat_sql(heartbeat, domain),
-            **{f"__check_{i}": condition_sql(sql) for i, sql in enumerate(constraints)},
-        }
+        self.expressions = expressions(self.rules, heartbeat, constraints)
         while True:
             publication = Publication(str(application.data), application.ledger, name, "stream", self.registration)
             attempt = publication.begin()
@@ -201,7 +199,7 @@ class StreamAdmission:
             counts["ignored"] = copies(removed)
             return
         only_tick = {"__tick": self.expressions["__tick"]}
-        take_back(stage, self.rules, evaluated(self.spark, removed, only_tick), state, version, counts)
+        take_back(stage, self.rules, evaluated(self.spark, removed, only_tick, self.scratch), state, version, counts)
 
     def _kept(self, stage: Stage, rows: pa.Table) -> pa.Table:
         """Rows that were kept before; what this very commit takes back is kept no more."""
@@ -216,11 +214,7 @@ class StreamAdmission:
         return policy.evaluate(state.heartbeat, outcome.facts(state, state.instant))
 
     def _evaluate(self, rows: pa.Table) -> pa.Table:
-        return evaluated(self.spark, rows, self.expressions)
-
-    def _column(self, name: str) -> str:
-        """A column as the source spells it."""
-        return next((f.name for f in self.columns if f.name.lower() == name.lower()), name)
+        return evaluated(self.spark, rows, self.expressions, self.scratch)
 
     def _count(self, counts: Counter[str], outcome: Outcome) -> None:
         report = self.report

@@ -56,10 +56,14 @@ def policy_of(
 
 
 def advance(application: Application, name: str, heartbeat: int) -> int | None:
-    """Moves the heartbeat of a stream declared HEARTBEAT MANUAL to a tick; returns what it was.
+    """Moves the heartbeat of a stream or relation declared HEARTBEAT MANUAL to a tick; returns what it was.
 
-    Going back is an error, and so is a stream whose heartbeat moves by itself.
+    Going back is an error, and so is one whose heartbeat moves by itself.
     """
+    if name in application.catalog.relations:
+        from sweeparea.spark_jobs.admit_relation import advance_relation
+
+        return advance_relation(application, name, heartbeat)
     declared = application.stream(name)
     if declared.heartbeat is None or declared.heartbeat.kind != "manual":
         raise SweepAreaError(

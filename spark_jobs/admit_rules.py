@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from sweeparea.cql.errors import ParseError, TypeError_
 from sweeparea.cql.statements import CreateStream
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
-from sweeparea.spark_jobs import user_code
-from sweeparea.spark_jobs.admit_judge import Lateness
+from sweeparea.spark_jobs import frames, user_code
+from sweeparea.spark_jobs.admit_judge import Lateness, condition_sql, heartbeat_sql, tick_sql
 from sweeparea.spark_jobs.relation_source import no_column
 
 
@@ -56,6 +56,19 @@ class Rules:
     def lateness(self, heartbeat: int | None) -> Lateness:
         """How late elements are treated at a heartbeat."""
         return Lateness(heartbeat, self.declared.late == "repair", self.within, self.retain)
+
+
+def expressions(rules: Rules, heartbeat: str | None, constraints: Sequence[str]) -> dict[str, str]:
+    """Spark SQL of what judging needs of a row, by the column that holds it; ``heartbeat`` and ``constraints`` as
+    ``Application.source_expressions`` gives them.
+    """
+    timestamp = rules.declared.timestamp_by
+    column = next((c for c in rules.columns if c.lower() == timestamp.lower()), timestamp)
+    return {
+        "__tick": tick_sql(frames.quoted(column), rules.domain),
+        "__heartbeat": heartbeat_sql(heartbeat, rules.domain),
+        **{f"__check_{i}": condition_sql(sql) for i, sql in enumerate(constraints)},
+    }
 
 
 def clause_faults(declared: CreateStream, schema: InputSchema, folder: Path | None) -> Iterator[SweepAreaError]:

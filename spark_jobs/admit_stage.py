@@ -9,12 +9,14 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators import keys
 from sweeparea.spark_jobs import json_values
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile, write_file
+from sweeparea.tables.landing import MALFORMED
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import Publication
 
@@ -58,11 +60,21 @@ def quarantine_rows(bad: pa.Table, reasons: pa.Array | pa.ChunkedArray, name: st
             pa.repeat(pa.scalar(0, pa.int64()), count),
             reasons,
             bad.column("__tick"),
-            pa.array(row_texts(bad.select([c for c in bad.column_names if not c.startswith("__")])), pa.string()),
+            pa.array(_shown(bad), pa.string()),
             copies,
         ],
         schema=QUARANTINE_SCHEMA,
     )
+
+
+def _shown(bad: pa.Table) -> list[str]:
+    """Rows as the quarantine shows them; of a record that could not be read its text, as it came."""
+    shown = row_texts(bad.select([c for c in bad.column_names if not c.startswith("__")]))
+    if MALFORMED in bad.column_names:
+        texts = bad.column(MALFORMED).to_pylist()
+        whole = zip(shown, texts, strict=True)
+        return [row if t is None else json.dumps({MALFORMED: t}, ensure_ascii=False) for row, t in whole]
+    return shown
 
 
 def row_texts(rows: pa.Table) -> list[str]:
@@ -70,6 +82,21 @@ def row_texts(rows: pa.Table) -> list[str]:
     names = rows.column_names
     values = json_values.rows(keys.canonical(rows), range(len(names)))
     return [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) for row in values]
+
+
+def held_copies(held: pa.Table) -> np.ndarray:
+    """The copies of rows of the quarantine (int64); a table that an earlier version made counts none."""
+    if "__n" not in held.column_names:
+        return np.ones(held.num_rows, np.int64)
+    return np.array(keys.numpy_of(keys.one_array(held.column("__n")), 1), np.int64)
+
+
+def without(held: pa.Table, gone: np.ndarray) -> pa.Table:
+    """Rows of the quarantine less so many copies of each."""
+    left = held_copies(held) - gone
+    if "__n" in held.column_names:
+        held = held.set_column(held.column_names.index("__n"), "__n", pa.array(left, pa.int64()))
+    return held.filter(pa.array(left != 0))
 
 
 class Stage:

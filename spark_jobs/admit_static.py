@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sweeparea.cql.errors import RefusedError
 from sweeparea.operators import keys
+from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs.admit_checks import check_identity
 from sweeparea.spark_jobs.admit_judge import condition_sql, constraint_rules, evaluated, judged_by
@@ -28,10 +29,11 @@ from sweeparea.spark_jobs.application import Application, refuse_reserved
 from sweeparea.spark_jobs.change_relation import check_relation_columns
 from sweeparea.spark_jobs.corrections import SEQ
 from sweeparea.spark_jobs.history_events import representatives
+from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.spark_jobs.relation_source import expressions_of
 from sweeparea.tables import scan
 from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.publish import Publication, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,14 +59,15 @@ def pin(application: Application, name: str, registration: str, spark: SparkSess
     return report
 
 
-def refresh(application: Application, name: str, registration: str, spark: SparkSession) -> tuple[Admitted, int | None]:
-    """Takes a static relation's source as it is now. Returns the report, and the tick from which it holds; None where
-    nothing was pinned before, or nothing differs.
-    """
+def refresh(application: Application, name: str, spark: SparkSession) -> str:
+    """Takes a static relation's source as it is now; returns what came of it, in words."""
+    recover(str(application.data), application.ledger, [name])
+    registration = application.registration(name, application.ledger.head().get(name))
     publication = Publication(str(application.data), application.ledger, name, "relation", registration)
     attempt, previous = publication.begin(), publication.previous
     if previous is None:
-        return pin(application, name, registration, spark), None
+        report = pin(application, name, registration, spark)
+        return f"{name}: {report.rows} rows of version {report.source_version} of its source copied and pinned"
     source = application.source_table(name)
     version = source.version()
     check_identity(name, source, previous)
@@ -72,22 +75,27 @@ def refresh(application: Application, name: str, registration: str, spark: Spark
     stage, report = Stage(publication, attempt, source.schema(), "relation"), Admitted(name, 1, heartbeat=MAX_TICK)
     columns = [f.name for f in source.schema()]
     fresh = [*_rows(application, name, version, spark, stage, report)]
-    pinned = scan.plan(stage.admitted).read([*columns, "__n"])
-    changed = _difference(pinned, fresh, columns)
+    changed = _difference(scan.plan(stage.admitted).read([*columns, "__n"]), fresh, columns)
     report.rows = copies(changed)
     if not changed.num_rows:
         _commit(application, stage, version, report, dict(previous.info))
-        return report, None
-    tick = next_instant(application, name)
+        return f"{name}: nothing differs between what was pinned and version {version} of its source"
+    tick, clock = next_instant(application, name)
     stage.admit(_at(changed, tick))
     more = {**previous.info, REFRESHED: previous.info.get(REFRESHED, 0) + 1, SEQ: stage.seq}
     _commit(application, stage, version, report, more)
-    return report, tick
+    readers = application.catalog.readers(name)
+    since = "the beginning" if tick == MIN_TICK else instant_text(TimeDomain("TIMESTAMP" if clock else "BIGINT"), tick)
+    told = f"; {', '.join(readers)} {'take' if len(readers) > 1 else 'takes'} it over with the next run"
+    return (
+        f"{name}: {report.rows} rows come or go from {since} on, as version {version} of its source has them"
+        f"{told if readers else ''}"
+    )
 
 
-def next_instant(application: Application, name: str) -> int:
-    """The tick at which a refresh happens: 1 + the greatest committed instant of the queries that read the relation; at
-    their START where none has committed anything. Microseconds, or ticks where they count these.
+def next_instant(application: Application, name: str) -> tuple[int, bool]:
+    """The tick at which a refresh happens, and whether it is microseconds of the clock: 1 + the greatest committed
+    instant of the queries that read the relation; their START where none has committed anything.
     """
     head = application.ledger.head()
     ran = {row.name: row for row in head.values() if name in row.pins and row.committed is not None}
@@ -107,7 +115,7 @@ def next_instant(application: Application, name: str) -> int:
             "Declare the table twice, as a relation for each kind of query, and refresh both",
         )
     after = [_end(row) + 1 for row in ran.values()]
-    return max(after, default=min(starts, default=MIN_TICK))
+    return max(after, default=min(starts, default=MIN_TICK)), True in kinds.values()
 
 
 def _end(row: LedgerRow) -> int:

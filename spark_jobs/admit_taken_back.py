@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
-from sweeparea.spark_jobs.admit_stage import Stage, quarantine_rows, row_texts
+from sweeparea.spark_jobs.admit_stage import Stage, held_copies, quarantine_rows, row_texts, without
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 
@@ -80,7 +80,7 @@ def cancel(stage: Stage, rows: pa.Table, ticks: pa.ChunkedArray, wanted: np.ndar
     names = log.schema().names
     for file in files:
         held = scan.plan(log, [file]).read(names)
-        copies = _copies(held)
+        copies = held_copies(held)
         hit = np.flatnonzero(
             pc.is_in(held.column("__row"), pa.array(list(open_), pa.string())).to_numpy(zero_copy_only=False)
             & (copies > 0)
@@ -92,7 +92,7 @@ def cancel(stage: Stage, rows: pa.Table, ticks: pa.ChunkedArray, wanted: np.ndar
                 left[i] += taken
                 gone[at] += taken
         if gone.any():
-            stage.replace_quarantine(file, _without(held, copies - gone))
+            stage.replace_quarantine(file, without(held, gone))
     return left
 
 
@@ -121,21 +121,3 @@ def _with_copies(rows: pa.Table, n: np.ndarray) -> pa.Table:
     at = np.flatnonzero(n)
     table = rows.take(pa.array(at))
     return table.set_column(table.column_names.index("__n"), "__n", pa.array(n[at], pa.int64()))
-
-
-def _copies(held: pa.Table) -> np.ndarray:
-    if "__n" not in held.column_names:
-        return np.ones(held.num_rows, np.int64)
-    return keys.numpy_of(keys.one_array(held.column("__n")), 1).astype(np.int64)
-
-
-def _without(held: pa.Table, copies: np.ndarray) -> pa.Table:
-    """Rows of the quarantine with so many copies left; a table without copies has one a row."""
-    if "__n" in held.column_names:
-        held = held.set_column(held.column_names.index("__n"), "__n", pa.array(copies, pa.int64()))
-    return held.filter(pa.array(copies != 0))
-
-
-def counted(rows: pa.Table) -> int:
-    """Copies of rows."""
-    return int(np.abs(keys.int64_of(rows.column("__n"))).sum())

@@ -33,6 +33,7 @@ from sweeparea.spark_jobs.admit_judge import (
     as_heartbeat,
     constraint_rules,
     judged_by,
+    malformed_rules,
     pieces,
     timestamp_rules,
 )
@@ -106,7 +107,7 @@ def judge_piece(judged: pa.Table, rules: Rules, lateness: Lateness, commit_time:
 
     ``duplicates`` looks up the rows that were kept before; then the rows must be all of their version.
     """
-    first = timestamp_rules(judged.column("__tick"), rules.declared.timestamp_by)
+    first = [*malformed_rules(judged), *timestamp_rules(judged.column("__tick"), rules.declared.timestamp_by)]
     if duplicates is None or rules.apart is None:
         return judged_by(judged, [*first, *_later(judged, rules, lateness, commit_time, what, warned)]), 0
     timed = judged_by(judged, first)
@@ -134,7 +135,7 @@ def _later(
 
 
 def _joined(first: Judgement, second: Judgement) -> Judgement:
-    reasons = pa.concat_arrays([*_chunks(first.reasons), *_chunks(second.reasons)])
+    reasons = pa.chunked_array([*_chunks(first.reasons), *_chunks(second.reasons)], pa.string())
     return Judgement(second.good, pa.concat_tables([first.bad, second.bad]), reasons, first.counts + second.counts)
 
 

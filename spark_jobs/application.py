@@ -17,15 +17,17 @@ from sweeparea.cql.errors import BindError, TypeError_, raise_all
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.rewrites import Input, hidden_query, take
 from sweeparea.cql.source_expressions import CONDITION, INSTANTS, bind_source_expression
+from sweeparea.cql.source_formats import columns_of
 from sweeparea.infra import environments, settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
 from sweeparea.spark_jobs.admit_rules import clause_faults
 from sweeparea.spark_jobs.errors import ReservedNameError
 from sweeparea.spark_jobs.registry import Registry
-from sweeparea.spark_jobs.relation_source import TIME_TYPES, RelationSource, no_column, source_of
+from sweeparea.spark_jobs.relation_source import TIME_TYPES, RelationSource, expressions_of, no_column, source_of
 from sweeparea.spark_jobs.user_code import registered
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.landing import LandingTable
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger, LedgerRow
 from sweeparea.tables.schema import spark_type
@@ -143,8 +145,13 @@ class Application:
         return time.chronon if name in self.catalog.relations and time.kind == "TIMESTAMP" else 1
 
     def source_table(self, name: str) -> SourceTable:
-        """The user's own Delta table behind a stream or relation. Relative paths start at the data folder."""
-        uri = self.source(name).source.uri
+        """The user's own Delta table behind a stream or relation, or the table in which its FORMAT is landed. Relative
+        paths start at the data folder.
+        """
+        source = self.source(name).source
+        if source.kind == "format":
+            return LandingTable(self.layout.landing(name), columns_of(source))
+        uri = source.uri
         return SourceTable(uri if "://" in uri or uri.startswith("/") else str(self.data / uri))
 
     @functools.cached_property
@@ -254,6 +261,15 @@ class Application:
                 faults.append(error)
         raise_all(faults)
         return heartbeat, constraints
+
+    def check_source(self, name: str) -> None:
+        """Raises all faults of what a stream or relation says of its source: of the columns that its clauses name, of
+        its heartbeat and its constraints.
+        """
+        if name in self.catalog.streams:
+            self.source_expressions(name)
+        else:
+            expressions_of(self, self.relation_source(name))
 
     def heartbeat_of(self, declared: CreateStream | CreateRelation, schema: InputSchema) -> str | None:
         """Spark SQL of the instants that a source's heartbeat is taken from; None where it comes from elsewhere."""

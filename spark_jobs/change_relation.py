@@ -31,7 +31,7 @@ from sweeparea.spark_jobs.admit_report import Admitted
 from sweeparea.spark_jobs.admit_stage import quarantine_rows
 from sweeparea.spark_jobs.admit_state import StreamState
 from sweeparea.spark_jobs.admit_version import copies
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.application import CHANGES, Application
 from sweeparea.spark_jobs.change_table import VERSION, RelationStage
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.history_events import FROM, TICK, TO
@@ -108,6 +108,13 @@ class RelationAdmission:
         application = self.application
         publication = Publication(str(application.data), application.ledger, self.name, "relation", self.registration)
         attempt = publication.begin()
+        if publication.previous is not None and not DeltaLog(application.layout.state(self.name, CHANGES)).exists():
+            raise SweepAreaError(
+                f"The log of changes of {self.name} ({application.layout.state(self.name, CHANGES)}) is missing, though"
+                f" {self.name} has been admitted before. Restore the data folder {application.data} from a backup of"
+                f" one moment, or run `{application.command('drop', self.name)}` (after the queries that read it) and"
+                " admit it anew."
+            )
         return publication, attempt, StreamState.of(publication.previous)
 
     # -- a version -----------------------------------------------------------------------------------------------------
@@ -167,7 +174,7 @@ class RelationAdmission:
     # -- what it comes to ----------------------------------------------------------------------------------------------
 
     def _stage(self, publication: Publication, attempt: str) -> RelationStage:
-        kept = DeltaLog(publication.layout.state(self.name, "changes"))
+        kept = DeltaLog(publication.layout.state(self.name, CHANGES))
         columns = kept.schema() if kept.exists() else self.table.schema()
         fields = [pa.field(f.name, f.type) for f in columns if not f.name.startswith("__")]
         record = [f for f in fields if f.name in self.source.record]
@@ -176,12 +183,13 @@ class RelationAdmission:
     def _settle(self, stage: RelationStage, state: StreamState, new: pa.Table, heartbeat: int | None) -> Counter[str]:
         """Stages what the log with the ``new`` changes comes to at a heartbeat; returns counts of what is refused."""
         source, names = self.source, [c for c in stage.changes.schema.names if c != "__seq"]
-        new = change_log.hashed(new, source.record, source.keyed)
+        new = change_log.hashed(new, source.record, source.keyed).select(names)
+        new = new.cast(pa.schema([stage.changes.schema.field(name) for name in names]))
         h0 = NEVER if state.heartbeat is None else state.heartbeat
         h1 = NEVER if heartbeat is None else heartbeat
         done = change_log.advance(stage.changes, new, source.record, h0, h1, source.keyed)
         stage.admit(done.changes)
-        stage.note(new.select(names))
+        stage.note(new)
         if done.changes.num_rows:
             state.corrected(stage.seq, pc.min(done.changes.column(TICK)).as_py())
         counts: Counter[str] = Counter()
@@ -263,7 +271,8 @@ class _Evaluator:
             self.expressions["__heartbeat"] = heartbeat_sql(heartbeat, self.source.time)
 
     def __call__(self, rows: pa.Table) -> pa.Table:
-        if self.expressions and self.spark is not None:
+        if self.expressions:
+            assert self.spark is not None, "only plain columns can be read without Spark"
             rows = evaluated(self.spark, rows, self.expressions)
         for name, column in zip(self.instants, self.source.instants, strict=False):
             rows = rows.append_column(name, ticks_of(rows.column(column), self.source.time))

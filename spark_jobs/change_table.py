@@ -55,9 +55,10 @@ class ChangeTable:
         return self._read(scan.near(self.files, HASH, hashes), pc.field(HASH).isin(pa.array(hashes)))
 
     def _read(self, files: list[DataFile], condition: pc.Expression) -> pa.Table:
+        told = pa.schema([f for f in self.schema if f.name != "__seq"])
         if not files:
-            return self.schema.empty_table()
-        return scan.plan(self.log, files).read(self.schema.names, condition).cast(self.schema)
+            return told.empty_table()
+        return scan.plan(self.log, files).read(told.names, condition).cast(told)
 
 
 class RelationStage(Stage):

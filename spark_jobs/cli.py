@@ -84,16 +84,18 @@ def _options_last(arguments: Sequence[str], valued: Container[str]) -> list[str]
 def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--debug", action="store_true", help="show the stack trace of an error")
-    placed = argparse.ArgumentParser(add_help=False, parents=[shared])
-    placed.add_argument("application", help="a folder of .cql files, or the name of one under queries/")
-    placed.add_argument(
+    where = argparse.ArgumentParser(add_help=False, parents=[shared])
+    where.add_argument(
         "--data",
         metavar="FOLDER",
         help="the data folder (default: .data/<name> for an application under queries/, else .data in its own folder)",
     )
-    placed.add_argument(
+    where.add_argument(
         "--env", metavar="NAME", help="an environment of the application's sweeparea.toml (else SWEEPAREA_ENV)"
     )
+    folder = "a folder of .cql files, or the name of one under queries/"
+    placed = argparse.ArgumentParser(add_help=False, parents=[where])
+    placed.add_argument("application", help=folder)
 
     parser = argparse.ArgumentParser(
         prog="sweeparea", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -128,9 +130,33 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick"
     )
-    command = add("heartbeat", _heartbeat, placed, "move the heartbeat of a stream declared HEARTBEAT MANUAL")
-    command.add_argument("stream", help="a stream")
-    command.add_argument("instant", help="no element at or before it will come: 2013-01-31 12:00:00 (UTC), or a tick")
+    command = add("heartbeat", _heartbeat, where, "move the heartbeat of what is declared HEARTBEAT MANUAL")
+    command.add_argument(
+        "words",
+        nargs="+",
+        metavar="[advance] APPLICATION NAME INSTANT",
+        help="a stream or relation, and up to when no element will come any more: 2013-01-31 12:00:00 (UTC), or a tick",
+    )
+    command.set_defaults(wrong=command.error)
+    command = add("quarantine", _quarantine, where, "show rows that were kept out, and admit those that were put right")
+    command.add_argument("action", choices=("list", "release"), help="list shows rows, release admits them after all")
+    command.add_argument("application", help=folder)
+    command.add_argument("stream", nargs="?", help="a stream or relation (list: default all)")
+    command.add_argument("ids", nargs="*", metavar="ID", help="release: rows by their ids, as list shows them")
+    command.add_argument(
+        "--where", metavar="SQL", help="rows by a condition over their columns and __reason, __version, __tick, __id"
+    )
+    command.add_argument(
+        "--set",
+        dest="assigned",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="release: correct a column first (NULL is NULL, nested values as JSON); may be given several times",
+    )
+    command.add_argument("--row", metavar="JSON", help="release: the whole corrected row, as list shows it")
+    command.add_argument("--limit", type=int, default=100, help="list: at most so many rows (100)")
+    command.add_argument("--format", choices=("table", "json"), default="table", help="list: how rows are printed")
     command = add(
         "status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what"
     )
@@ -227,6 +253,12 @@ def _admit(options: argparse.Namespace) -> int:
             text += "; quarantined: " + ", ".join(f"{n} ({reason})" for reason, n in report["quarantined"].items())
         if report["ignored"]:
             text += f"; {report['ignored']} rows that the source removed stay elements (ON SOURCE CHANGE IGNORE)"
+        if report["taken_back"] or report["cancelled"]:
+            text += f"; taken back by the source: {report['taken_back']} elements, {report['cancelled']} in quarantine"
+        if report["deduplicated"]:
+            text += f"; {report['deduplicated']} duplicates dropped"
+        if report["late"]:
+            text += f"; {report['late']} late ones repair results"
         if report["warned"]:
             text += "; violated but kept: " + ", ".join(f"{n} ({c})" for c, n in report["warned"].items())
         _tell(text)
@@ -250,7 +282,7 @@ def _process(options: argparse.Namespace) -> int:
             resume = application.command("run", "-c", f"RESUME CONTINUOUS QUERY {name}")
             _tell(f"{name}: paused, committed up to {done}; `{resume}` lets it go on")
             return
-        if report["slices"]:
+        if report["slices"] or report["repaired"]:
             _tell(f"{name}: committed up to {done}, {report['rows_out']} rows out, {report['seconds']} s")
             return
         waits = f"; waits for the heartbeat of {report['waits_for']}" if report["waits_for"] else ""
@@ -262,22 +294,65 @@ def _process(options: argparse.Namespace) -> int:
     return _each(options, [options.query] if options.query else list(application.catalog.queries), work)
 
 
+def _backfill(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.backfill import outlook
+    from sweeparea.spark_jobs.jobs import recompute
+
+    application = _open(options)
+    application.query(options.query)
+    time = application.plan(options.query).time
+    first, last = (None if text is None else _tick(text, time) for text in (options.first, options.last))
+    if options.dry_run:
+        print(outlook(application, options.query, first, last))
+        return 0
+    recompute(application, options.query, first, last, _tell)
+    return 0
+
+
 def _heartbeat(options: argparse.Namespace) -> int:
     from sweeparea.heartbeats.policies import last_tick_at
     from sweeparea.spark_jobs.admit import advance
     from sweeparea.spark_jobs.instants import instant_text
     from sweeparea.spark_jobs.json_values import micros_of
 
+    words = options.words[1:] if len(options.words) == 4 and options.words[0] == "advance" else options.words
+    if len(words) != 3:
+        options.wrong("write sweeparea heartbeat advance APPLICATION NAME INSTANT")
+    options.application, name, instant = words
     application = _open(options)
-    application.stream(options.stream)
-    time = application.input_schema(options.stream).time
-    tick = _tick(options.instant, time)
+    application.source(name)
+    time = application.input_schema(name).time
+    tick = _tick(instant, time)
     if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
-        tick = last_tick_at(micros_of(options.instant), time.chronon)
-    before = advance(application, options.stream, tick)
+        tick = last_tick_at(micros_of(instant), time.chronon)
+    before = advance(application, name, tick)
     was = "nowhere" if before is None else instant_text(time, before)
-    _tell(f"{options.stream}: heartbeat {instant_text(time, tick)} (was {was})")
+    _tell(f"{name}: heartbeat {instant_text(time, tick)} (was {was})")
     return 0
+
+
+def _quarantine(options: argparse.Namespace) -> int:
+    application = _open(options)
+    if options.action == "list":
+        from sweeparea.spark_jobs.quarantine import listing
+
+        print(listing(application, options.stream, options.where, options.format, options.limit))
+        return 0
+    from sweeparea.spark_jobs.jobs import release
+    from sweeparea.spark_jobs.release import Wanted
+
+    if options.stream is None:
+        raise SweepAreaError(
+            "Say which stream's rows are to be released: `sweeparea quarantine release APP STREAM ID`."
+        )
+    assigned = dict(text.partition("=")[::2] for text in options.assigned)
+    wanted = Wanted(tuple(options.ids), options.where, assigned, options.row)
+    report = release(application, options.stream, wanted)
+    repaired = f", {report['repaired']} of them below the heartbeat: results are repaired" if report["repaired"] else ""
+    _tell(f"{options.stream}: {report['rows']} rows released{repaired}")
+    for row, reason in report["refused"]:
+        print(f"sweeparea: {row} stays in quarantine: {reason}", file=sys.stderr)
+    return 1 if report["refused"] else 0
 
 
 def _tick(text: str, time: object) -> int:
@@ -306,9 +381,9 @@ def _explain(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.explaining import explained_text
 
     application = _open(options)
-    for name in application.catalog.streams:
+    for name in (*application.catalog.streams, *application.catalog.relations):
         if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
-            application.source_expressions(name)  # faults of the streams it reads are told here already
+            application.check_source(name)  # faults of what it reads are told here already
     print(explained_text(application, options.query, options.form))
     return 0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from sweeparea.cql import statements as st
 from sweeparea.cql.catalog import Declared
@@ -17,6 +17,7 @@ from sweeparea.cql.settings import check_settings
 from sweeparea.heartbeats.minimum import INFINITE
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
+from sweeparea.spark_jobs import jobs
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.drop import drop
 from sweeparea.spark_jobs.explaining import explained, explained_query
@@ -91,26 +92,19 @@ class Session:
             " of the application, or a setting into its sweeparea.toml"
         )
 
-    def _refresh(self, statement: st.RefreshRelation) -> NoReturn:
+    def _refresh(self, statement: st.RefreshRelation) -> Iterator[str]:
+        application = self.application
         name = self._known(statement.name, statement)
-        catalog = self.application.catalog
+        catalog = application.catalog
         if name not in catalog.relations:
             raise BindError(f"{name} is no relation", statement.place)
         if catalog.relations[name].contents != "static":
             raise RefusedError(
                 f"relation {name} is not static: it follows its source by itself",
                 statement.place,
-                f"Run `{self.application.command('admit', name)}` to take over what is new",
+                f"Run `{application.command('admit', name)}` to take over what is new",
             )
-        readers = ", ".join(catalog.readers(name)) or "a query"
-        raise RefusedError(
-            f"REFRESH RELATION {name} is not offered by this version: plans count on a static relation never changing"
-            f" (rows that {readers} joined with it are never taken back), so its new contents could not reach results",
-            statement.place,
-            f"Declare the new snapshot as a relation of another name, or write CREATE OR REPLACE RELATION {name} and"
-            f" run `{self.application.command('apply')}`: its readers are then computed anew from START. Does the"
-            " relation have a history (columns of validity, or a log of changes), declare that",
-        )
+        yield jobs.refresh(application, name)
 
     def _explain(self, statement: st.Explain) -> Iterator[str]:
         application = self.application

@@ -4,12 +4,17 @@ the files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from sweeparea.tables.files import filesystem, remove_folder
 from sweeparea.tables.scan import ScanPlan, comparable
 from sweeparea.tables.schema import arrow_type, spark_type
 
@@ -36,6 +41,24 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     In one chunk: Spark takes two empty chunks in a row, as a filtered scan leaves them, for the end of the table.
     """
     return spark.createDataFrame(table.combine_chunks(), schema=ddl(table.schema))  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+ROW = "__row"
+"""The position of a row in a table that reached Spark as a file."""
+
+
+@contextmanager
+def as_file(spark: SparkSession, table: pa.Table, scratch: str) -> Iterator[DataFrame]:
+    """A DataFrame over many rows that the driver holds, through a file in ``scratch``; their position is ``ROW``."""
+    folder = f"{scratch}/{uuid.uuid4().hex}"
+    fs, base = filesystem(folder)
+    fs.create_dir(base, recursive=True)
+    numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
+    try:
+        pq.write_table(numbered, f"{base}/rows.parquet", filesystem=fs, compression="lz4", coerce_timestamps="us")
+        yield spark.read.schema(ddl(numbered.schema)).parquet(f"{folder}/rows.parquet")
+    finally:
+        remove_folder(folder)
 
 
 def read(

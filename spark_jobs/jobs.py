@@ -14,6 +14,8 @@ from sweeparea.spark_jobs.application import Application
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sweeparea.spark_jobs.release import Wanted
+
 Tell = Callable[[str], None]
 
 
@@ -49,6 +51,26 @@ def admit(
         return run(opened, name, spark, tell=tell, take_columns=take_columns, baseline=baseline).as_dict()
 
 
+def release(application: str | Application, name: str, wanted: Wanted) -> dict[str, Any]:
+    """Releases rows of a stream's quarantine: they are admitted after all, or refused with the reason."""
+    from sweeparea.spark_jobs.release import release as run
+    from sweeparea.spark_jobs.session import spark_session
+
+    opened = application if isinstance(application, Application) else Application.open(application)
+    with spark_session() as spark, tagged(spark):
+        return dict(run(opened, name, spark, wanted).__dict__)
+
+
+def refresh(application: str | Application, name: str) -> str:
+    """Takes the source of a static relation as it is now (REFRESH RELATION); returns what came of it, in words."""
+    from sweeparea.spark_jobs.admit_static import refresh as run
+    from sweeparea.spark_jobs.session import spark_session
+
+    opened = application if isinstance(application, Application) else Application.open(application)
+    with spark_session() as spark, tagged(spark), opened.analyzing(spark):
+        return run(opened, name, spark)
+
+
 def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:
     """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
     from sweeparea.spark_jobs.process import process as run
@@ -59,19 +81,48 @@ def process(application: str | Application, query: str, until: int | None = None
         return run(opened, query, spark, until=until, tell=tell).as_dict()
 
 
+def recompute(
+    application: str | Application,
+    query: str,
+    first: int | None = None,
+    last: int | None = None,
+    tell: Tell = _log,
+    below: bool = True,
+) -> dict[str, Any]:
+    """Computes a query's results at instants ``first`` to ``last`` (ticks) again and replaces what differs; ``below``:
+    then lets the queries that rest on it follow, in order.
+    """
+    from sweeparea.spark_jobs.backfill import backfill as run
+    from sweeparea.spark_jobs.process import process as follow
+    from sweeparea.spark_jobs.session import spark_session
+
+    opened = application if isinstance(application, Application) else Application.open(application)
+    with spark_session() as spark, tagged(spark):
+        report = run(opened, query, spark, first, last, tell)
+        tell(f"{query}: {report.words}")
+        found = opened.registry.readers(query) if below else ()
+        for reader in (name for name in opened.catalog.queries if name in found):
+            follow(opened, reader, spark, tell=tell)
+    return report.as_dict()
+
+
 def backfill(
     application: str | Application, query: str, start: dt.datetime, end: dt.datetime, tell: Tell = _log
 ) -> dict[str, Any]:
-    """Brings a query to the end of ``[start, end)``, as far as heartbeats allow.
+    """Brings a query to the end of ``[start, end)``, as far as heartbeats allow, and computes again what of that range
+    had been committed before.
 
-    A range that is committed already is left alone: it was computed from frozen inputs, and computing it again gives
-    the same rows (law S2). What precedes ``start`` is processed as well where it is missing, since results never have
-    gaps.
+    What precedes ``start`` is processed as well where it is missing, since results never have gaps.
     """
     opened = application if isinstance(application, Application) else Application.open(application)
     plan = opened.plan(query)
-    last = tick_before(end, plan.time.chronon if plan.time.kind == "TIMESTAMP" else None)
+    chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else None
+    first, last = tick_before(start, chronon) + 1, tick_before(end, chronon)
+    row = opened.ledger.row(query)
+    before = row.committed if row is not None else None
     report = process(opened, query, until=last, tell=tell)
+    if before is not None and max(first, plan.start) <= min(last, before):
+        report["recomputed"] = recompute(opened, query, first, min(last, before), tell, below=False)
     report["backfill"] = {
         "from": start.isoformat(),
         "to": end.isoformat(),

@@ -283,8 +283,7 @@ class _Planner:
                     # queries over it fail with the same words, which need not be repeated for each
                     self.problems[str(error)] = SweepAreaError(f"{statement.place}: {name}: {error}")
                     return
-                if name in self.catalog.streams:
-                    application.source_expressions(name)
+                application.check_source(name)
         except SweepAreaError as error:
             self._problem(error)
 

@@ -9,8 +9,9 @@ change in one commit; where nothing differs nothing is written.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,26 @@ class Rewritten:
         return f"{sum(self.removed.values()):,} rows out, {sum(self.added.values()):,} rows in"
 
 
+@dataclass(frozen=True)
+class _Difference:
+    """What differs in one table: ``out`` and ``come`` are the rows that go and come, ``removed`` the positions of the
+    former in ``parts``, the contents of ``files``. ``olds``, ``news``: code, from and to of the rows that were
+    compared, of which ``changed`` says which; ``relevelled``: as of ``relevel``.
+    """
+
+    kind: str
+    old: History
+    files: list[DataFile]
+    parts: list[pa.Table]
+    removed: np.ndarray
+    out: pa.Table
+    come: pa.Table
+    changed: Changed
+    olds: tuple[np.ndarray, ...]
+    news: tuple[np.ndarray, ...]
+    relevelled: pa.Table | None
+
+
 class Rewrite:
     """The difference between a shadow, computed up to ``upto``, and what is published; ``closed``: results after
     ``upto`` stand as they are, and the SweepAreas too.
@@ -64,11 +85,21 @@ class Rewrite:
         self.time = shadow.plan.time
         self._relevelled: pa.Table | None = None
 
-    def publish(self, cause: str, pins: Mapping[str, dict[str, int | None]], always: bool) -> Rewritten:
+    def differs(self) -> bool:
+        """Whether any published row of the stretch is not as computed, or the contents at its end are not."""
+        try:
+            return any(self._difference(kind, old, new) is not None for kind, old, new in self._tables())
+        except NotMet:
+            return True
+
+    def publish(
+        self, cause: str, pins: Mapping[str, dict[str, int | None]], always: bool, more: Mapping[str, Any] | None = None
+    ) -> Rewritten:
         """Stages and commits; the published tables must stand at ``upto`` unless the stretch is closed.
 
-        ``pins``: what the query's ledger row says from now on of its inputs. ``always``: also where no row differs.
-        Raises LostRace if the query has gone on meanwhile, NotMet if a closed stretch does not meet what follows it.
+        ``pins``: what the query's ledger row says from now on of its inputs; ``more``: what its info says besides.
+        ``always``: also where no row differs. Raises LostRace if the query has gone on meanwhile, NotMet if a closed
+        stretch does not meet what follows it.
         """
         place = Place.of(self.application, self.name)
         publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
@@ -78,15 +109,18 @@ class Rewrite:
             raise LostRace(f"another run of {self.name} has gone on meanwhile; what was recomputed has to follow.")
         seq, done = previous.seq + 1, Rewritten()
         told: list[pa.Table] = []
-        for kind, (old, new) in self.shadow.tables().items():
-            part = self._table(publication, attempt, kind, History.of(old, self.time), new, cause, seq)
+        for kind, old, new in self._tables():
+            part = self._difference(kind, old, new)
             if part is not None:
-                done.removed[kind], done.added[kind], rows = part
-                told.append(rows)
+                self._stage(publication, attempt, part)
+                done.removed[kind], done.added[kind] = part.out.num_rows, part.come.num_rows
+                told.append(self._corrections(part, cause, seq))
+                if part.relevelled is not None:
+                    self._relevelled = part.relevelled
         crash_point("rewrite.staged_results")
         if not done and not always:
             return done
-        info = dict(previous.info)
+        info = {**previous.info, **(more or {})}
         if told:
             self._tell(publication, attempt, told)
             info[corrections.SEQ] = seq
@@ -102,10 +136,12 @@ class Rewrite:
 
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _table(
-        self, publication: Publication, attempt: str, kind: str, old: History, new: DeltaLog, cause: str, seq: int
-    ) -> tuple[int, int, pa.Table] | None:
-        """Stages what differs in one table: how many rows go and come, and the corrections; None if nothing does."""
+    def _tables(self) -> Iterator[tuple[str, History, DeltaLog]]:
+        for kind, (old, new) in self.shadow.tables().items():
+            yield kind, History.of(old, self.time), new
+
+    def _difference(self, kind: str, old: History, new: DeltaLog) -> _Difference | None:
+        """What differs in one table; None if nothing does. NotMet: the contents at a closed stretch's end do."""
         since, upto = self.shadow.since, self.upto
         files = old.files(since, upto)
         parts = [old.read(file) for file in files]
@@ -129,11 +165,10 @@ class Rewrite:
         out, come = before.take(pa.array(changed.removed)), after.take(pa.array(changed.added))
         if old.relation:
             come = self._ended(come, ends[changed.added])
-            self._relevelled = self._opened(old, after, new_codes, ends, olds, changed)
-        removed = concerned[changed.removed]
-        self._stage(publication, attempt, kind, old, files, parts, removed, come)
-        rows = self._corrections(kind, old, out, come, olds, (news[0], news[1], ends), changed, cause, seq)
-        return out.num_rows, come.num_rows, rows
+        return _Difference(
+            kind, old, files, parts, concerned[changed.removed], out, come, changed, olds, (*news[:2], ends),
+            self._opened(old, after, new_codes, ends, olds, changed) if old.relation and self.closed else None,
+        )  # fmt: skip
 
     @staticmethod
     def _opened(
@@ -160,50 +195,33 @@ class Rewrite:
         return rows.set_column(rows.column_names.index("valid_to"), rows.schema.field("valid_to"), stored.cast(kind))
 
     @staticmethod
-    def _stage(
-        publication: Publication,
-        attempt: str,
-        kind: str,
-        old: History,
-        files: list[DataFile],
-        parts: list[pa.Table],
-        removed: np.ndarray,
-        come: pa.Table,
-    ) -> None:
+    def _stage(publication: Publication, attempt: str, part: _Difference) -> None:
         """Files that hold a removed row are written anew without it, new rows into files of their own."""
-        removes, adds, first = [], [], 0
-        for number, (file, rows) in enumerate(zip(files, parts, strict=True)):
-            mine = removed[(removed >= first) & (removed < first + rows.num_rows)] - first
+        removes, adds, first, uri = [], [], 0, part.old.log.uri
+        for number, (file, rows) in enumerate(zip(part.files, part.parts, strict=True)):
+            mine = part.removed[(part.removed >= first) & (part.removed < first + rows.num_rows)] - first
             first += rows.num_rows
             if not len(mine):
                 continue
             removes.append(file)
             kept = np.delete(np.arange(rows.num_rows), mine)
             if len(kept):
-                adds.append(write_file(rows.take(pa.array(kept)), old.log.uri, attempt, f"{kind}-kept-{number}"))
-        open_ = come.column("valid_to").is_null().to_numpy() if old.relation else np.zeros(come.num_rows, bool)
+                adds.append(write_file(rows.take(pa.array(kept)), uri, attempt, f"{part.kind}-kept-{number}"))
+        come = part.come
+        open_ = come.column("valid_to").is_null().to_numpy() if part.old.relation else np.zeros(come.num_rows, bool)
         for stem, chosen in (("ended", ~open_), ("open", open_)):
             if chosen.any():
-                rows = come.filter(pa.array(chosen))
-                adds.append(write_file(rows, old.log.uri, attempt, f"{kind}-{stem}"))
-        publication.stage(old.log.uri, adds=adds, removes=removes, base_version=old.version)
+                adds.append(write_file(come.filter(pa.array(chosen)), uri, attempt, f"{part.kind}-{stem}"))
+        publication.stage(uri, adds=adds, removes=removes, base_version=part.old.version)
 
     # -- corrections ---------------------------------------------------------------------------------------------------
 
-    def _corrections(
-        self,
-        kind: str,
-        old: History,
-        out: pa.Table,
-        come: pa.Table,
-        olds: tuple[np.ndarray, ...],
-        news: tuple[np.ndarray, ...],
-        changed: Changed,
-        cause: str,
-        seq: int,
-    ) -> pa.Table:
+    def _corrections(self, part: _Difference, cause: str, seq: int) -> pa.Table:
         """The signed difference of a table: by how many copies which row has changed from, or at, which instant on."""
-        codes, start, end = (np.append(a[changed.removed], b[changed.added]) for a, b in zip(olds, news, strict=True))
+        old, out, come, changed = part.old, part.out, part.come, part.changed
+        codes, start, end = (
+            np.append(a[changed.removed], b[changed.added]) for a, b in zip(part.olds, part.news, strict=True)
+        )
         signs = np.append(np.full(out.num_rows, -1), np.full(come.num_rows, 1))
         net = splice.events(codes, start, end, signs) if old.relation else netted(codes, start, signs)
         row_of = np.zeros(int(codes.max()) + 1, np.int64)
@@ -221,7 +239,7 @@ class Rewrite:
             rows,
             ts.cast(schema.field("ts").type),
             pa.array(net[2], pa.int64()),
-            pa.repeat(kind, count),
+            pa.repeat(part.kind, count),
             pa.repeat(cause, count),
             pa.repeat(pa.scalar(seq, pa.int64()), count),
         ]
@@ -241,7 +259,7 @@ class Rewrite:
     def _areas(self, publication: Publication, attempt: str, previous: LedgerRow) -> dict[str, dict[str, int]]:
         """Stages the shadow's SweepAreas in place of the query's; returns what the ledger says of them."""
         row = self.shadow.row
-        told = {key: dict((row.info.get(key) or {}) if row else {}) for key in STATE}
+        told: dict[str, dict[str, int]] = {key: dict((row.info.get(key) or {}) if row else {}) for key in STATE}
         for op in sorted({*told["state_rows"], *(previous.info.get("state_rows") or {})}):
             mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
             log = DeltaLog(self.application.layout.state(self.name, op))

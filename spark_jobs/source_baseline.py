@@ -24,6 +24,7 @@ from sweeparea.spark_jobs.admit_stage import row_texts
 from sweeparea.spark_jobs.source_rows import netted
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.landing import MALFORMED
 from sweeparea.tables.netting import N
 from sweeparea.tables.source import SourceTable
 
@@ -63,6 +64,8 @@ def _quarantined(log: DeltaLog, columns: Sequence[str]) -> Counter[str]:
         for text, n in zip(held.column("__row").to_pylist(), copies.tolist(), strict=True):
             if n > 0:
                 row = json.loads(text)
+                if MALFORMED in row:
+                    continue  # no record of the source's columns
                 # a column that came later is NULL in the rows of before
                 found[json.dumps({c: row.get(c) for c in columns}, ensure_ascii=False, allow_nan=False)] += n
     return found

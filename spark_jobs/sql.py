@@ -8,6 +8,7 @@ tables there are, per relation result q, the view ``q__current`` (open rows) and
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.hidden_names import is_hidden
@@ -15,7 +16,9 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.publish import recover
+from sweeparea.tables.files import DataFile
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,46 +37,56 @@ class Reader:
     def __init__(self, application: Application) -> None:
         self.application = application
 
-    def tables(self) -> list[tuple[str, str, DeltaLog]]:
-        """(schema, name, table) of everything that has been committed."""
+    def tables(self, head: Mapping[str, LedgerRow] | None = None) -> list[tuple[str, str, DeltaLog, LedgerRow]]:
+        """(schema, name, table, its ledger row) of everything that has been committed."""
         application, layout = self.application, self.application.layout
         found = []
-        for name, row in sorted(application.ledger.head().items()):
+        for name, row in sorted((application.ledger.head() if head is None else head).items()):
             if row.kind == "query":
                 suffixes = ("", "__relation", "__istream", "__dstream", "__rstream")
                 candidates = [("main", f"{name}{s}", layout.result(f"{name}{s}")) for s in suffixes]
             else:
                 candidates = [("admitted", name, layout.admitted(name)), ("quarantine", name, layout.quarantine(name))]
-            found += [(schema, table, log) for schema, table, path in candidates if (log := DeltaLog(path)).exists()]
+            found += [
+                (schema, table, log, row) for schema, table, path in candidates if (log := DeltaLog(path)).exists()
+            ]
         return found
 
     def names(self) -> list[str]:
         """The tables as statements name them, those of shared subplans left out."""
-        shown = [(schema, name) for schema, name, _ in self.tables() if not is_hidden(name)]
+        shown = [(schema, name) for schema, name, *_ in self.tables() if not is_hidden(name)]
         return [name if schema == "main" else f"{schema}.{name}" for schema, name in shown]
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A connection with one view per table, pinned to the ledger state of now."""
         import duckdb
 
-        recover(str(self.application.data), self.application.ledger)
+        snapshot = Snapshot(self.application.ledger)
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA admitted; CREATE SCHEMA quarantine;")
-        ends = self._ends()
-        for schema, name, log in self.tables():
-            self._view(connection, schema, name, log, ends.get(name.removesuffix("__relation")))
+        ends = self._ends(snapshot.head)
+        for schema, name, log, row in self.tables(snapshot.head):
+            files = log.files(snapshot.version(log, row))
+            self._view(connection, schema, name, log, files, ends.get(name.removesuffix("__relation")))
         return connection
 
-    def _ends(self) -> dict[str, int]:
+    def _ends(self, head: Mapping[str, LedgerRow]) -> dict[str, int]:
         """Per query the first instant that it has not committed: microseconds, or a tick."""
-        rows = [r for r in self.application.ledger.head().values() if r.kind == "query" and r.committed is not None]
+        rows = [r for r in head.values() if r.kind == "query" and r.committed is not None]
         return {r.name: ((r.committed or 0) + 1) * (r.info.get("chronon") or 1) for r in rows}
 
     @staticmethod
-    def _view(connection: duckdb.DuckDBPyConnection, schema: str, name: str, log: DeltaLog, end: int | None) -> None:
+    def _view(
+        connection: duckdb.DuckDBPyConnection,
+        schema: str,
+        name: str,
+        log: DeltaLog,
+        live: list[DataFile],
+        end: int | None,
+    ) -> None:
         import pyarrow.dataset as ds
 
-        columns, files = log.schema(), log.uris(log.files())
+        columns, files = log.schema(), log.uris(live)
         full = f'{schema}."{name}"'
         if files:
             listed = ", ".join("'" + f.replace("'", "''") + "'" for f in files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sweeparea.cql.hidden_names import is_hidden
@@ -126,9 +127,8 @@ def _before_start(application: Application, plan: Any) -> int:
     from sweeparea.operators.ticks import MIN_TICK
     from sweeparea.spark_jobs.inputs import new_rows
 
-    if not any(n in application.catalog.streams for n in plan.inputs):
-        return 0
-    return new_rows(application, plan, MIN_TICK - 1, plan.start - 1, derived=False)
+    streams = tuple(n for n in plan.inputs if n in application.catalog.streams)
+    return new_rows(application, replace(plan, inputs=streams), MIN_TICK - 1, plan.start - 1)
 
 
 def _bytes(size: float) -> str:

@@ -21,12 +21,12 @@ from deltalake import Field as DeltaField
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from sweeparea.tables.add_actions import live_files
 from sweeparea.tables.commits import Commit, read_commit
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, filesystem, write_error
+from sweeparea.tables.files import DataFile, explain_write_errors, filesystem, sync, write_error
 from sweeparea.tables.schema import describe_columns, same_columns, spark_type
-from sweeparea.tables.stats import dump, stats_value
 
 DATA_TABLE = {"delta.checkpointInterval": "100", "delta.dataSkippingNumIndexedCols": "-1"}
 """Configuration of tables of rows. -1: tick columns come last, and files are pruned by them however wide rows are."""
@@ -115,7 +115,7 @@ class DeltaLog:
 
     def files(self, version: int | None = None) -> list[DataFile]:
         """The live files, with raw paths, at ``version`` or now."""
-        return [_data_file(row) for row in pa.table(self._at(version).get_add_actions()).to_pylist()]
+        return live_files(self._at(version))
 
     def paths(self, version: int | None = None) -> set[str]:
         """The raw paths of the live files alone: much cheaper than :meth:`files`."""
@@ -238,6 +238,7 @@ class DeltaLog:
                 actions, "append", table.schema(), partition_columns, commit_properties=properties
             )
         except Exception as error:
+            self._handle = None
             explained = write_error(self.uri, error)
             if explained is not None:
                 raise explained from error
@@ -247,6 +248,7 @@ class DeltaLog:
             raise TableError(
                 f"The commit to the table {self.uri} failed: {error}. Nothing was changed; run again."
             ) from error
+        self._sync(base_version + 1)
         crash_point("commit.after", self.uri)
         return base_version + 1
 
@@ -280,9 +282,24 @@ class DeltaLog:
         self._handle = None
         crash_point("columns.after", self.uri)
 
-    def vacuum(self, hours: int) -> list[str]:
-        """Delete files that no version of the last ``hours`` holds; returns their paths."""
-        return self._current().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
+    def _sync(self, version: int) -> None:
+        """A commit is to survive a power cut before anything rests on it."""
+        fs, base = filesystem(self.uri, self.storage_options)
+        log = f"{base.rstrip('/')}/_delta_log"
+        try:
+            with explain_write_errors(self.uri):
+                sync(fs, f"{log}/{version:020d}.json", log)
+        except FileNotFoundError:  # a commit told done at a version long gone: the caller reads what stands
+            self._handle = None
+
+    def vacuum(self, hours: int, *, orphans: bool = False) -> list[str]:
+        """Delete files that no version of the last ``hours`` holds; returns their paths.
+
+        ``orphans``: also those of that age that no version has ever held, left by runs that were killed.
+        """
+        return self._current().vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=orphans
+        )
 
     def validate(
         self, adds: Collection[DataFile], removes: Collection[DataFile], base_version: int | None = None
@@ -355,19 +372,6 @@ class DeltaLog:
         return CommitConflict(
             f"The table {self.uri} is at version {latest}, not {base}: somebody committed in between."
         )
-
-
-def _data_file(row: dict[str, Any]) -> DataFile:
-    bounds = {"minValues": row.get("min"), "maxValues": row.get("max"), "nullCount": row.get("null_count")}
-    stats = {"numRecords": row["num_records"], **{key: stats_value(value or {}) for key, value in bounds.items()}}
-    partition = {key: _partition_text(value) for key, value in (row.get("partition") or {}).items()}
-    return DataFile(unquote(row["path"]), row["size_bytes"], row["num_records"] or 0, dump(stats), partition)
-
-
-def _partition_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _check_file(

@@ -38,12 +38,12 @@ def full_name(name: str, place: str = "") -> str:
 
 
 def _planned(folder: str, name: str) -> None:
-    """``plan``: JSON {point, nth (from 1; 0 for each), signal, pid (absent: of the process that passes)}."""
+    """``plan``: JSON {point (``*``: any), nth passing of it (from 1; 0 for each), signal, pid (absent: who passes)}."""
     journal = os.open(f"{folder}/journal", os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         os.write(journal, f"{name}\n".encode())
         end = os.lseek(journal, 0, os.SEEK_CUR)
-        passed = os.pread(journal, end, 0).decode().split("\n").count(name)
+        names = os.pread(journal, end, 0).decode().splitlines()
     finally:
         os.close(journal)
     try:
@@ -51,5 +51,6 @@ def _planned(folder: str, name: str) -> None:
             plan = json.load(file)
     except FileNotFoundError:
         return
-    if plan["point"] == name and plan["nth"] in (0, passed):
+    passed = len(names) if plan["point"] == "*" else names.count(name)
+    if plan["point"] in (name, "*") and plan["nth"] in (0, passed):
         os.kill(plan.get("pid") or os.getpid(), plan["signal"])

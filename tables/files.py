@@ -7,6 +7,7 @@ those of the Delta protocol ("Per-file Statistics"), exact or left out: a reader
 from __future__ import annotations
 
 import errno
+import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,8 @@ from sweeparea.tables.errors import TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.stats import float_leaves_with_nan, stats_json
 
+SYNC = "SWEEPAREA_SYNC"
+"""Environment variable; ``off``: files are not forced to the disk, so that a power cut may take what was committed."""
 _FULL = ("No space left", "quota exceeded", "File too large")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=-]*\Z", re.ASCII)
 
@@ -55,6 +58,24 @@ def remove_folder(uri: str, storage_options: dict[str, str] | None = None) -> No
     fs, base = filesystem(uri, storage_options)
     if fs.get_file_info(base).type == pafs.FileType.Directory:
         fs.delete_dir(base)
+
+
+def sync(fs: pafs.FileSystem, *paths: str) -> None:
+    """Force files and folders to the disk, so that what is written afterwards never survives a power cut without them.
+
+    Does nothing on an object store, which answers a write when it is safe.
+    """
+    if not isinstance(fs, pafs.LocalFileSystem) or os.environ.get(SYNC) == "off":
+        return
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that knows no such thing
+                raise
+        finally:
+            os.close(handle)
 
 
 def write_file(
@@ -127,7 +148,9 @@ def _written(
             with fs.open_input_file(temporary) as source:
                 footer = pq.read_metadata(source)
             crash_point("file.written", base)
+            sync(fs, temporary)
             fs.move(temporary, target)
+            sync(fs, folder)
         except BaseException:
             with suppress(OSError):
                 fs.delete_file(temporary)
@@ -161,6 +184,12 @@ def describe_file(
     except pa.ArrowInvalid as error:
         raise TableError(f"The data file {full} is no complete Parquet file ({error}). Run the slice again.") from error
     return DataFile(relative_path, size or 0, footer.num_rows, stats_json(footer, None), partition or {})
+
+
+def is_file(uri: str, storage_options: dict[str, str] | None = None) -> bool:
+    """Whether a file is there."""
+    fs, path = filesystem(uri, storage_options)
+    return fs.get_file_info(path).type == pafs.FileType.File
 
 
 def list_files(root: str, attempt: str, storage_options: dict[str, str] | None = None) -> list[str]:

@@ -35,6 +35,10 @@ class Layout:
         """The rows that were kept out of a stream or relation, each with its reason."""
         return self._table("quarantine", check_name(name, "stream or relation"))
 
+    def landing(self, name: str) -> str:
+        """The records of a source that is no Delta table, as they came; the checkpoint of reading it is inside."""
+        return self.state(name, "landing")
+
     def result(self, table: str) -> str:
         """A table of results: ``<query>``, ``<query>__istream``, ``<query>__dstream``, ``<query>__corrections``."""
         return self._table("results", check_name(table, "result table"))
@@ -65,6 +69,15 @@ class Layout:
     def build(self, query: str, build: str) -> str:
         """The data folder of a query that is computed beside its tables."""
         return self._table("_sweeparea", "builds", f"{check_name(query)}-{build}")
+
+    @property
+    def attempts(self) -> str:
+        """Files that living attempts to publish hold locked, one each."""
+        return self._table("_sweeparea", "attempts")
+
+    def spill(self, attempt: str) -> str:
+        """Where an attempt puts aside what it reads again soon; it is removed with the attempt."""
+        return self._table("_sweeparea", "spill", attempt)
 
     def absolute(self, relative: str) -> str:
         """The path of a table that the ledger names relative to the data folder, so that the folder can be moved."""

@@ -110,10 +110,11 @@ class Ledger:
         """One row, None if the name has never committed."""
         return self.head().get(name)
 
-    def commit(self, row: LedgerRow, expected_seq: int | None) -> LedgerRow:
+    def commit(self, row: LedgerRow, expected_seq: int | None, expected_attempt: str | None = None) -> LedgerRow:
         """Advance one row by compare-and-swap; returns it as the ledger holds it.
 
-        ``expected_seq`` is the sequence the row had when this run began, None for the first commit. Others' commits in
+        ``expected_seq`` is the sequence the row had when this run began, None for the first commit; with
+        ``expected_attempt``, who made it: a name that was dropped and made anew counts from 1 again. Others' commits in
         between are retried after a random pause. Whether the commit happened is judged by reading, never by what the
         commit call says: a writer held up while the log was cleaned can be told "done" at a version long gone. Raises
         LostRace if another run has moved the row.
@@ -128,7 +129,10 @@ class Ledger:
             own = rows.get(row.name)
             if own is not None and (own.seq, own.attempt) == (row.seq, row.attempt):
                 return own
-            if (own.seq if own else None) != expected_seq:
+            moved = (own.seq if own else None) != expected_seq
+            if moved or (own is not None and expected_attempt not in (None, own.attempt)):
+                return self._stands_in_history(row, own)
+            if own is None and self.used(row.app):  # dropped since this run began
                 return self._stands_in_history(row, own)
             return {**rows, row.name: row}
 
@@ -216,9 +220,12 @@ class Ledger:
         return sorted(rows, key=lambda row: (row.at, row.name, row.seq))
 
     def clean(self) -> int:
-        """Delete replaced heads that are older than an hour; returns how many files. A commit leaves one behind."""
+        """Delete replaced heads that are older than an hour, and after a week those that no commit ever named.
+
+        Returns how many files. A commit leaves one behind.
+        """
         with explain_write_errors(self.layout.ledger):
-            return len(self._head.vacuum(hours=1))
+            return len(self._head.vacuum(hours=1)) + len(self._head.vacuum(hours=168, orphans=True))
 
     def _stands_in_history(self, row: LedgerRow, own: LedgerRow | None) -> LedgerRow:
         """This attempt's row if it was committed and another run has gone on from it since, else LostRace."""

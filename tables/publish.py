@@ -17,17 +17,22 @@ import random
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from os import PathLike
-from typing import Any
+from typing import IO, Any
 
 from sweeparea.tables.adopt import adjust
+from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
+
+TABLES = "tables"
+"""Key of a row's ``info``: per table the last sequence that changed it. What a table says must agree."""
 
 
 @dataclass
@@ -65,6 +70,8 @@ class Publication:
         self.previous: LedgerRow | None = None
         """The row this run began from."""
         self._attempt: str | None = None
+        self._lock: IO[str] | None = None
+        self._attempts = Attempts(self.layout)
         self._staged: dict[str, _Staged] = {}
 
     def begin(self) -> str:
@@ -79,8 +86,33 @@ class Publication:
                     " run was committed. Start it again: it goes on from what stands there."
                 )
         self._staged = {}
+        self.abandon()
+        self._attempts.bury(self.name, self._was_committed)
         self._attempt = uuid.uuid4().hex
+        self._lock = self._attempts.begin(self.name, self._attempt)
         return self._attempt
+
+    def abandon(self) -> None:
+        """Ends an attempt that was not committed: what it has staged and spilled is removed. So does forgetting it."""
+        if self._attempt is not None:
+            self._attempts.remove(self.name, self._attempt)
+            self._attempt = None
+            self._end()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.abandon()
+
+    def _end(self) -> None:
+        if self._lock is not None:
+            self._attempts.end(self._lock)
+            self._lock = None
+
+    def _was_committed(self, attempt: str) -> bool:
+        row = self.ledger.row(self.name)
+        return (row is not None and row.attempt == attempt) or any(
+            past.attempt == attempt for past in self.ledger.history(self.name)
+        )
 
     def stage(
         self,
@@ -104,6 +136,7 @@ class Publication:
             latest = log.version()
             log.foreign_commits(log.last_version_of({self.name}, latest), {self.name}, latest)
             previous_seq = log.app_version(f"{self.name}:{self.registration}", latest)
+            self._check_state(log.uri, relative, previous_seq)
             staged = _Staged(latest if base_version is None else base_version, previous_seq)
         elif base_version is not None and base_version != staged.base_version:
             raise TableError(
@@ -119,16 +152,20 @@ class Publication:
     ) -> LedgerRow:
         """Commit to the ledger and apply. Returns the row as the ledger holds it.
 
-        Raises LostRace if another run has committed since :meth:`begin`: then nothing of this one is visible. Any other
+        Raises LostRace if another run has committed since :meth:`begin`: then nothing of this one is left. Any other
         error after the ledger commit leaves a commit that stands and is applied by the next run.
         """
         attempt = self._begun()
-        expected = None if self.previous is None else self.previous.seq
+        previous = self.previous
+        expected = None if previous is None else previous.seq
+        seq = (expected or 0) + 1
+        touched = {table: seq for table, staged in self._staged.items() if staged.adds or staged.removes}
+        known = self._known()
         wanted = LedgerRow(
             name=self.name,
             kind=self.kind,
             registration=self.registration,
-            seq=(expected or 0) + 1,
+            seq=seq,
             committed=committed,
             attempt=attempt,
             pins=pins or {},
@@ -140,17 +177,48 @@ class Publication:
                     "removes": [{**asdict(file), "stats": ""} for file in staged.removes],
                 }
                 for table, staged in sorted(self._staged.items())
-                if staged.adds or staged.removes
+                if table in touched
             },
-            info=info or {},
+            info={**(info or {}), **({} if known is None else {TABLES: {**known, **touched}})},
             at=now_micros(),
         )
-        self._attempt = None
         crash_point("publish.staged")
-        row = self.ledger.commit(wanted, expected)
+        self._attempt = None  # from here on an error does not tell whether the commit stands
+        try:
+            row = self.ledger.commit(wanted, expected, None if previous is None else previous.attempt)
+        except LostRace:
+            self._attempt = attempt
+            self.abandon()
+            raise
         crash_point("publish.ledger_committed")
         apply(self.ledger, row)
+        self._end()
         return row
+
+    def _known(self) -> dict[str, int] | None:
+        """Per table the last sequence of this registration that changed it; None where rows before do not tell."""
+        previous = self.previous
+        if previous is None or previous.registration != self.registration:
+            return {}
+        return previous.info.get(TABLES)
+
+    def _check_state(self, uri: str, table: str, applied: int | None) -> None:
+        """Refuses a table that lacks commits of the ledger, or has commits that the ledger knows nothing of."""
+        known = self._known()
+        last = self.previous.seq if self.previous is not None else 0
+        if (applied or 0) > last if known is None else applied != known.get(table):
+            now = self.ledger.row(self.name)
+            if now is None or self.previous is None or now.attempt != self.previous.attempt:
+                raise LostRace(
+                    f"{self.name}: another run was faster: the ledger is at commit {now.seq if now else 'none'}, this"
+                    f" run began at {last or 'none'}. Nothing of this run was committed, and there is nothing to"
+                    " repair: the next run goes on from what the ledger says."
+                )
+            said = f"none beyond {last}" if known is None else f"{known.get(table)}"
+            raise TableError(
+                f"The table {uri} holds commit {applied} of {self.name} as its last, the ledger says {said}."
+                f" {_NOT_ONE_STATE}"
+            )
 
     def _begun(self) -> str:
         if self._attempt is None:
@@ -183,6 +251,12 @@ def _roll_forward(ledger: Ledger, row: LedgerRow) -> bool:
     return True
 
 
+_NOT_ONE_STATE = (
+    "The table and the ledger are not of one state: were folders copied or restored one by one? Restore the whole data"
+    " folder from one moment, or drop the name and run it anew."
+)
+
+
 def _apply_table(log: DeltaLog, row: LedgerRow, table: str) -> None:
     action = row.actions[table]
     adds = [DataFile(**file) for file in action["adds"]]
@@ -197,8 +271,7 @@ def _apply_table(log: DeltaLog, row: LedgerRow, table: str) -> None:
         if applied != action["previous_seq"]:
             raise TableError(
                 f"The table {log.uri} holds commit {applied} of {row.name}, but commit {row.seq} follows"
-                f" {action['previous_seq']}. The table and the ledger are not of one state: were folders copied or"
-                " restored one by one? Restore the whole data folder from one moment, or rebuild the query's tables."
+                f" {action['previous_seq']}. {_NOT_ONE_STATE}"
             )
         optimizes = log.foreign_commits(action["base_version"], {row.name}, version)
         actions = adjust(log, adds, removes, optimizes, version)

@@ -21,6 +21,7 @@ import pyarrow.fs as pafs
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from sweeparea.tables.add_actions import live_files
 from sweeparea.tables.commits import Commit, FileAction, read_commit
 from sweeparea.tables.errors import TableError, VersionGone
 from sweeparea.tables.files import filesystem
@@ -29,9 +30,10 @@ from sweeparea.tables.schema import delta_type
 from sweeparea.tables.source_files import CHANGE_TYPE, SourceFiles, cannot_convert, nullable
 
 _BASELINE = (
-    "`sweeparea admit .. --baseline` goes on from the table as it is now: what it holds and was not admitted is admitted"
-    " as one version, what was admitted and is gone counts as removed."
+    "`sweeparea admit .. --baseline` goes on from the table as it is now: what it holds and was not admitted is"
+    " admitted as one version, what was admitted and is gone counts as removed."
 )
+_WIDENING = {"typeWidening", "typeWidening-preview"}
 _READABLE = {
     "columnMapping",
     "deletionVectors",
@@ -51,8 +53,7 @@ _READABLE = {
     "allowColumnDefaults",
     "icebergCompatV1",
     "icebergCompatV2",
-    "typeWidening",
-    "typeWidening-preview",
+    *_WIDENING,
 }
 
 
@@ -79,6 +80,14 @@ class SourceTable:
         """The columns of the version seen last."""
         return pa.schema(self._latest().schema())
 
+    def read_schema(self) -> pa.Schema:
+        """The columns that rows are read in: those of :meth:`schema`, or more."""
+        return self.schema()
+
+    def exists(self) -> bool:
+        """Whether there is a Delta table."""
+        return self._handle is not None or DeltaTable.is_deltatable(self.uri, self.storage_options)
+
     def spark_schema(self) -> list[tuple[str, str]]:
         """Name and Spark DDL type of each column, read from the log without a JVM."""
         fields = json.loads(self._latest().schema().to_json())["fields"]
@@ -102,12 +111,37 @@ class SourceTable:
     def snapshot_pieces(self, version: int) -> Iterator[pa.Table]:
         """As :meth:`snapshot`, in pieces that fit into memory."""
         handle = self._open(version)
+        if _WIDENING & set(handle.protocol().reader_features or []):
+            yield from self._live_files(handle)  # delta-rs does not read what was written under the narrower type
+            return
         with _explain(self.uri, f"version {version}"):
             # scan() reads deletion vectors and column mapping, to_pyarrow_table does not.
             for batch in handle.scan():
                 rows = pa.table(batch)
                 if rows.num_rows:
                     yield self._aligned(self._renamed(rows, handle))
+
+    def _live_files(self, handle: DeltaTable) -> Iterator[pa.Table]:
+        """The rows of a snapshot from its files."""
+        reader = self._files()
+        actions = {f.path: FileAction(f.path, f.size, f.partition, True, False) for f in live_files(handle)}
+        if "deletionVectors" in (handle.protocol().reader_features or []):
+            actions = self._with_vectors(actions, handle.version())
+        for action in actions.values():
+            try:
+                yield from (rows for rows in reader.read(action) if rows.num_rows)
+            except FileNotFoundError as error:
+                raise self._file_gone(handle.version(), error) from error
+
+    def _with_vectors(self, actions: dict[str, FileAction], version: int) -> dict[str, FileAction]:
+        """Live files at ``version`` with their deletion vectors, which the newest commit that added each tells."""
+        found: dict[str, FileAction] = {}
+        while len(found) < len(actions):
+            for add in self.commit(version).adds:
+                if add.path in actions:
+                    found.setdefault(add.path, add)
+            version -= 1
+        return found
 
     def changes(self, version: int) -> pa.Table:
         """What commit ``version`` did: the source's columns + ``__n``, the copies of a row added or (negative) removed.
@@ -147,7 +181,7 @@ class SourceTable:
         fs, base = filesystem(self.uri, self.storage_options)
         fields = json.loads(latest.schema().to_json())["fields"]
         mode = latest.metadata().configuration.get("delta.columnMapping.mode", "none")
-        return SourceFiles(self.uri, fs, base, self.schema(), fields, mode == "id")
+        return SourceFiles(self.uri, fs, base, self.read_schema(), fields, mode == "id", self.partition_columns())
 
     def _renamed(self, rows: pa.Table, handle: DeltaTable) -> pa.Table:
         """Rows of an earlier version under the names that its columns have now: column mapping knows them by ids."""
@@ -159,12 +193,12 @@ class SourceTable:
         return rows.select(kept).rename_columns([now[then[name]] for name in kept])
 
     def _empty(self) -> pa.Table:
-        return nullable(self.schema()).empty_table()
+        return nullable(self.read_schema()).empty_table()
 
     def _aligned(self, rows: pa.Table) -> pa.Table:
         """``rows`` in the columns and types of the version seen last."""
         columns = []
-        for field in self.schema():
+        for field in self.read_schema():
             if field.name not in rows.column_names:
                 columns.append(pa.nulls(rows.num_rows, field.type))
                 continue
@@ -173,7 +207,7 @@ class SourceTable:
                 columns.append(column.cast(field.type))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
                 raise cannot_convert(self.uri, field.name, column.type, field.type, error) from error
-        return pa.table(columns, schema=nullable(self.schema()))
+        return pa.table(columns, schema=nullable(self.read_schema()))
 
     def commit(self, version: int) -> Commit:
         """The raw actions of a version. Raises TableError where its log file is gone, or not there yet."""
@@ -186,8 +220,8 @@ class SourceTable:
                 raise TableError(f"The source table {self.uri} has no version {version} yet; its latest is {latest}.")
             raise VersionGone(
                 f"The log of the source table {self.uri} no longer holds version {version}: it was cleaned"
-                f" (delta.logRetentionDuration) before the version was read, so what it changed cannot be told. {_BASELINE}"
-                " Raise the source's log retention above the longest pause between runs."
+                " (delta.logRetentionDuration) before the version was read, so what it changed cannot be told."
+                f" {_BASELINE} Raise the source's log retention above the longest pause between runs."
             )
         return commit
 
@@ -247,7 +281,7 @@ class SourceTable:
 def signed_files(commit: Commit) -> list[tuple[FileAction, int]]:
     """The files that tell what a commit did, each with the sign of its rows; 0 where each row tells its own.
 
-    Where a commit has files of the change data feed, these alone tell (PROTOCOL.md, "Reader Requirements for AddCDCFile").
+    Where a commit has files of the change data feed, these alone tell (Delta protocol, "Add CDC File").
     """
     if commit.feed:
         return [(action, 0) for action in commit.feed]

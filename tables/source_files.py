@@ -10,7 +10,7 @@ so a file of any size takes the memory of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,8 @@ CHANGE_TYPE = "_change_type"
 @dataclass(frozen=True)
 class SourceFiles:
     """Reads files of one table: ``base`` is its folder in ``fs``, ``schema`` the columns that are wanted, ``fields``
-    the log's JSON of the same columns, ``by_id`` whether files are matched by field ids.
+    the log's JSON of the same columns, ``by_id`` whether files are matched by field ids, ``partitioned`` the columns
+    whose values stand in the log.
     """
 
     uri: str
@@ -45,6 +46,7 @@ class SourceFiles:
     schema: pa.Schema
     fields: Sequence[Mapping[str, Any]]
     by_id: bool = False
+    partitioned: Collection[str] = ()
 
     def read(self, action: FileAction) -> Iterator[pa.Table]:
         """The rows of a file less those that its deletion vector deletes, in the columns of ``schema``; of a file of
@@ -77,8 +79,9 @@ class SourceFiles:
         columns = []
         for wanted, field in zip(self.schema, self.fields, strict=True):
             physical = _physical(field)
-            if physical in partition:
-                value = _partition_value(partition[physical], wanted.type)
+            if field["name"] in self.partitioned or physical in partition:
+                # Spark leaves NULL values out of remove actions, and files may hold what a partition column is not
+                value = _partition_value(partition.get(physical), wanted.type)
                 columns.append(pa.repeat(value, batch.num_rows))
                 continue
             found = self._match(batch.schema, field)

@@ -106,13 +106,13 @@ def _application_state(application: Application, allowed: set[str]) -> dict[str,
 def _chronons(application: Application, head: Mapping[str, Any]) -> dict[str, int]:
     """Microseconds a tick lasts, 0 for BIGINT time: what a name's ledger row tells, else what its query has.
 
-    A query and its inputs share a chronon; a static relation has none.
+    A query and its streams share a chronon; a relation takes the query's and counts microseconds itself.
     """
     found = {name: row.info["chronon"] for name, row in head.items() if row.info.get("chronon") is not None}
     together = [
         [
             query.name,
-            *(name for name in query.inputs if name not in application.sources or not application.sources[name].static),
+            *(n for n in query.inputs if n not in application.sources or application.sources[n].kind == "stream"),
         ]
         for query in application.queries.values()
     ]

@@ -72,7 +72,6 @@ RELATION = "CREATE RELATION r FROM DELTA 'p' "
 
 STATEMENTS = [
     (STREAM + "CONSTRAINT c EXPECT gx.expect_table_row_count_to_be_between(min_value => 1)", "EXPECT gx."),
-    ("CREATE STREAM s FROM FORMAT 'json' PATH 'dir' TIMESTAMP BY t", "FROM FORMAT"),
 ]
 
 
@@ -101,3 +100,18 @@ def test_clauses_of_streams_are_offered(clause: str) -> None:
     [statement] = parse_text(STREAM + clause)
     assert not_offered_statements(statement) == []
     assert Catalog.of([statement]).streams["s"] == statement
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "HISTORY BY (valid_from, valid_to) HEARTBEAT FOR valid_from AS valid_from LATE REPAIR WITHIN INTERVAL 2 DAYS",
+        "CHANGES BY (op, ts) KEY (k) SEQUENCE BY n HEARTBEAT PER k AS ts",
+        "CHANGES BY (op, ts) HEARTBEAT POLICY 'module:function'",
+        "CHANGE DATA FEED NON RETROACTIVE",
+    ],
+)
+def test_kinds_of_relations_are_offered(clauses: str) -> None:
+    [statement] = parse_text(RELATION + clauses)
+    assert not_offered_statements(statement) == []
+    assert Catalog.of([statement]).relations["r"] == statement

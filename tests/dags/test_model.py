@@ -21,6 +21,7 @@ def test_an_application_knows_who_reads_whom(home):
         "data_folder": str(home / ".data/shop"),
         "sources": uris,
         "pinned": ["products"],
+        "clocks": [],
         "queries": {"sales": ["orders", "products"], "surges": ["sales"]},
     }
 

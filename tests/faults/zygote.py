@@ -117,7 +117,7 @@ class Faults:
 
 
 def _serve(modules: list[str]) -> None:
-    for module in modules:
+    for module in ("pandas", "pyarrow.dataset", *modules):  # what pyarrow imports late is imported once
         import_module(module)
     results: dict[int, int] = {}
     for line in sys.stdin:

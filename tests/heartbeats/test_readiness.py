@@ -22,12 +22,39 @@ def test_a_query_over_static_inputs_only_is_refused(inputs):
         query_heartbeat("q", inputs)
 
 
+def _row(committed: int | None, kind: str = "stream", pins: dict[str, int] | None = None, correction: int = 0):
+    read = {name: {"seq": seq} for name, seq in (pins or {}).items()}
+    return SimpleNamespace(committed=committed, kind=kind, pins=read, info={"correction_seq": correction})
+
+
 def test_ready_means_beyond_the_committed_instant():
-    heads = {"flights": 10, "weather": 7, "q1": 7, "q2": 3}
+    heads = {"flights": _row(10), "weather": _row(7), "q1": _row(7, "query"), "q2": _row(3, "query")}
     queries = {"q1": ["flights", "weather"], "q2": ["q1"], "q3": ["flights"], "q4": ["q3"]}
-    state = judge(heads, queries)
+    state = judge(heads, queries)  # type: ignore[arg-type]
     assert state == {"q1": Ready(7, 7), "q2": Ready(3, 7), "q3": Ready(None, 10), "q4": Ready(None, None)}
     assert {q for q, s in state.items() if s.is_ready} == {"q2", "q3"}
+
+
+def test_a_correction_that_was_not_read_makes_a_query_ready():
+    """Of an input, of another query's result, and of what a shared subplan reads; a query without a row has time."""
+    heads = {
+        "s": _row(10, correction=5),
+        "t": _row(10, correction=9),
+        "behind": _row(10, "query", {"s": 4}),
+        "level": _row(10, "query", {"s": 5}, correction=3),
+        "unpinned": _row(10, "query", {}),
+        "reader": _row(10, "query", {"level__istream": 2}),
+        "shared_1": _row(10, "query", {"t": 8}),
+        "over_shared": _row(10, "query", {"shared_1": 1}),
+    }
+    queries = {
+        "behind": ["s"], "level": ["s"], "unpinned": ["s"], "reader": ["level"], "over_shared": ["t"], "first": ["s"]
+    }  # fmt: skip
+    state = judge(heads, queries)  # type: ignore[arg-type]
+    assert {name: s.corrected for name, s in state.items()} == {
+        "behind": 5, "level": None, "unpinned": None, "reader": 3, "over_shared": 9, "first": None,
+    }  # fmt: skip
+    assert {q for q, s in state.items() if s.is_ready} == {"behind", "reader", "over_shared", "first"}
 
 
 def test_snapshot_reads_the_ledger_once(monkeypatch):
@@ -38,7 +65,7 @@ def test_snapshot_reads_the_ledger_once(monkeypatch):
             reads.append(folder)
 
         def head(self):
-            return {"s": SimpleNamespace(committed=4), "q": SimpleNamespace(committed=None)}
+            return {"s": _row(4), "q": _row(None)}
 
     module = types.ModuleType("sweeparea.tables.ledger")
     module.Ledger = Ledger  # type: ignore[attr-defined]

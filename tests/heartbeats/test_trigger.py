@@ -52,8 +52,8 @@ def world(monkeypatch):
     return SimpleNamespace(rows=Ledger.rows, versions=SourceTable.versions)
 
 
-def row(committed, **info):
-    return SimpleNamespace(committed=committed, info=info)
+def row(committed, pins=None, **info):
+    return SimpleNamespace(committed=committed, kind="stream", pins=pins or {}, info=info)
 
 
 def test_who_is_behind(world, caplog):
@@ -70,6 +70,12 @@ def test_who_is_behind(world, caplog):
     assert store.behind() == {"orders": {"admitted": 0, "version": 3}, "surges": {"done": None, "ready": 10}}
     world.rows |= {"orders": row(12, source_version=3), "surges": row(10)}
     assert store.behind() == {"sales": {"done": 10, "ready": 12}}
+    # a late element was repaired: sales is behind though no heartbeat has moved
+    world.rows |= {"orders": row(12, source_version=3, correction_seq=8), "sales": row(12, {"orders": {"seq": 7}})}
+    world.rows["surges"] = row(12, {"sales": {"seq": 4}})
+    assert store.behind() == {"sales": {"done": 12, "ready": 12, "corrected": 8}}
+    world.rows["sales"] = row(12, {"orders": {"seq": 8}}, correction_seq=5)
+    assert store.behind() == {"surges": {"done": 12, "ready": 12, "corrected": 5}}
 
 
 def test_a_static_relation_is_behind_until_it_has_been_copied(world):

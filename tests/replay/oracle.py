@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -18,7 +19,7 @@ import duckdb
 
 from tests.replay.oracle_arrivals import Element, Seen
 from tests.replay.oracle_text import Item, Query, Translator, tokens_of
-from tests.replay.values import CaseError, decode, duck_type, encode, iso, micros, order_key
+from tests.replay.values import CaseError, decode, duck_type, encode, iso, micros, order_key, plain
 
 LIMIT = 1 << 62
 MOST_INSTANTS = 5000
@@ -211,7 +212,7 @@ class Oracle:
             if t is None or abs(self.tick(t)) > LIMIT:
                 continue
             row = [decode(v, ddl) for v, ddl in zip(values, types, strict=True)]
-            number = numbers.setdefault(order_key(row), len(table.rows))
+            number = numbers.setdefault(_key(row, table.columns), len(table.rows))
             if number == len(table.rows):
                 table.rows.append(row)
             changes.setdefault(self.tick(t), Counter())[number] += 1 if sign == "+" else -1
@@ -277,7 +278,9 @@ class Oracle:
         sequence = [[row[table.sequence]] for row in table.rows] if table.sequence is not None else [[]] * len(ticks)
         width = len(window.partition)
         elements = [
-            Element(i, s, order_key([*first, *row]), order_key(v[:width]), bool(v[width:] and v[width]))
+            Element(
+                i, s, (*order_key(first), *_key(row, table.columns)), order_key(v[:width]), bool(v[width:] and v[width])
+            )
             for i, (s, row, first, v) in enumerate(zip(ticks, table.rows, sequence, values, strict=True))
         ]
         return {tau: window.show(elements, tau) for tau in self.instants(end)}
@@ -377,14 +380,9 @@ class Oracle:
         return shown
 
 
-def _key(row: tuple, columns: list[tuple[str, str]]) -> tuple:
+def _key(row: Sequence[Any], columns: list[tuple[str, str]]) -> tuple:
     """One key per record of the total order; of a map, the entries in order of their keys."""
-    values = []
-    for value, (_, kind) in zip(row, columns, strict=True):
-        if kind.startswith("MAP") and value is not None:
-            value = sorted(value.items(), key=lambda e: order_key(e[0]))
-        values.append(order_key(value))
-    return tuple(values)
+    return tuple(order_key(plain(value, kind)) for value, (_, kind) in zip(row, columns, strict=True))
 
 
 def _labels(columns: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -113,8 +113,27 @@ def order_key(value: Any) -> tuple:
     return (1, value)
 
 
+def plain(value: Any, kind: str) -> Any:
+    """A value of DuckDB type ``kind``, in which every map, however deep, is the list of its entries by their keys."""
+    if value is None:
+        return None
+    if kind.endswith("[]"):
+        return [plain(v, kind[:-2]) for v in value]
+    if match := re.fullmatch(r"MAP\((.*)\)", kind):
+        of_key, of_value = split(match[1])
+        return sorted(([plain(k, of_key), plain(v, of_value)] for k, v in value.items()), key=lambda e: order_key(e[0]))
+    if match := re.fullmatch(r"STRUCT\((.*)\)", kind):
+        kinds = [re.sub(r'^("[^"]*"|\S+) ', "", field) for field in split(match[1])]
+        return [plain(v, of_field) for v, of_field in zip(value.values(), kinds, strict=True)]
+    return value
+
+
 def encode(value: Any, kind: str) -> Any:
     """A value that DuckDB gave for a column of DuckDB type ``kind``, as JSON."""
+    return _encode(plain(value, kind))
+
+
+def _encode(value: Any) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, float):
@@ -134,8 +153,4 @@ def encode(value: Any, kind: str) -> Any:
         return value.isoformat()
     if isinstance(value, dt.date):
         return value.isoformat()
-    if kind.startswith("MAP"):
-        return [[encode(k, ""), encode(v, "")] for k, v in sorted(value.items(), key=lambda e: order_key(e[0]))]
-    if isinstance(value, dict):
-        return [encode(v, "") for v in value.values()]
-    return [encode(v, "") for v in value]
+    return [_encode(v) for v in value]

@@ -501,9 +501,9 @@ def test_explain_and_set_for_a_session(sold):
 
 
 def test_what_run_refuses(sold, capsys):
-    (sold / "shop" / "planes.cql").write_text("CREATE RELATION planes FROM DELTA 'source/sales' STATIC;")
+    (sold / "shop" / "planes.cql").write_text("CREATE RELATION planes FROM DELTA 'source/sales' CHANGE DATA FEED;")
     app = opened(sold)
-    with pytest.raises(SweepAreaError, match=r"REFRESH RELATION planes is not offered.*OR REPLACE RELATION planes"):
+    with pytest.raises(SweepAreaError, match=r"planes is not static: it follows its source by itself"):
         run(app, "REFRESH RELATION planes")
     with pytest.raises(SweepAreaError, match=r"CREATE of x belongs into a .cql file"):
         run(app, "CREATE CONTINUOUS QUERY x AS SELECT shop FROM sales")

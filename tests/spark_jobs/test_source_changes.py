@@ -105,7 +105,7 @@ def test_a_gap_in_the_log_is_an_error_and_baseline_goes_on_by_difference(spark, 
     DeltaTable(tmp_path / "source").delete("a = 10")
     arrive(tmp_path, (6, 60), (7, -2))
     clean_log(tmp_path, 1, 2)
-    with pytest.raises(SweepAreaError, match="no longer holds version 1: it was cleaned.*--baseline"):
+    with pytest.raises(SweepAreaError, match=r"no longer holds version 1: it was cleaned.*--baseline"):
         admit(app, "s", spark)
     assert admitted(app) == {(1, 10): 1, (3, 7): 2}
     report = admit(app, "s", spark, baseline=True)
@@ -123,11 +123,13 @@ def test_a_stream_over_a_source_whose_first_versions_are_gone_begins_with_it_as_
     DeltaTable(tmp_path / "source").vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
     app = opened(tmp_path, STREAM.format(change=""))
     report = admit(app, "s", spark)
-    assert (report.versions, report.source_version, admitted(app)) == (1, 4, {(i, i): 1 for i in range(1, 4)})
+    newest = SourceTable(tmp_path / "source").version()
+    assert (report.versions, report.source_version, admitted(app)) == (1, newest, {(i, i): 1 for i in range(1, 4)})
 
 
 def test_large_versions_are_read_in_pieces_and_netted_by_spark(spark, tmp_path: Path, monkeypatch) -> None:
-    odd = [{"a": i % 50, "f": float("nan") if i % 3 else -0.0, "m": [("k", i % 2)], "s": {"x": None}} for i in range(900)]
+    nan = float("nan")
+    odd = [{"a": i % 50, "f": nan if i % 3 else -0.0, "m": [("k", i % 2)], "s": {"x": None}} for i in range(900)]
     kind = pa.schema(
         [("a", pa.int64()), ("f", pa.float64()), ("m", pa.map_(pa.string(), pa.int64())),
          ("s", pa.struct([("x", pa.int32())]))]

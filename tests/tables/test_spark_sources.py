@@ -5,14 +5,11 @@ The tables of ``spark_sources/`` were written by ``write_spark_sources.py``: one
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
 
 from sweeparea.tables.source import SourceTable
 
@@ -54,5 +51,21 @@ def test_a_commit_is_the_difference_of_the_snapshots_around_it(name: str) -> Non
     assert moved
 
 
-def literals(name: str, version: int) -> list[dict[str, Any]]:
-    return sorted(SourceTable(FOLDER / name).changes(version).to_pylist(), key=repr)
+def test_values_of_odd_partitions_and_of_widened_types() -> None:
+    odd = {r["a"]: r for v in (1, 2) for r in SourceTable(FOLDER / "odd_partitions").changes(v).to_pylist()}
+    assert (odd[1]["s"], odd[1]["ts"].isoformat()) == ('é y/%20=+?#:"', "2024-03-31T01:30:00.123456+00:00")
+    assert (str(odd[1]["n"]), str(odd[1]["d"]), repr(odd[1]["x"])) == (
+        "1969-12-31 23:59:59.500000",
+        "0001-01-01",
+        "nan",
+    )
+    assert (odd[1]["f"], str(odd[1]["dec"]), odd[1]["b"], odd[1]["sm"]) == (float("-inf"), "-0.05", True, -32768)
+    assert (odd[1]["bin"], odd[3]["x"], odd[3]["s"]) == (b"AB", 1e300, " ")
+    assert {c: v for c, v in odd[2].items() if v is not None} == {"a": 2, "__n": 1}
+    assert (odd[4]["s"], repr(odd[4]["x"])) == (None, "-0.0")
+    wide = SourceTable(FOLDER / "widened_types")
+    assert [r["a"] for r in wide.snapshot(wide.version()).to_pylist()] == [5_000_000_000]
+    old = wide.changes(1).to_pylist()[0]
+    assert (old["a"], old["f"], str(old["d"]), str(old["dec"]), old["sm"], old["st"]) == (
+        1, 1.5, "2024-01-01 00:00:00", "12.2500", 7, {"x": 1},
+    )  # fmt: skip

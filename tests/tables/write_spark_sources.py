@@ -108,8 +108,8 @@ TABLES: dict[str, list[str]] = {
     ],
     "odd_partitions": [
         f"CREATE TABLE t (a INT, s STRING, ts TIMESTAMP, n TIMESTAMP_NTZ, d DATE, x DOUBLE, f FLOAT,"
-        f" dec DECIMAL(10, 2), b BOOLEAN, sm SMALLINT, bin BINARY) USING delta PARTITIONED BY (s, ts, n, d, x, f, dec, b, sm, bin)"
-        f" TBLPROPERTIES ({PLAIN})",
+        f" dec DECIMAL(10, 2), b BOOLEAN, sm SMALLINT, bin BINARY)"
+        f" USING delta PARTITIONED BY (s, ts, n, d, x, f, dec, b, sm, bin) TBLPROPERTIES ({PLAIN})",
         "INSERT INTO t VALUES (1, 'é y/%20=+?#:\"', timestamp'2024-03-31 01:30:00.123456', timestamp_ntz'1969-12-31"
         " 23:59:59.5', date'0001-01-01', double('NaN'), float('-Infinity'), -0.05, true, -32768, X'4142'),"
         " (2, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),"
@@ -153,7 +153,8 @@ TABLES: dict[str, list[str]] = {
         f"CREATE TABLE t (a INT, st STRUCT<f: DOUBLE, l: ARRAY<STRUCT<q: TIMESTAMP>>>,"
         f" m MAP<INT, ARRAY<DECIMAL(5, 1)>>) USING delta TBLPROPERTIES ({DV})",
         "INSERT INTO t VALUES (1, struct(double('NaN'), array(struct(timestamp'2024-01-01 00:00:00'))),"
-        " map(1, array(1.5, NULL))), (2, NULL, NULL), (3, struct(NULL, NULL), map()), (4, struct(-0.0D, array()), NULL)",
+        " map(1, array(1.5, NULL))), (2, NULL, NULL),"
+        " (3, struct(NULL, NULL), map()), (4, struct(-0.0D, array()), NULL)",
         "ALTER TABLE t ADD COLUMN st.extra STRING",
         "DELETE FROM t WHERE a = 3",
     ],

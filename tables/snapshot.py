@@ -1,0 +1,34 @@
+"""All tables at one state of the ledger, for readers that look at several of them.
+
+One table is always at a version that a commit has left. Several are at one state when each is read at the version that
+its name's ledger row has made, and all rows come from one reading of the head.
+"""
+
+from __future__ import annotations
+
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import TableError
+from sweeparea.tables.ledger import Ledger, LedgerRow
+from sweeparea.tables.publish import recover
+
+
+class Snapshot:
+    """``head``: the ledger rows of one moment, all of them applied."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.head = ledger.head()
+        # a row that follows one of these is committed only when that one has been applied
+        recover(ledger.layout.data_folder, ledger, self.head)
+
+    def version(self, log: DeltaLog, row: LedgerRow) -> int:
+        """The version of a table of ``row``'s name that holds what was committed up to the row, and nothing later."""
+        latest = log.version()
+        if (log.app_version(row.app, latest) or 0) <= row.seq:
+            return latest
+        version = log.version_tagged(row.app, row.seq)
+        if version is None:
+            raise TableError(
+                f"The table {log.uri} no longer tells what {row.name} had committed up to number {row.seq}: its log was"
+                " cleaned meanwhile. Read again; keep delta.logRetentionDuration above the longest reading."
+            )
+        return version

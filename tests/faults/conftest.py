@@ -1,0 +1,35 @@
+"""One process that forks the runs of all tests without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.strikes import Scenario
+from tests.faults.zygote import Zygote
+
+PUBLICATIONS = "tests.faults.publications"
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote(PUBLICATIONS)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def first(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    return Scenario(zygote, PUBLICATIONS, "first", tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture(scope="session")
+def later(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    return Scenario(zygote, PUBLICATIONS, "later", tmp_path_factory.mktemp("later"))
+
+
+@pytest.fixture
+def many(zygote: Zygote, tmp_path: Path) -> Scenario:
+    return Scenario(zygote, PUBLICATIONS, "many", tmp_path)

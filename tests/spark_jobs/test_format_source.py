@@ -1,0 +1,138 @@
+"""FROM FORMAT: records that any streaming source of Spark brings, each admitted once, malformed ones kept aside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from sweeparea.infra import settings
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.process import process
+from sweeparea.tables.delta_log import DeltaLog
+
+pytestmark = pytest.mark.spark
+
+STREAM = """
+CREATE STREAM s FROM FORMAT '{format}' PATH 'in' {options} SCHEMA (t BIGINT, a INT, st STRUCT<x: DOUBLE>)
+  TIMESTAMP BY t HEARTBEAT FOR t AS t LATE REPAIR CONSTRAINT c EXPECT (a <> 13);
+CREATE CONTINUOUS QUERY q AS SELECT SUM(a) AS total FROM s [RANGE UNBOUNDED];
+"""
+
+
+def opened(folder: Path, text: str) -> Application:
+    (folder / "app").mkdir(exist_ok=True)
+    (folder / "app" / "app.cql").write_text(text)
+    return Application.open(folder / "app", folder)
+
+
+def arrive(folder: Path, name: str, text: str) -> None:
+    """Files appear whole: written aside, then renamed."""
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    (folder / name).rename(folder / "in" / name)
+
+
+def admitted(app: Application) -> list[tuple]:
+    log = DeltaLog(app.layout.admitted("s"))
+    rows = log.read().to_pylist() if log.exists() else []
+    return sorted((r["t"], r["a"]) for r in rows for _ in range(r["__n"]))
+
+
+def kept_out(app: Application) -> list[tuple[str, str]]:
+    rows = DeltaLog(app.layout.quarantine("s")).read().to_pylist()
+    return sorted((r["__reason"], r["__row"]) for r in rows)
+
+
+def test_json_is_admitted_once_and_malformed_records_keep_their_text(spark, tmp_path: Path) -> None:
+    app = opened(tmp_path, STREAM.format(format="json", options=""))
+    assert app.input_schema("s").columns == (("t", "bigint"), ("a", "int"), ("st", "struct<x:double>"))
+    arrive(tmp_path, "1.json", '{"t": 1, "a": 1, "st": {"x": 0.5}}\n{"t": 2, "a": 2, "more": 1}\n')
+    assert admit(app, "s", spark).rows == 2
+    bad = ['{"t": 3, "a": "two"}', '{"t": 4, "a": ', "é ☃ text"]
+    arrive(tmp_path, "2.json", '{"t": 5, "a": 13}\n' + "\n".join(bad) + '\n{"a": 6}\n{"t": 6, "a": 6}\n')
+    report = admit(app, "s", spark)
+    assert (report.versions, report.rows, report.quarantined["malformed record"]) == (1, 1, 3)
+    assert admitted(app) == [(1, 1), (2, 2), (6, 6)]
+    texts = [json.loads(row)["__malformed"] for reason, row in kept_out(app) if reason == "malformed record"]
+    assert sorted(texts) == sorted(bad)
+    assert len(kept_out(app)) == 5
+    assert (admit(app, "s", spark).versions, len(admitted(app))) == (0, 3)
+    process(app, "q", spark)
+    assert DeltaLog(app.layout.result("q")).read().to_pylist()[-1]["total"] == 9
+    # what was written long ago and comes now is new all the same
+    arrive(tmp_path, "3.json", '{"t": 7, "a": 7}\n')
+    os.utime(tmp_path / "in" / "3.json", (1, 1))
+    assert admit(app, "s", spark).rows == 1
+
+
+FLAT = STREAM.split("CREATE CONTINUOUS")[0].replace(", st STRUCT<x: DOUBLE>", "")
+
+
+def test_csv(spark, tmp_path: Path) -> None:
+    app = opened(tmp_path, FLAT.format(format="csv", options="OPTIONS (header = true)"))
+    arrive(tmp_path, "1.csv", "t,a\n1,1\n2,x\n3\n4,4\n")
+    report = admit(app, "s", spark)
+    assert (admitted(app), report.quarantined["malformed record"]) == ([(1, 1), (4, 4)], 2)
+    assert [json.loads(row)["__malformed"] for _, row in kept_out(app)] == ["2,x", "3"]
+
+
+def test_parquet(spark, tmp_path: Path) -> None:
+    app = opened(tmp_path, FLAT.format(format="parquet", options=""))
+    (tmp_path / "in").mkdir()
+    schema = app.source_table("s").schema()
+    for i in (1, 2):
+        parquet.write_table(pa.table({"t": [i, i], "a": [i, i]}, schema=schema), tmp_path / "in" / f"{i}.parquet")
+        assert admit(app, "s", spark).rows == 2
+    assert admitted(app) == [(1, 1), (1, 1), (2, 2), (2, 2)]
+
+
+def test_a_source_that_is_no_folder_of_files(spark, tmp_path: Path) -> None:
+    text = (
+        "CREATE STREAM s FROM FORMAT 'rate-micro-batch' OPTIONS (rowsPerBatch = 5, startTimestamp = 1000)"
+        " TIMESTAMP BY timestamp HEARTBEAT EACH BATCH;"
+    )
+    app = opened(tmp_path, text)
+    assert [admit(app, "s", spark).rows for _ in range(2)] == [5, 5]
+    values = sorted(r["value"] for r in DeltaLog(app.layout.admitted("s")).read().to_pylist())
+    assert values == list(range(10))
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.session import spark_session
+
+with spark_session() as spark:
+    admit(Application.open(Path(sys.argv[1]) / "app", sys.argv[1]), "s", spark)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["format.read:s/landing", "format.landed:s/landing", "publish.staged"])
+def test_a_run_that_is_killed_between_reading_and_the_ledger_doubles_and_loses_nothing(
+    spark, tmp_path: Path, point: str
+) -> None:
+    app = opened(tmp_path, FLAT.format(format="json", options="OPTIONS (maxFilesPerTrigger = 1)"))
+    for i in range(3):
+        arrive(tmp_path, f"{i}.json", f'{{"t": {i}, "a": {i}}}\n')
+    environment = {**os.environ, "SWEEPAREA_CRASH_AT": point, "SWEEPAREA_SPARK_MASTER": "local[1]"}
+    environment["SWEEPAREA_RUN"] = str(tmp_path / "run")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], env=environment, cwd=settings.source_root(), timeout=300
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert admitted(app) == []
+    admit(app, "s", spark)
+    assert admitted(app) == [(0, 0), (1, 1), (2, 2)]
+    assert admit(app, "s", spark).versions == 0

@@ -1,0 +1,134 @@
+"""Late elements and backfills over real Delta sources: the tables become those of a run in which all was on time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.backfill import backfill, outlook
+from sweeparea.spark_jobs.place import Place
+from sweeparea.spark_jobs.process import process
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import write_file
+from sweeparea.tables.publish import Publication
+from tests.spark_jobs import shop
+
+pytestmark = pytest.mark.spark
+STREAM = shop.STREAM.replace("  CONSTRAINT", "  LATE REPAIR WITHIN INTERVAL 1 HOUR\n  CONSTRAINT")
+BELOW = """
+CREATE CONTINUOUS QUERY busy START AT TIMESTAMP '2020-01-01 00:00:00' AS
+SELECT shop, most FROM turnover WHERE n > 1;
+CREATE CONTINUOUS QUERY moves START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RELATION AS
+SELECT COUNT(*) AS n FROM turnover__istream [RANGE INTERVAL 30 SECONDS];
+"""
+TABLES = ("turnover", "turnover__istream", "busy", "moves")
+ON_TIME = [
+    [(0, "a", 1.5, 3), (5, "b", 2.5, 1), (9, "a", 0.25, 7), (30, "a", 4.0, 2)],
+    [(70, "b", 1.0, 9), (150, "c", 8.0, 1)],
+]
+LATE = [(20, "a", 0.5, 9), (33, "b", 16.0, 2)]
+
+
+def _application(folder: Path) -> Application:
+    return shop.application(folder, STREAM + shop.QUERY + BELOW)
+
+
+def _day(app: Application, folder: Path, spark, rows) -> None:
+    shop.sell(folder, rows)
+    admit(app, "sales", spark)
+    for query in ("turnover", "busy", "moves"):
+        process(app, query, spark)
+
+
+@pytest.fixture(scope="module")
+def on_time(spark, tmp_path_factory) -> Application:
+    folder = tmp_path_factory.mktemp("on_time")
+    app = _application(folder)
+    _day(app, folder, spark, ON_TIME[0] + LATE)
+    _day(app, folder, spark, ON_TIME[1])
+    return app
+
+
+@pytest.fixture(scope="module")
+def repaired(spark, tmp_path_factory) -> tuple[Application, Path]:
+    folder = tmp_path_factory.mktemp("repaired")
+    app = _application(folder)
+    for day in (*ON_TIME, LATE):
+        _day(app, folder, spark, day)
+    return app, folder
+
+
+def test_late_elements_are_as_if_they_had_been_on_time(on_time, repaired):
+    app, _ = repaired
+    for table in TABLES:
+        assert shop.contents(app, table) == shop.contents(on_time, table), table
+
+
+def test_corrections_are_logged_with_their_cause(repaired):
+    app, _ = repaired
+    rows = DeltaLog(app.layout.result("turnover__corrections")).read().to_pylist()
+    assert {row["kind"] for row in rows} == {"relation", "istream"}
+    assert all("sales" in row["cause"] for row in rows)
+    assert {row["row"]["shop"] for row in rows} == {"a", "b"}
+    # the difference of a relation begins and ends: nothing of it is left behind the last instant touched
+    total: dict[str, int] = {}
+    for row in rows:
+        if row["kind"] == "relation":
+            total[str(row["row"])] = total.get(str(row["row"]), 0) + row["sign"]
+    assert set(total.values()) == {0}
+
+
+def test_a_repair_touches_only_the_files_that_it_changes(repaired):
+    """The stretch is closed: the SweepAreas were not exchanged, and the heartbeat stands where it stood."""
+    app, _ = repaired
+    row = app.ledger.head()["turnover"]
+    assert not [table for table in row.actions if table.startswith("state/")]
+    assert row.info["rewrite"]["upto"] - row.info["rewrite"]["since"] < 120
+
+
+def test_a_backfill_writes_nothing_where_nothing_differs(spark, repaired):
+    app, _ = repaired
+    before = app.ledger.head()["turnover"].seq
+    report = backfill(app, "turnover", spark, shop.tick(3), shop.tick(60), print)
+    assert "nothing differs" in report.words and not report.added
+    assert app.ledger.head()["turnover"].seq == before
+    text = outlook(app, "turnover", shop.tick(3), shop.tick(60))
+    assert "would be computed again" in text and "busy" in text
+
+
+def test_a_backfill_replaces_what_was_damaged(spark, on_time, repaired):
+    app, _ = repaired
+    _damage(app, "turnover")
+    assert shop.contents(app, "turnover") != shop.contents(on_time, "turnover")
+    report = backfill(app, "turnover", spark, None, shop.tick(60), print)
+    assert report.removed["relation"] == report.added["relation"] > 0
+    for query in ("busy", "moves"):
+        process(app, query, spark)
+    for table in TABLES:
+        assert shop.contents(app, table) == shop.contents(on_time, table), table
+
+
+def test_a_range_that_is_not_there_yet_is_refused(spark, repaired):
+    app, _ = repaired
+    with pytest.raises(SweepAreaError, match="nothing of that range has been committed"):
+        backfill(app, "turnover", spark, shop.tick(10_000), None, print)
+
+
+def _damage(app: Application, name: str) -> None:
+    """Another number of items in every row, by a commit that looks like one of our own."""
+    place = Place.of(app, name)
+    publication = Publication(place.data, place.ledger, name, "query", place.registration)
+    attempt = publication.begin()
+    log = DeltaLog(app.layout.result(name))
+    rows = log.read()
+    at = rows.column_names.index("most")
+    wrong = rows.set_column(at, rows.schema.field("most"), pa.array([99] * rows.num_rows, pa.int64()))
+    publication.stage(log.uri, adds=[write_file(wrong, log.uri, attempt, "wrong")], removes=log.files())
+    assert publication.previous is not None
+    row = publication.previous
+    publication.commit(committed=row.committed, pins=row.pins, info=row.info)
