@@ -95,8 +95,8 @@ class BehindTrigger(BaseEventTrigger):
 def holding_back(
     head: Mapping[str, LedgerRow], query: str, inputs: Sequence[str], clocks: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """The inputs of a query among ``clocks`` that hold it at their heartbeat: ``wanted`` is how far the others are, None
-    where there is no other.
+    """The inputs of a query among ``clocks`` that hold it at their heartbeat. ``wanted`` is how far the others are,
+    None where there is no other; it says when to read again at once, not the clock itself, which always goes on.
     """
     ticks = known(head, query, inputs)
     if None in ticks.values():
@@ -106,7 +106,7 @@ def holding_back(
         others = [tick for other, tick in ticks.items() if other != name and tick is not None]
         mine, wanted = ticks[name], min(others, default=None)
         if name in clocks and mine is not None and (wanted is None or wanted > mine):
-            found[name] = {"heartbeat": head[name].committed, "wanted": wanted}
+            found[name] = {"wanted": wanted}
     return found
 
 
@@ -150,8 +150,8 @@ class Store:
 
     def behind(self) -> dict[str, dict[str, Any]]:
         """Per name that is behind its position: ``done``/``ready`` ticks of queries (and ``corrected``, where an input
-        was), ``admitted``/``version`` of streams; ``heartbeat``/``wanted`` of those that only have to be read, because
-        a query waits for their clock.
+        was), ``admitted``/``version`` of streams; ``wanted`` of those that only have to be read, because a query
+        waits for their clock.
         """
         head = self.ledger.head()
         found: dict[str, dict[str, Any]] = {}

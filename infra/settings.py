@@ -13,7 +13,10 @@ SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API a
 SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server
 SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
-SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process, e.g. ``local[2]``
+SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process: ``local[2]``, or a
+                                                                 cluster's master ``spark://host:port``
+SWEEPAREA_DRIVER_HOST       127.0.0.1                            where a cluster's workers reach the job's process
+SWEEPAREA_WORKER_PYTHON     the job's own                        the environment's python on a cluster's workers
 SWEEPAREA_APPS              all ``scheduled`` ones               which applications become DAGs, by comma
 SWEEPAREA_ENV               unset                                environment of ``sweeparea.toml`` (environments.py)
 =========================== ==================================== =====================================================
@@ -22,6 +25,7 @@ SWEEPAREA_ENV               unset                                environment of 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from sweeparea.infra.errors import SetupError
@@ -114,6 +118,16 @@ def spark_memory() -> str:
 def spark_cores() -> str:
     """Threads of the Spark Connect server: a number, or ``*`` for all cores."""
     return os.environ.get("SWEEPAREA_SPARK_CORES") or "*"
+
+
+def driver_host() -> str:
+    """The address under which a job's own Spark listens; a cluster's workers must reach it."""
+    return os.environ.get("SWEEPAREA_DRIVER_HOST") or HOST
+
+
+def worker_python() -> str:
+    """The Python of Spark's workers, in an environment like this one."""
+    return os.environ.get("SWEEPAREA_WORKER_PYTHON") or sys.executable
 
 
 def environment() -> dict[str, str]:

@@ -11,6 +11,7 @@ from sweeparea.cql.errors import ParseError, TypeError_
 from sweeparea.cql.statements import CreateStream
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs import frames, user_code
 from sweeparea.spark_jobs.admit_judge import Lateness, condition_sql, heartbeat_sql, tick_sql
 from sweeparea.spark_jobs.relation_source import no_column
@@ -66,9 +67,17 @@ def expressions(rules: Rules, heartbeat: str | None, constraints: Sequence[str])
     column = next((c for c in rules.columns if c.lower() == timestamp.lower()), timestamp)
     return {
         "__tick": tick_sql(frames.quoted(column), rules.domain),
-        "__heartbeat": heartbeat_sql(heartbeat, rules.domain),
+        "__heartbeat": guarded(heartbeat_sql(heartbeat, rules.domain), frames.quoted(column), rules.domain),
         **{f"__check_{i}": condition_sql(sql) for i, sql in enumerate(constraints)},
     }
+
+
+def guarded(heartbeat: str, column: str, domain: TimeDomain) -> str:
+    """A heartbeat's expression where the row's instant lies inside time: at the ends of BIGINT and of TIMESTAMP the
+    least arithmetic overflows, and one such row must not stop the stream.
+    """
+    ticks = tick_sql(column, TimeDomain(domain.kind, 1))
+    return f"CASE WHEN {ticks} BETWEEN {MIN_TICK}L AND {MAX_TICK}L THEN {heartbeat} END"
 
 
 def clause_faults(declared: CreateStream, schema: InputSchema, folder: Path | None) -> Iterator[SweepAreaError]:

@@ -190,18 +190,15 @@ class InputReader:
         return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
 
 
-def new_rows(application: Application, plan: Plan, h0: int, h1: int, derived: bool = True) -> int:
-    """About how many rows of a query's inputs have their tick in (h0, h1], from the statistics in the Delta logs.
-
-    ``derived`` False: without the results of other queries.
-    """
+def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
+    """About how many rows of a query's inputs have their tick in (h0, h1], from the statistics in the Delta logs."""
     total = 0.0
     for name in plan.inputs:
         if not application.is_query(application.owner(name)):
             if not application.is_static(name):
                 low, high = own_ticks(h0 + 1, h1, application.scale(name, plan.time))
                 total += _between(DeltaLog(application.layout.admitted(name)), "__tick", low, high)
-        elif derived:
+        else:
             column = "ts" if application.input_schema(name).kind == "stream" else "valid_from"
             scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
             log = DeltaLog(application.result_table(name))

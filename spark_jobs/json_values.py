@@ -126,10 +126,39 @@ def encode(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
+def _encoded(column: pa.ChunkedArray) -> list[Any]:
+    """A column as JSON values; one with an instant beyond Python's years 1 to 9999 tells it as a number."""
+    kind = column.type
+    try:
+        return [encode(value, kind) for value in column.to_pylist()]
+    except (OverflowError, ValueError):
+        pass
+    found, numbers = [], _numbers_for_times(kind)
+    for i in range(len(column)):
+        try:
+            found.append(encode(column[i].as_py(), kind))
+        except (OverflowError, ValueError):
+            found.append(encode(column.slice(i, 1).cast(numbers)[0].as_py(), numbers))
+    return found
+
+
+def _numbers_for_times(kind: pa.DataType) -> pa.DataType:
+    """A type with BIGINT for TIMESTAMP (microseconds) and INT for DATE (days), nested too."""
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_date(kind):
+        return pa.int32()
+    if pa.types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return pa.struct([f.with_type(_numbers_for_times(f.type)) for f in fields])
+    if pa.types.is_map(kind):
+        return pa.map_(_numbers_for_times(kind.key_type), _numbers_for_times(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_numbers_for_times(kind.value_type))
+    return kind
+
+
 def rows(table: pa.Table, columns: Sequence[int]) -> list[list[Any]]:
     """The given columns (by position) of every row, as JSON values."""
-    encoded = []
-    for i in columns:
-        kind = table.schema.field(i).type
-        encoded.append([encode(v, kind) for v in table.column(i).to_pylist()])
+    encoded = [_encoded(table.column(i)) for i in columns]
     return [list(row) for row in zip(*encoded, strict=True)] if encoded else [[] for _ in range(table.num_rows)]

@@ -1,10 +1,11 @@
 """The one place that makes a Spark session.
 
 ``SPARK_REMOTE`` (``sc://host:port``) gives a session on that Spark Connect server, ``SWEEPAREA_SPARK_MASTER``
-(``local[2]``) a Spark in this process; with neither, the installation's own server is used if it runs, else this
-process. On a server, Python workers belong to a session, so a new session pays seconds for its first kernel; ids are
-therefore *leased* from a small pool and handed on, one holder at a time. A lease is a file lock: it ends with the
-process that holds it, however that ends. A leased session is never stopped: the server would refuse its id for ever.
+(``local[2]``) a Spark in this process, whose master may be a cluster's (``spark://host:port``); with neither, the
+installation's own server is used if it runs, else this process. On a server, Python workers belong to a session, so a
+new session pays seconds for its first kernel; ids are therefore *leased* from a small pool and handed on, one holder at
+a time. A lease is a file lock: it ends with the process that holds it, however that ends. A leased session is never
+stopped: the server would refuse its id for ever.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ CONF = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    # A sweep stages its SweepArea while it runs: what the optimizer finds to be empty must run all the same.
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation", "PruneFilters")
+    ),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # a plain Parquet read must not depend on how many files a slice left behind
@@ -37,8 +43,6 @@ CONF = {
 
 _STATIC = {
     "spark.ui.enabled": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.python.worker.reuse": "true",
@@ -97,8 +101,9 @@ def _local() -> SparkSession:
     os.environ.update(
         JAVA_HOME=str(java.home),
         SPARK_CONF_DIR=str(scratch / "conf"),
-        SPARK_LOCAL_IP="127.0.0.1",
-        PYSPARK_PYTHON=sys.executable,
+        SPARK_LOCAL_IP=settings.driver_host(),
+        PYSPARK_PYTHON=settings.worker_python(),
+        PYSPARK_DRIVER_PYTHON=sys.executable,
     )
     from pyspark.sql import SparkSession
 
@@ -107,7 +112,8 @@ def _local() -> SparkSession:
         return active
     warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
-    for key, value in {**_STATIC, **warehouse, **CONF}.items():
+    host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
+    for key, value in {**_STATIC, **host, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
     with _noise_into(scratch / "spark.log"):
         return _configure(builder.getOrCreate())

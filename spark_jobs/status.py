@@ -13,6 +13,9 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables.ledger import LedgerRow
 
+SOURCES_SHOWN = 5
+"""Sources of HEARTBEAT PER that a line tells of."""
+
 
 def status(application: Application, hidden: bool = False) -> str:
     """The report as text. ``hidden`` shows the subplans that queries share as well."""
@@ -50,9 +53,37 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
     heartbeat = "no heartbeat yet" if row.committed is None else f"heartbeat {shown(time, row.committed)}"
     kept_out = _rows(application.layout.quarantine(name))
     return (
-        f"{heartbeat}, source version {row.info['source_version']}{behind}, {total} rows admitted, {kept_out} in"
-        " quarantine"
+        f"{heartbeat}{_per_source(row, time, shown)}, source version {row.info['source_version']}{behind}, {total} rows"
+        f" admitted, {kept_out} in quarantine{_counts(row)}"
     )
+
+
+def _counts(row: LedgerRow) -> str:
+    """What has happened to a stream's rows beside being admitted or kept out, over its life."""
+    totals = row.info.get("totals") or {}
+    told = {
+        "late": "late",
+        "repaired": "of them repaired",
+        "deduplicated": "duplicates dropped",
+        "ignored": "removed by the source and kept",
+        "taken_back": "taken back by the source",
+        "cancelled": "taken back from quarantine",
+        "released": "released from quarantine",
+        "clamped": "heartbeats that would have gone back",
+    }
+    parts = [f"{totals[key]} {text}" for key, text in told.items() if totals.get(key)]
+    return "".join(f", {part}" for part in parts)
+
+
+def _per_source(row: LedgerRow, time: TimeDomain, shown: Any) -> str:
+    """HEARTBEAT PER: the sources that are not idle, the furthest behind first."""
+    sources = (row.info.get("policy") or {}).get("sources")
+    if not isinstance(sources, dict) or not sources:
+        return ""
+    ordered = sorted(sources.items(), key=lambda item: item[1][0])
+    listed = ", ".join(f"{key} {shown(time, tick)}" for key, (tick, _) in ordered[:SOURCES_SHOWN])
+    more = f" and {len(ordered) - SOURCES_SHOWN} more" if len(ordered) > SOURCES_SHOWN else ""
+    return f" held back by {ordered[0][0]} (per source: {listed}{more})"
 
 
 def _changed(application: Application, name: str, row: LedgerRow | None) -> str:

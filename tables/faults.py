@@ -1,8 +1,8 @@
 """Places where tests kill or suspend the process, to prove that a run killed anywhere loses and doubles nothing.
 
 Outside tests a point costs one look at the environment. ``SWEEPAREA_FAULTS`` names a folder that all processes of a
-run share, Spark's workers too: each writes the points that it passes to the file ``journal`` there, and looks into
-``plan`` whether it is to die at this one. So a test first records what a run passes and then strikes at each of it.
+run share, Spark's workers too: each writes the points that it passes and its own number to the file ``journal`` there,
+and looks into ``plan`` whether it is to die at this one. So a test first records what a run passes and then strikes at each of it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ def full_name(name: str, place: str = "") -> str:
 
 def _planned(folder: str, name: str) -> None:
     """``plan``: JSON {point (``*``: any), nth passing of it (from 1; 0 for each), signal, pid (absent: who passes)}."""
+    line = f"{name} {os.getpid()}\n"
     journal = os.open(f"{folder}/journal", os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
-        os.write(journal, f"{name}\n".encode())
+        os.write(journal, line.encode())
         end = os.lseek(journal, 0, os.SEEK_CUR)
-        names = os.pread(journal, end, 0).decode().splitlines()
+        names = [passed.rsplit(" ", 1)[0] for passed in os.pread(journal, end, 0).decode().splitlines()]
     finally:
         os.close(journal)
     try:

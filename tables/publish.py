@@ -27,7 +27,7 @@ from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile
+from sweeparea.tables.files import DataFile, is_file
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
 
@@ -281,6 +281,17 @@ def _apply_table(log: DeltaLog, row: LedgerRow, table: str) -> None:
         except CommitConflict:
             tries += 1
             time.sleep(random.uniform(0.002, 0.02) * min(tries, 10))
+        except TableError as error:
+            gone = next(
+                (file.path for file in adds if not is_file(f"{log.uri}/{file.path}", log.storage_options)), None
+            )
+            if gone is None:
+                raise
+            raise TableError(
+                f"Commit {row.seq} of {row.name} stands in the ledger, but its file {gone} of {log.uri} was deleted"
+                " before it was applied, for example by a VACUUM after more days than its retention. Restore the file"
+                f" from a backup, or drop {row.name} and run it anew."
+            ) from error
 
 
 def _same_folder(data_folder: str | PathLike[str], ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import signal
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.state import contents, difference
-from tests.faults.zygote import Faults, Outcome, Zygote
+from tests.faults.zygote import Faults, Outcome, Point, Zygote
 
 
 @dataclass
@@ -35,13 +36,21 @@ class Scenario:
         undisturbed = self.copy()
         self.faults.clear()
         began = time.monotonic()
-        self._done("run", undisturbed, faults=self.faults.folder)
+        pid = self.start(undisturbed, faults=self.faults.folder)
+        self._expect_done("run", self.zygote.wait(pid))
         self.undisturbed_seconds = time.monotonic() - began
         self.passed = self.faults.passed()
+        self.of_workers: list[Point] = [(point, nth) for point, nth, by in self.faults.journal() if by != pid]
+        """The points that Spark's workers pass."""
         self.faults.clear()
         self.expected = contents(undisturbed / "data")
-        self._done("after", undisturbed)
-        self.expected_after = contents(undisturbed / "data")
+        self._undisturbed = undisturbed
+
+    @functools.cached_property
+    def expected_after(self) -> dict[str, Any]:
+        """The state after more work."""
+        self._done("after", self._undisturbed)
+        return contents(self._undisturbed / "data")
 
     def copy(self) -> Path:
         """A folder in the state before the run."""
@@ -56,11 +65,20 @@ class Scenario:
     def run(self, folder: Path, **options: Any) -> Outcome:
         return self.zygote.wait(self.start(folder, **options))
 
-    def struck(self, point: str, nth: int, what: int = signal.SIGKILL) -> tuple[Path, int, Outcome]:
-        """A folder in which a run was struck; the run's process id and how it fared."""
+    def struck(
+        self, point: str, nth: int, what: int = signal.SIGKILL, driver: bool = False
+    ) -> tuple[Path, int, Outcome]:
+        """A folder in which a run was struck; the run's process id and how it fared.
+
+        ``driver``: the run itself is struck, whichever process passes the point.
+        """
         folder = self.copy()
-        self.faults.plan(point, nth, what)
+        self.faults.clear()
+        if not driver:
+            self.faults.plan(point, nth, what)
         pid = self.start(folder, faults=self.faults.folder)
+        if driver:  # long before a worker can have come to the point
+            self.faults.plan(point, nth, what, pid)
         outcome = self.zygote.wait(pid)
         self.faults.clear()
         return folder, pid, outcome
@@ -77,17 +95,18 @@ class Scenario:
             found = difference(contents(folder / "data"), self.expected_after)
         return found
 
-    def kill_at(self, points: Iterable[tuple[str, int]], and_after: bool = True) -> Tally:
-        """Kills a run at each of the points and runs again. A run that a kill does not end has died elsewhere."""
+    def kill_at(self, points: Iterable[Point], and_after: bool = True, driver: bool = False) -> Tally:
+        """Kills a run at each of the points and runs again. Where a worker is killed, the run ends with an error."""
         tally = Tally()
         for point, nth in points:
-            folder, _, outcome = self.struck(point, nth)
+            folder, _, outcome = self.struck(point, nth, driver=driver)
             tally.kills += 1
             began = time.monotonic()
             self.finish(folder)
             tally.recovery[f"{point}#{nth}"] = time.monotonic() - began
             wrong = self.wrong(folder, and_after)
-            if outcome.state not in ("killed", "refused") or wrong:
+            expected = "refused" if (point, nth) in self.of_workers and not driver else "killed"
+            if outcome.state != expected or wrong:
                 tally.wrong.append(f"{self.name} {point}#{nth}: {outcome} {wrong}")
             else:
                 tally.survived += 1
@@ -95,6 +114,8 @@ class Scenario:
         return tally
 
     def _done(self, what: str, folder: Path, **options: Any) -> None:
-        outcome = self.zygote.run(f"{self.module}:{what}", self.name, folder, **options)
+        self._expect_done(what, self.zygote.run(f"{self.module}:{what}", self.name, folder, **options))
+
+    def _expect_done(self, what: str, outcome: Outcome) -> None:
         if outcome.state != "done":
             raise AssertionError(f"{what} of {self.name}: {outcome.state}: {outcome.text}")

@@ -20,6 +20,8 @@ from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError
 
+Point = tuple[str, int]
+"""A point and the how manieth passing of it."""
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -106,11 +108,16 @@ class Faults:
         half.write_text(json.dumps(plan))
         half.rename(self.folder / "plan")
 
-    def passed(self) -> list[tuple[str, int]]:
+    def passed(self) -> list[Point]:
         """The points in the order of their passing, each with how often it had been passed then."""
-        journal = self.folder / "journal"
-        names = journal.read_text().splitlines() if journal.exists() else []
-        return [(name, names[: i + 1].count(name)) for i, name in enumerate(names)]
+        return [(name, nth) for name, nth, _ in self.journal()]
+
+    def journal(self) -> list[tuple[str, int, int]]:
+        """As ``passed``, with the process that passed."""
+        file = self.folder / "journal"
+        lines = [line.rsplit(" ", 1) for line in file.read_text().splitlines()] if file.exists() else []
+        names = [name for name, _ in lines]
+        return [(name, names[: i + 1].count(name), int(pid)) for i, (name, pid) in enumerate(lines)]
 
 
 # -- the process itself ------------------------------------------------------------------------------------------------

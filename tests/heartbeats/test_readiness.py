@@ -57,6 +57,33 @@ def test_a_correction_that_was_not_read_makes_a_query_ready():
     assert {q for q, s in state.items() if s.is_ready} == {"behind", "reader", "over_shared", "first"}
 
 
+def test_relations_count_microseconds_and_queries_the_chronon_of_their_streams():
+    """The last second that lies wholly at or before the relation's heartbeat; BIGINT time has no chronon."""
+
+    def row(committed: int | None, kind: str, chronon: int):
+        return SimpleNamespace(committed=committed, kind=kind, pins={}, info={"chronon": chronon})
+
+    heads = {
+        "sales": row(30, "stream", 1_000_000),
+        "prices": row(10_500_000, "relation", 1),
+        "static": row(1 << 62, "relation", 0),
+        "q": row(8, "query", 1_000_000),
+        "done": row(9, "query", 1_000_000),
+        "counted": row(7, "stream", 0),
+        "ticks": row(5, "relation", 0),
+    }
+    heads["static"].info = {}
+    queries = {
+        "q": ["prices", "sales", "static"], "done": ["sales", "prices"], "first": ["prices", "sales"],
+        "alone": ["prices"], "bigint": ["counted", "ticks"],
+    }  # fmt: skip
+    state = judge(heads, queries)  # type: ignore[arg-type]
+    ready = {name: (s.ready, s.is_ready) for name, s in state.items()}
+    assert ready == {
+        "q": (9, True), "done": (9, False), "first": (9, True), "alone": (10_500_000, True), "bigint": (5, True)
+    }  # fmt: skip
+
+
 def test_snapshot_reads_the_ledger_once(monkeypatch):
     reads = []
 

@@ -90,6 +90,22 @@ def test_a_static_relation_is_behind_until_it_has_been_copied(world):
     assert store.behind() == {"sales": {"done": None, "ready": 10}}
 
 
+def test_a_clock_that_holds_a_query_is_read(world):
+    """Nothing new has to lie in its source: its heartbeat is the time at which that is read."""
+    watched = Watched(
+        "/data/shop", {"orders": "/o", "names": "/n"}, clocks=["names"], queries={"sales": ["orders", "names"]}
+    )
+    store = Store(watched)
+    world.versions.update({"/o": 0, "/n": 0})
+    world.rows |= {"orders": row(10, source_version=0), "names": row(6, source_version=0), "sales": row(6)}
+    assert store.behind() == {"names": {"wanted": 10}}
+    world.rows["names"] = row(12, source_version=0)
+    assert store.behind() == {"sales": {"done": 6, "ready": 10}}
+    alone = Store(Watched("/data/shop", {"names": "/n"}, clocks=["names"], queries={"sales": ["names"]}))
+    world.rows["sales"] = row(12)
+    assert alone.behind() == {"names": {"wanted": None}}
+
+
 def test_a_paused_query_is_not_behind(world, monkeypatch):
     paused = {
         "sales": SimpleNamespace(name="sales", paused=True),

@@ -116,6 +116,8 @@ def fuzz(
     def check(rng: random.Random) -> None:
         case = made(rng)
         if found := judge(case, spark):
+            if not failing:
+                print(f"this one fails and is shrunk now:\n{json.dumps(case, ensure_ascii=False)}", file=sys.stderr)
             failing.append(case)
             raise Mismatch(found)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra import settings, spark_connect
+from sweeparea.spark_jobs.application import Application
+from sweeparea.tables.delta_log import DeltaLog
 
 pytestmark = pytest.mark.spark
 
@@ -25,20 +27,41 @@ RELATION = [[1, 5, ["x", 1e16]], [5, 6, ["x", 1.0]], [5, 9, ["y", 0.5]]]
 """1e16 + 1.0 rounds to 1e16, so the row does not change at tick 2; 1e16 leaves at 5 without a trace."""
 
 
-def test_replay_through_a_connect_server(tmp_path: Path):
+STREAM = """
+CREATE STREAM s FROM FORMAT 'json' PATH 'in' SCHEMA (t BIGINT, k STRING) TIMESTAMP BY t HEARTBEAT FOR t AS t;
+CREATE CONTINUOUS QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE UNBOUNDED] GROUP BY k;
+"""
+LANDED = [("a", 2)]
+
+
+def arrive(folder: Path) -> Path:
+    """A small application over files of JSON, which the jobs have to land first; gives its folder."""
+    (folder / "app").mkdir()
+    (folder / "app" / "app.cql").write_text(STREAM)
+    (folder / "in").mkdir()
+    (folder / "in" / "1.json").write_text('{"t": 1, "k": "a"}\n{"t": 2, "k": "a"}\nno json\n')
+    return folder / "app"
+
+
+def test_jobs_through_a_connect_server(tmp_path: Path):
     cases = tmp_path / "cases.jsonl"
     cases.write_text(json.dumps(CASE) + "\n")
+    app = arrive(tmp_path)
     with spark_connect.running(tmp_path / "run") as address:
         environment = {k: v for k, v in os.environ.items() if k != "SWEEPAREA_SPARK_MASTER"}
         environment |= {"SPARK_REMOTE": address, "SWEEPAREA_RUN": str(tmp_path / "run")}
-        command = [sys.executable, "-m", "sweeparea", "replay", str(cases)]
-        for _ in range(2):  # the second client takes over the first one's leased session
+        there = ["--data", str(tmp_path)]
+        # each client takes over the leased session of the one before
+        for arguments in (["replay", str(cases)], ["admit", str(app), *there], ["process", str(app), *there]):
+            command = [sys.executable, "-m", "sweeparea", *arguments]
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=300, env=environment, cwd=settings.source_root()
             )
             assert done.returncode == 0, done.stderr
-            result = json.loads(done.stdout)
-            assert result["relation"] == RELATION
+            if arguments[0] == "replay":
+                assert json.loads(done.stdout)["relation"] == RELATION
+        result = DeltaLog(Application.open(app, tmp_path).layout.result("q")).read().to_pylist()
+        assert [(r["k"], r["n"]) for r in result if r["valid_to"] is None] == LANDED
         leases = list((tmp_path / "run" / "sessions").glob("*.lease"))
         assert len(leases) == 1
         assert leases[0].read_text()

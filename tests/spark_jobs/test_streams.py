@@ -1,0 +1,238 @@
+"""Streams end to end: what cannot be an element, late and duplicate rows, changed sources, quarantine, heartbeats."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sweeparea.cql.errors import BindError, TypeError_
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs import quarantine
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.admit_heartbeat import advance
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.release import Wanted, release
+from sweeparea.spark_jobs.status import status
+from sweeparea.tables.delta_log import DeltaLog
+from tests.spark_jobs import shop
+
+pytestmark = pytest.mark.spark
+BIG = 1 << 62
+TICKS = pa.schema([("t", pa.int64()), ("id", pa.string()), ("x", pa.float64())])
+
+
+def stream(folder: Path, clauses: str, time: str = "t") -> Application:
+    return shop.application(folder, f"CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY {time} {clauses};")
+
+
+def add(folder: Path, rows: list[tuple[Any, ...]], schema: pa.Schema = TICKS) -> None:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+    write_deltalake(str(folder / "data/source/s"), table, mode="append")
+
+
+def elements(app: Application) -> list[tuple[int, int]]:
+    """(tick, copies), net."""
+    net: Counter[int] = Counter()
+    for row in DeltaLog(app.layout.admitted("s")).read().to_pylist():
+        net[row["__tick"]] += row["__n"]
+    return sorted((tick, n) for tick, n in net.items() if n)
+
+
+def test_ends_of_bigint_and_null_everywhere(spark, tmp_path):
+    """Ticks at the ends of BIGINT are kept out and overflow nothing; a row of NULLs has no time."""
+    app = stream(tmp_path, "HEARTBEAT FOR t AS t - 10 CONSTRAINT positive EXPECT (x > 0)")
+    ends = [2**63 - 1, -(2**63), BIG + 1, -BIG - 1]
+    add(tmp_path, [(t, "e", 1.0) for t in [*ends, BIG, -BIG, 5]] + [(None, None, None), (7, None, None)])
+    report = admit(app, "s", spark)
+    assert elements(app) == [(-BIG, 1), (5, 1), (7, 1), (BIG, 1)]  # a NULL passes a constraint, as in a CHECK
+    assert report.heartbeat == BIG - 10
+    assert report.quarantined == {
+        "timestamp column t is NULL": 1,
+        "timestamp is outside the time domain of [-2^62, 2^62] ticks": 4,
+    }
+    assert '"t": "9223372036854775807"' in quarantine.listing(app, "s")
+
+
+def test_years_that_no_clock_shows(spark, tmp_path):
+    """Year 9999 and beyond is more than MAX AHEAD after any commit; before START and before Christ is an element."""
+    schema = pa.schema([("at", pa.timestamp("us", tz="UTC")), ("id", pa.string())])
+    app = stream(tmp_path, "CHRONON INTERVAL 1 SECOND HEARTBEAT FOR at AS at - INTERVAL 1 HOUR", "at")
+    micros = [253402300799000000, 9223372036854775807 // 2, -62135596800000000, -70000000000000000, 1577880000_500_000]
+    rows = pa.table([pa.array(micros, pa.int64()).cast(schema[0].type), pa.array(list("abcde"))], schema=schema)
+    write_deltalake(str(tmp_path / "data/source/s"), rows, mode="append")
+    report = admit(app, "s", spark)
+    assert report.rows == 3
+    assert report.heartbeat == 1577876399  # 11:00:00.5 is in the middle of a tick: the last whole one is that before
+    [(reason, n)] = report.quarantined.items()
+    assert (n, "MAX AHEAD (1 day" in reason) == (2, True)
+    listed = [json.loads(line) for line in quarantine.listing(app, "s", form="json").splitlines()]
+    assert {json.loads(row["row"])["at"] for row in listed} == {"9999-12-31T23:59:59Z", str(micros[1])}
+    # of one that is wrong only in its date: the date is corrected, and it repairs
+    ids = {json.loads(row["row"])["id"]: row["id"] for row in listed}
+    refused = release(app, "s", spark, Wanted((ids["a"],)))
+    assert (refused.rows, len(refused.refused)) == (0, 1)
+    assert "MAX AHEAD" in refused.refused[0][1]
+    done = release(app, "s", spark, Wanted((ids["b"],), assigned={"AT": "2020-01-01 00:00:00"}))
+    assert (done.rows, done.repaired, done.refused) == (1, 1, [])
+    row = app.ledger.head()["s"]
+    assert row.info["correction_seq"] == row.seq
+    with pytest.raises(SweepAreaError, match="may have been released already"):
+        release(app, "s", spark, Wanted((ids["b"],)))
+
+
+def test_a_stream_without_data_and_a_clock_that_goes_back(spark, tmp_path):
+    app = stream(tmp_path, "HEARTBEAT EACH BATCH")
+    add(tmp_path, [])
+    assert admit(app, "s", spark).heartbeat is None
+    assert "no heartbeat yet" in status(app)
+    add(tmp_path, [(5, "a", 1.0), (9, "a", 1.0)])
+    assert admit(app, "s", spark).heartbeat == 8
+    instant = app.ledger.head()["s"].info["instant"]
+    add(tmp_path, [(9, "a", 2.0), (6, "a", 2.0)])
+    log = tmp_path / "data/source/s/_delta_log/00000000000000000002.json"
+    text = log.read_text()
+    time = json.loads(next(line for line in text.splitlines() if "commitInfo" in line))["commitInfo"]["timestamp"]
+    log.write_text(text.replace(str(time), str(time - 86_400_000)))
+    report = admit(app, "s", spark)
+    assert (report.rows, report.heartbeat, report.quarantined.total()) == (1, 8, 1)
+    info = app.ledger.head()["s"].info
+    assert info["instant"] == info["commit_time"] == instant  # c(v) does not go back
+    assert "1 late" in status(app)
+
+
+def test_heartbeats_per_source_and_by_a_policy(spark, tmp_path):
+    app = stream(tmp_path, "HEARTBEAT PER id AS t - 1")
+    add(tmp_path, [(10, "a", 1.0), (4, "b", 1.0), (6, None, 1.0)])
+    assert admit(app, "s", spark).heartbeat == 3
+    add(tmp_path, [(20, "b", 1.0)])
+    add(tmp_path, [(20, None, 1.0)])
+    assert admit(app, "s", spark).heartbeat == 9
+    assert 'held back by "a"' in status(app)
+    python = tmp_path / "python"
+    (python / "shop").mkdir(parents=True)
+    (python / "shop/latest.py").write_text(
+        "def two_behind(version):\n"
+        "    top = max([version.state.get('top', 0), *version.elements['t'].to_pylist()])\n"
+        "    version.state['top'] = top\n"
+        "    return top - 2\n"
+        "number = 5\n"
+    )
+    app = stream(python, "HEARTBEAT POLICY 'latest:two_behind'")
+    add(python, [(10, "a", 1.0)])
+    add(python, [(9, "a", 1.0)])
+    assert admit(app, "s", spark).heartbeat == 8
+    assert app.ledger.head()["s"].info["policy"] == {"top": 10}
+    for target, said in [("latest:number", "no function"), ("latest", "names no Python object"), ("none:x", "none")]:
+        with pytest.raises(BindError, match=said):
+            stream(python, f"HEARTBEAT POLICY '{target}'").source_expressions("s")
+
+
+def test_clauses_that_do_not_fit_the_stream_are_told_with_their_place(tmp_path):
+    add(tmp_path, [(1, "a", 1.0)])
+    for clauses, kind, said in [
+        ("HEARTBEAT MANUAL DEDUPLICATE BY idd WITHIN 5", BindError, "column idd of DEDUPLICATE BY"),
+        ("HEARTBEAT MANUAL DEDUPLICATE BY id WITHIN INTERVAL 1 DAY", SweepAreaError, "time is BIGINT"),
+        ("HEARTBEAT MANUAL LATE REPAIR WITHIN INTERVAL 1 DAY", SweepAreaError, "time is BIGINT"),
+        ("HEARTBEAT FROM CLOCK", TypeError_, "BIGINT sequence number"),
+        ("HEARTBEAT MANUAL MAX AHEAD INTERVAL 1 DAY", TypeError_, "MAX AHEAD"),
+        ("HEARTBEAT PER idd AS t", BindError, "idd"),
+        ("HEARTBEAT PER id AS id", TypeError_, "a tick"),
+    ]:
+        with pytest.raises(kind, match=said) as caught:
+            stream(tmp_path, clauses).source_expressions("s")
+        assert "shop.cql:1:" in str(caught.value)
+
+
+def test_a_person_lists_corrects_and_releases(spark, tmp_path, capsys):
+    """By the commands: list, a release by condition that is refused in part, by --set, by --row; nothing twice."""
+    from sweeparea.spark_jobs.cli import main
+
+    text = (
+        "CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY t HEARTBEAT MANUAL"
+        " CONSTRAINT positive EXPECT (x > 0) CONSTRAINT named EXPECT (id <> '') ON VIOLATION FAIL UPDATE;"
+        "CREATE CONTINUOUS QUERY q MATERIALIZE RELATION AS SELECT COUNT(*) AS n FROM s;"
+    )
+    app = shop.application(tmp_path, text)
+    add(tmp_path, [(1, "a", 1.0), (2, "b", -1.0), (3, "c", -3.0), (None, "d", 4.0)])
+    admit(app, "s", spark)
+    advance(app, "s", 10)
+    process(app, "q", spark)
+    add(tmp_path, [(4, "late", 1.0)])
+    admit(app, "s", spark)
+    where = [str(tmp_path / "shop"), "--data", str(tmp_path / "data")]
+    assert main(["quarantine", "list", *where]) == 0
+    table = capsys.readouterr().out
+    assert "(4 rows)" in table
+    assert "constraint positive is violated: x > 0" in table
+    assert "late: at or below the heartbeat 10 (tick 10)" in table
+    assert '{"t": 4, "id": "late", "x": 1.0}' in table
+    # one of the two is put right by the correction, the other one not
+    wanted = ["--where", "x < 0", "--set", "x=2.5", "--set", "id="]
+    assert main(["quarantine", "release", where[0], "s", *wanted, *where[1:]]) == 1
+    shown = capsys.readouterr()
+    assert "s: 0 rows released" in shown.out
+    assert shown.err.count("stays in quarantine: constraint named is violated") == 2
+    assert main(["quarantine", "release", where[0], "s", "--where", "x < -2", "--set", "x=3.0", *where[1:]]) == 0
+    assert "1 rows released, 1 of them below the heartbeat: results are repaired" in capsys.readouterr().out
+    ids = {json.loads(text)["id"]: each for each, text in _ids(app)}
+    assert main(["quarantine", "release", where[0], "s", ids["late"], *where[1:]]) == 0
+    fixed = '{"t": 5, "id": "d", "x": 4.0}'
+    assert main(["quarantine", "release", where[0], "s", ids["d"], "--row", fixed, *where[1:]]) == 0
+    capsys.readouterr()
+    assert main(["quarantine", "release", where[0], "s", ids["d"], *where[1:]]) == 1
+    assert "may have been released already" in capsys.readouterr().err
+    assert elements(app) == [(1, 1), (3, 1), (4, 1), (5, 1)]
+    assert [json.loads(text)["id"] for _, text in _ids(app)] == ["b"]
+    assert app.ledger.head()["s"].info["totals"]["released"] == 3
+    for arguments, said in [
+        (["s"], "give their ids"),
+        (["s", "--where", "y > 1"], "Columns: t, id, x"),
+        (["s", ids["b"], "--set", "y=1"], "no such column"),
+        (["s", ids["b"], "--row", "{}"], "exactly the columns"),
+        (["s", ids["b"], "--set", "x=many"], "no value of type double"),
+        (["nothing", "7-1"], "no stream named nothing"),
+    ]:
+        assert main(["quarantine", "release", where[0], *arguments, *where[1:]]) == 1
+        assert said in capsys.readouterr().err
+    process(app, "q", spark)
+    last = max(DeltaLog(app.layout.result("q")).read().to_pylist(), key=lambda row: row["valid_from"])
+    assert (last["valid_from"], last["n"]) == (5, 4)
+
+
+def _ids(app: Application) -> list[tuple[str, str]]:
+    rows = quarantine.held(app, "s").rows
+    return list(zip(rows.column("__id").to_pylist(), rows.column("__row").to_pylist(), strict=True))
+
+
+def test_a_changed_source_is_followed(spark, tmp_path):
+    """CORRECT end to end: an UPDATE and a DELETE give what a source without the rows would have given (law L1)."""
+    text = shop.STREAM.replace(";", " LATE REPAIR ON SOURCE CHANGE CORRECT;") + shop.QUERY
+    app = shop.application(tmp_path, text)
+    shop.sell(tmp_path, shop.DAYS[0])
+    shop.sell(tmp_path, shop.DAYS[1])
+    admit(app, "sales", spark)
+    process(app, "turnover", spark)
+    table = DeltaTable(str(tmp_path / "data/source/sales"))
+    table.update(updates={"amount": "0.5"}, predicate="shop = 'a' AND amount = 0.2")
+    table.delete("amount = 1.0 OR amount < 0")
+    report = admit(app, "sales", spark)
+    assert (report.taken_back, report.cancelled, report.rows, report.late) == (2, 1, 1, 1)
+    assert app.ledger.head()["sales"].info["taken_back"] is True
+    process(app, "turnover", spark)
+    other = shop.application(tmp_path / "other", shop.STREAM + shop.QUERY)
+    days = [
+        [r if r[2] != 0.2 else (r[0], r[1], 0.5, r[3]) for r in day if r[2] not in (1.0, -1.0)] for day in shop.DAYS
+    ]
+    for day in days[:2]:
+        shop.sell(tmp_path / "other", day)
+    admit(other, "sales", spark)
+    process(other, "turnover", spark)
+    assert shop.contents(app, "turnover") == shop.contents(other, "turnover")
