@@ -6,7 +6,7 @@ PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_R
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help env example jars up stop status demo test test-all test-fast fuzz mutants lint format lock clean distclean
+.PHONY: s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants lint format lock clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -50,8 +50,16 @@ test: jars lint  ## lint and the test suite (under 15 minutes)
 test-all: jars lint  ## as test, with the long suites
 	@$(PYTEST)
 
-fuzz: jars  ## random queries against brute force: make fuzz SEED=1 N=200
-	@$(PY) -m tests.replay.fuzz --seed $(or $(SEED),0) --n $(or $(N),100)
+fuzz: jars  ## random queries against brute force: make fuzz SEED=1 N=200 (LONG=1: many slices, odd keys)
+	@$(PY) -m tests.replay.fuzz --seed $(or $(SEED),0) --n $(or $(N),100) $(if $(LONG),--long)
+
+faults: jars  ## kill and suspend runs at every point that they pass (half an hour)
+	@$(PYTEST) tests/faults && $(PY) -m benchmarks.faults
+
+s3: jars  ## the jobs against an S3 server on this machine (fetches 690 MB of jars and moto, once)
+	@$(PY) -m sweeparea.infra.jars --s3
+	@test -x .tools/moto/bin/moto_server || { $(PYTHON) -m venv .tools/moto && .tools/moto/bin/python -m pip install -q 'moto[server,s3]==5.2.5'; }
+	@SWEEPAREA_MOTO=$(CURDIR)/.tools/moto/bin/python $(PYTEST) tests/s3
 
 mutants: jars  ## put faults into the engine one by one: do the tests notice? (half an hour; ONLY=text)
 	@$(PY) -m tests.mutations --only '$(ONLY)'

@@ -45,6 +45,11 @@ def columns_of(source: SourceSpec) -> tuple[tuple[str, str], ...]:
     return source.schema or FIXED.get(source.format.lower(), ())
 
 
+def in_folder(source: SourceSpec) -> bool:
+    """Whether a source is all files of one folder, so that looking at the folder tells whether something came."""
+    return source.format.lower() in FILES and not any(sign in source.uri for sign in "*?[{")
+
+
 def format_faults(statement: CreateStream | CreateRelation) -> Iterator[BindError | RefusedError]:
     """What is wrong with a statement's FROM FORMAT."""
     source, place = statement.source, statement.place

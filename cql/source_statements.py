@@ -237,10 +237,10 @@ class SourceStatements(ConstraintClauses):
                 places["sequence_by"],
                 "Write CHANGES BY (op, ts) KEY (id) SEQUENCE BY n, or leave SEQUENCE BY out",
             )
-        told = {"static": "never changes", "feed": "is known up to the time at which its source was read"}
-        if "heartbeat" in found and contents in told:
+        if contents == "feed" and "heartbeat" in found:
             raise ParseError(
-                f"relation {name} is {kinds[contents]}: it {told[contents]}, so it takes no HEARTBEAT",
+                f"relation {name} is a CHANGE DATA FEED: it is known up to the time at which its source was read, so it"
+                " takes no HEARTBEAT",
                 places["heartbeat"],
                 "Leave HEARTBEAT out, or say where the instants of its changes stand: HISTORY BY or CHANGES BY",
             )

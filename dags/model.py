@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeparea.heartbeats.minimum import INFINITE, query_heartbeat
-from sweeparea.infra import environments, settings
+from sweeparea.infra import environments, locations, settings
 from sweeparea.infra.errors import SweepAreaError
 
 DEFAULT_SLICE = timedelta(days=1)
@@ -33,7 +33,8 @@ class ApplicationError(SweepAreaError):
 @dataclass(frozen=True)
 class Source:
     """A stream or a relation. ``uri`` is its source Delta table; a ``static`` relation is copied from it once, the
-    heartbeat of a ``clock`` is the time at which it was read.
+    heartbeat of a ``clock`` is the time at which it was read. ``files`` is the folder of a source FROM FORMAT (empty:
+    it has none), ``uri`` the table in which it is landed; None for a Delta table.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Source:
     text: str
     place: str
     clock: bool = False
+    files: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Application:
             "pinned": [name for name, source in self.sources.items() if source.static],
             "clocks": [name for name, source in self.sources.items() if source.clock],
             "queries": {name: list(query.inputs) for name, query in self.queries.items()},
+            "formats": {name: source.files for name, source in self.sources.items() if source.files is not None},
         }
 
 
@@ -161,11 +164,17 @@ class ApplicationCache:
         return self._loaded
 
 
-def _source(statement: Any, kind: str, data: Path) -> Source:
+def _source(statement: Any, kind: str, data: locations.Folder) -> Source:
     static = kind == "relation" and statement.contents == "static"
     clock = getattr(statement, "contents", "") == "feed" or getattr(statement.heartbeat, "kind", "") == "clock"
-    uri = _locate(statement.source.uri, data)
-    return Source(statement.name, kind, static, uri, statement.text, _line(statement), clock)
+    source = statement.source
+    uri, files = _locate(source.uri, data), None
+    if source.kind == "format":
+        from sweeparea.cql.source_formats import in_folder
+        from sweeparea.tables.layout import Layout
+
+        uri, files = Layout(str(data)).landing(statement.name), uri if in_folder(source) else ""
+    return Source(statement.name, kind, static, uri, statement.text, _line(statement), clock, files)
 
 
 def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
@@ -196,7 +205,7 @@ def _slice(text: str | None, query: str, place: str) -> timedelta:
     return length
 
 
-def _locate(uri: str, data: Path) -> str:
+def _locate(uri: str, data: locations.Folder) -> str:
     """Relative paths are relative to the application's data folder."""
     return uri if "://" in uri or uri.startswith("/") else str(data / uri)
 

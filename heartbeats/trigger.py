@@ -40,6 +40,8 @@ class Watched:
     pinned       the static relations among them: admitted once, whatever becomes of their source
     clocks       those whose heartbeat is the time at which their source is read: a clock's, or a change data feed's
     queries      per query the names of its inputs
+    formats      per stream or relation FROM FORMAT its folder of files, empty where it has none; ``sources`` then has
+                 the table in which it is landed
     """
 
     data_folder: str
@@ -47,6 +49,7 @@ class Watched:
     pinned: list[str] = field(default_factory=list)
     clocks: list[str] = field(default_factory=list)
     queries: dict[str, list[str]] = field(default_factory=dict)
+    formats: dict[str, str] = field(default_factory=dict)
 
 
 class BehindTrigger(BaseEventTrigger):
@@ -163,6 +166,9 @@ class Store:
             admitted = None if row is None else row.info.get("source_version")
             if version is not None and (admitted is None or version > admitted):
                 found[stream] = {"admitted": admitted, "version": version}
+        for stream, path in self.watched.formats.items():
+            if stream not in found and not (stream in head and stream in self.watched.pinned):
+                found |= self.arrived(stream, path)
         paused = {row.name for row in self.deployed.rows().values() if row.paused}
         for query, inputs in self.watched.queries.items():
             if query not in paused:
@@ -172,12 +178,28 @@ class Store:
                 found[query] = {key: value for key, value in asdict(state).items() if key != "corrected" or value}
         return found
 
+    def arrived(self, stream: str, path: str) -> dict[str, dict[str, Any]]:
+        """A stream whose source has something that was not landed yet."""
+        from sweeparea.tables.landing import arrived
+
+        try:
+            new = arrived(self.watched.sources[stream], path, time.time())
+        except Exception as error:  # as below
+            if self.errors.get(stream) != str(error):
+                log.warning("The source %s of %s cannot be looked at: %s", path, stream, error)
+            self.errors[stream] = str(error)
+            return {}
+        return {stream: {"arrived": new}} if new else {}
+
     def version(self, stream: str, uri: str) -> int | None:
+        from sweeparea.tables.landing import LandingTable
         from sweeparea.tables.source import SourceTable
 
         try:
             if stream not in self.tables:
-                self.tables[stream] = SourceTable(uri, None)
+                self.tables[stream] = (
+                    LandingTable(uri) if stream in self.watched.formats else SourceTable(uri, None)
+                )
             version = int(self.tables[stream].version())
         except Exception as error:  # a source of another team: not there yet, moved, unreachable
             self.tables.pop(stream, None)

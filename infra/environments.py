@@ -7,7 +7,7 @@
     scheduled = false               # optional: no DAGs, unless SWEEPAREA_APPS names the application
 
     [dev]
-    data = "../../.data/shop-dev"   # the data folder, relative to this file
+    data = "../../.data/shop-dev"   # the data folder, relative to this file, or an address: s3://bucket/shop
 
     [dev.sources]
     sales = "/samples/sales"        # instead of the FROM of stream or relation sales
@@ -31,11 +31,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sweeparea.infra import locations, storage
 from sweeparea.infra.errors import SweepAreaError
 
 FILE = "sweeparea.toml"
 VARIABLE = "SWEEPAREA_ENV"
-KEYS = ("data", "sources", "settings", "share_subplans")
+KEYS = ("data", "sources", "settings", "share_subplans", "storage")
 SHARE = "share_subplans"
 SCHEDULED = "scheduled"
 OUTSIDE = ("default", SHARE, SCHEDULED)
@@ -53,15 +54,17 @@ class EnvironmentFault(SweepAreaError):
 class Environment:
     """``data`` is the data folder, None for the application's usual one; ``sources`` the paths of streams and
     relations that are exchanged, by name; ``settings`` as SET gives them; ``share_subplans`` whether queries that are
-    registered compute common subplans once. ``name`` is empty where there are none.
+    registered compute common subplans once; ``storage`` options of object stores (``storage.py``). ``name`` is empty
+    where there are none.
     """
 
     name: str = ""
-    data: Path | None = None
+    data: locations.Folder | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
     share_subplans: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict)
 
 
 def split_name(application: str) -> tuple[str, str | None]:
@@ -144,7 +147,7 @@ def _environment(name: str, value: Any, path: Path, share: bool) -> Environment:
     if data is not None and not isinstance(data, str):
         raise EnvironmentFault(f"{path}: [{name}] data is a folder, so write it in quotes.")
     tables: dict[str, dict[str, str]] = {}
-    for key in ("sources", "settings"):
+    for key in ("sources", "settings", "storage"):
         table = value.get(key, {})
         if not isinstance(table, dict):
             raise EnvironmentFault(f'{path}: [{name}] {key} is a table: write [{name}.{key}] and name = "value".')
@@ -154,9 +157,15 @@ def _environment(name: str, value: Any, path: Path, share: bool) -> Environment:
                 dotted = f"{entry}.{next(iter(given))}" if isinstance(given, dict) and given else ""
                 hint = f' (a name with dots needs quotes: "{dotted}")' if dotted else ""
                 raise EnvironmentFault(f"{path}: [{name}.{key}] {entry} must be {what}{hint}.")
+            if key == "storage" and entry not in storage.OPTIONS:
+                raise EnvironmentFault(
+                    f"{path}: [{name}.storage] has no option {entry}.{_near(entry, storage.OPTIONS)} Keys and other"
+                    " secrets are taken from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY."
+                )
         tables[key] = {entry: _text(given) for entry, given in table.items()}
-    folder = None if data is None else (path.parent / Path(data).expanduser()).resolve()
-    return Environment(name, folder, tables["sources"], tables["settings"], path, _share({SHARE: share, **value}, path))
+    where = None if data is None else locations.folder(data, path.parent)
+    shares = _share({SHARE: share, **value}, path)
+    return Environment(name, where, tables["sources"], tables["settings"], path, shares, tables["storage"])
 
 
 def _share(table: Mapping[str, Any], path: Path) -> bool:
@@ -173,7 +182,7 @@ def _text(value: Any) -> str:
 
 def _apart(environments: Mapping[str, Environment], path: Path) -> None:
     """Refuses two environments over one data folder: each would go on where the other stopped."""
-    seen: dict[Path | None, str] = {}
+    seen: dict[locations.Folder | None, str] = {}
     for name, environment in environments.items():
         before = seen.setdefault(environment.data, name)
         if before != name:

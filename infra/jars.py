@@ -62,6 +62,17 @@ def class_path() -> str:
     return os.pathsep.join(str(folder / jar.filename) for jar in read_lock())
 
 
+def s3_lock() -> list[Jar]:
+    """The jars with which Spark reads and writes on S3; fetched only when asked for."""
+    return read_lock(Path(__file__).with_name("jars_s3.lock"))
+
+
+def s3_class_path() -> str:
+    """The jars for S3 as a class path; empty if they were not fetched."""
+    paths = [settings.jars_folder() / jar.filename for jar in s3_lock()]
+    return os.pathsep.join(map(str, paths)) if all(path.is_file() for path in paths) else ""
+
+
 def check(folder: Path, jars: list[Jar]) -> list[Jar]:
     """The jars that ``folder`` lacks. A file with a wrong sum is removed and raises SetupError."""
     missing = []
@@ -195,14 +206,16 @@ def _trust_store(path: Path) -> Path | None:
 
 
 def main() -> int:
-    """``make jars``."""
+    """``make jars``; with ``--s3`` also those for object stores on S3."""
+    wanted = [*read_lock(), *(s3_lock() if "--s3" in sys.argv else [])]
     try:
         java = find_java()
         if java.note:
             print(f"[jars] {java.note}", flush=True)
-        if check(settings.jars_folder(), read_lock()):
+        if check(settings.jars_folder(), wanted):
             print(f"[jars] fetching the Delta jars with Java {java.version} of {java.origin} ..", flush=True)
-            print(f"[jars] {len(fetch(java))} files checked and put into {settings.jars_folder()}", flush=True)
+            fetched = fetch(java, jars=wanted)
+            print(f"[jars] {len(fetched)} files checked and put into {settings.jars_folder()}", flush=True)
     except SweepAreaError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

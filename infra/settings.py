@@ -15,8 +15,10 @@ SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the 
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
 SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process: ``local[2]``, or a
                                                                  cluster's master ``spark://host:port``
+SWEEPAREA_SYNC              on                                   ``off``: a power cut may take what was committed
 SWEEPAREA_DRIVER_HOST       127.0.0.1                            where a cluster's workers reach the job's process
 SWEEPAREA_WORKER_PYTHON     the job's own                        the environment's python on a cluster's workers
+AWS_ENDPOINT_URL, ..         unset                                object stores on S3 (storage.py)
 SWEEPAREA_APPS              all ``scheduled`` ones               which applications become DAGs, by comma
 SWEEPAREA_ENV               unset                                environment of ``sweeparea.toml`` (environments.py)
 =========================== ==================================== =====================================================

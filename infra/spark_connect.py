@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeparea.infra import jars, processes, settings
+from sweeparea.infra import jars, processes, settings, storage
 from sweeparea.infra.errors import SetupError
 from sweeparea.infra.java import Java, find_java
 
@@ -58,8 +58,10 @@ def service(
     (folder / "conf").mkdir(parents=True, exist_ok=True)
     (folder / "conf" / "log4j2.properties").write_text(LOGGING)
     (folder / "local").mkdir(exist_ok=True)
+    classes = os.pathsep.join(filter(None, (jars.class_path(), jars.s3_class_path())))
     conf = {
         **SESSION_CONF,
+        **storage.spark_conf(),
         "spark.connect.grpc.binding.address": settings.HOST,
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.bindAddress": settings.HOST,
@@ -75,7 +77,7 @@ def service(
     home = spark_home()
     command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += ["--name", "SweepArea", "--master", f"local[{cores or settings.spark_cores()}]"]
-    command += ["--driver-memory", memory or settings.spark_memory(), "--driver-class-path", jars.class_path()]
+    command += ["--driver-memory", memory or settings.spark_memory(), "--driver-class-path", classes]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     # inherited Spark settings are someone else's: a SPARK_REMOTE or SPARK_CONF_DIR would change the server

@@ -165,16 +165,23 @@ class RowCount:
     op: str
 
     def note(self, rows: int) -> None:
-        from pathlib import Path
+        from sweeparea.tables.files import filesystem
 
-        folder = Path(self.folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.op}-{_partition()}.rows").write_text(str(rows))
+        fs, base = filesystem(self.folder)
+        fs.create_dir(base, recursive=True)
+        with fs.open_output_stream(f"{base}/{self.op}-{_partition()}.rows") as sink:
+            sink.write(str(rows).encode())
 
     def total(self) -> int:
-        from pathlib import Path
+        from sweeparea.tables.files import files_in, filesystem
 
-        return sum(int(p.read_text()) for p in Path(self.folder).glob(f"{self.op}-*.rows"))
+        fs, _ = filesystem(self.folder)
+        total = 0
+        for info in files_in(self.folder):
+            if info.base_name.startswith(f"{self.op}-"):
+                with fs.open_input_stream(info.path) as source:
+                    total += int(source.read())
+        return total
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def admit(
         if application.source(name).source.kind == "format":
             format_source.land(application, name, spark, tell)
         if name in application.catalog.relations:
-            report = admit_relation(application, name, registration, spark, tell)
+            report = admit_relation(application, name, registration, spark, tell, baseline)
         else:
             report = StreamAdmission(application, name, registration, spark, tell, take_columns, baseline).run()
     report.seconds = round(time.monotonic() - started, 3)
@@ -167,7 +167,7 @@ class StreamAdmission:
             lookup = partial(self._kept, stage)
         outcome = judge_version(
             rules, state, version, state.commit_time, added, self._evaluate, stage.admit, stage.keep_out, lookup,
-            partial(self._progress, version, newest),
+            partial(self._progress, version, newest), corrects=counts["taken_back"] > 0,
         )  # fmt: skip
         counts.update(outcome.counts)
         decision = self._decision(outcome, state, version)

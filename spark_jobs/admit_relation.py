@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 
 
 def admit_relation(
-    application: Application, name: str, registration: str, spark: SparkSession, tell: Callable[[str], None]
+    application: Application,
+    name: str,
+    registration: str,
+    spark: SparkSession,
+    tell: Callable[[str], None],
+    baseline: bool = False,
 ) -> Admitted:
-    """Admits what is new in a relation's source: of a static one its snapshot, once."""
+    """Admits what is new in a relation's source: of a static one its snapshot, once. ``baseline`` goes on from the
+    source as it is now where versions are gone.
+    """
     if application.is_static(name):
         return pin(application, name, registration, spark)
-    return RelationAdmission(application, name, registration, spark, tell).run()
+    return RelationAdmission(application, name, registration, spark, tell, baseline).run()
 
 
 def advance_relation(application: Application, name: str, heartbeat: int) -> int | None:

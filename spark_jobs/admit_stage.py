@@ -3,6 +3,8 @@
 Both tables belong to the one commit of a source version: ``Publication`` makes them appear together or not at all.
 """
 
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import json
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sweeparea.operators import keys
 from sweeparea.spark_jobs import json_values
@@ -79,9 +82,42 @@ def _shown(bad: pa.Table) -> list[str]:
 
 def row_texts(rows: pa.Table) -> list[str]:
     """Each row as the text of a JSON object, by column; equal rows (semantics, section 2) have equal texts."""
-    names = rows.column_names
-    values = json_values.rows(keys.canonical(rows), range(len(names)))
-    return [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) for row in values]
+    found: list[str] = []
+    for start in range(0, rows.num_rows, _TEXTS):
+        found += _row_texts(keys.canonical(rows.slice(start, _TEXTS))).to_pylist()
+    return found
+
+
+_TEXTS = 100_000
+"""Rows that are written as texts at a time: an Arrow array of texts ends at 2 GB."""
+
+
+def _row_texts(rows: pa.Table) -> pa.Array:
+    if not rows.num_columns:
+        return pa.array(["{}"] * rows.num_rows, pa.string())
+    parts: list[Any] = []
+    for number, name in enumerate(rows.column_names):
+        before = "{" if number == 0 else ", "
+        parts += [pa.scalar(f"{before}{json.dumps(name, ensure_ascii=False)}: "), _json_texts(rows.column(number))]
+    return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def _json_texts(column: pa.ChunkedArray) -> pa.Array:
+    """A column as JSON texts, each value written once."""
+    if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
+        ends = pc.min_max(column).as_py()
+        if ends["min"] is None or (ends["min"] >= -json_values.SAFE and ends["max"] <= json_values.SAFE):
+            return keys.one_array(pc.fill_null(column.cast(pa.string()), "null"))
+    try:
+        coded = keys.one_array(column).dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        return pa.array(_dumped(column), pa.string())
+    return pa.array(_dumped(pa.chunked_array([coded.dictionary])), pa.string()).take(coded.indices)
+
+
+def _dumped(column: pa.ChunkedArray) -> list[str]:
+    values = json_values.rows(pa.table({"value": column}), [0])
+    return [json.dumps(value, ensure_ascii=False, allow_nan=False) for (value,) in values]
 
 
 def held_copies(held: pa.Table) -> np.ndarray:

@@ -14,7 +14,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -147,14 +147,20 @@ def judge_version(
     rules: Rules, state: StreamState, version: int, commit_time: int, rows: Iterable[pa.Table], evaluate: Evaluate,
     keep: Callable[[pa.Table], None], keep_out: Callable[[pa.Table], None], duplicates: Lookup | None = None,
     told: Callable[[int], None] = lambda rows: None,
+    corrects: bool = False,
 ) -> Outcome:  # fmt: skip
     """Judges the rows that a version added (the source's columns and ``__n``), piece by piece.
+
+    ``corrects``: the version took elements back (ON SOURCE CHANGE CORRECT), so what it adds is the other half of that
+    correction and repairs, whatever LATE says of elements that are only late.
 
     Elements go to ``keep`` (with ``__tick``), what stays out to ``keep_out``, as the quarantine holds it. With
     ``duplicates`` the rows must come in one piece.
     """
     outcome, done = Outcome(), 0
     lateness, name = rules.lateness(state.heartbeat), rules.declared.name
+    if corrects:
+        lateness = replace(lateness, repair=True)
     what = f"Stream {name}, version {version} of its source"
     for piece in rows:
         judged = evaluate(piece)

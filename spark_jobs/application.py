@@ -18,7 +18,7 @@ from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.rewrites import Input, hidden_query, take
 from sweeparea.cql.source_expressions import CONDITION, INSTANTS, bind_source_expression
 from sweeparea.cql.source_formats import columns_of
-from sweeparea.infra import environments, settings
+from sweeparea.infra import environments, locations, settings, storage
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
 from sweeparea.spark_jobs.admit_rules import clause_faults
@@ -55,7 +55,7 @@ class Application:
 
     name: str
     catalog: Catalog
-    data: Path
+    data: locations.Folder
     folder: Path | None = None
     faults: tuple[SweepAreaError, ...] = ()
     analyze: Analyze | None = None
@@ -100,7 +100,8 @@ class Application:
         if not lenient:
             raise_all(faults)
         name = f"{folder.name}@{env}" if env else folder.name
-        where = Path(data).resolve() if data else environment.data or default_data(folder)
+        storage.use(environment.storage)
+        where = locations.folder(data) if data else environment.data or default_data(folder)
         return cls(name, catalog, where, folder, tuple(faults), given=given, options=options)
 
     def command(self, verb: str, *arguments: str) -> str:
@@ -151,8 +152,11 @@ class Application:
         source = self.source(name).source
         if source.kind == "format":
             return LandingTable(self.layout.landing(name), columns_of(source))
-        uri = source.uri
-        return SourceTable(uri if "://" in uri or uri.startswith("/") else str(self.data / uri))
+        return SourceTable(self.located(source.uri))
+
+    def located(self, uri: str) -> str:
+        """A path of a declaration: an address or absolute as it is, else from the data folder on."""
+        return uri if "://" in uri or uri.startswith("/") else str(self.data / uri)
 
     @functools.cached_property
     def _schemas(self) -> dict[str, InputSchema]:

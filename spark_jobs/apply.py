@@ -1,8 +1,9 @@
 """Apply: makes what is deployed what the files say, as ``plan`` has shown it.
 
-Replacing a query drops its results and SweepAreas, and those of every query that rests on it; the next runs compute
-them anew from START. ``Replacement`` is the one place that knows how a name is replaced: building the new results
-beside the old ones and exchanging them afterwards would be another class of the same two methods.
+Two ways of replacing a name, classes of the same two methods. ``Beside``: a query's new results are computed beside
+the old ones and exchanged when they have caught up; those that read it take over what differs. ``Replacement``: the
+old results go, and the next runs compute new ones from START; for streams and relations, whose readers have nothing to
+read meanwhile, and for all where that was asked for.
 
 A run that is killed leaves nothing half done that the next one does not finish: a name gets its new registration
 before its old ledger row goes, readers go before what they read, and the deployed row of a dropped name goes last.
@@ -11,11 +12,16 @@ before its old ledger row goes, readers go before what they read, and the deploy
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.drop import discard, drop, drop_unread
 from sweeparea.spark_jobs.plan import Action, DeploymentPlan, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
 
@@ -53,13 +59,59 @@ class Replacement:
         self.tell(f"{step.name}: registered anew; `{self.application.command(job, step.name)}`: {what}")
 
 
-def apply(application: Application, plan: DeploymentPlan, tell: Tell = lambda text: None) -> int:
-    """Carries out a plan of this application; returns how many names were changed. NotApplied if it has problems."""
+class Beside(Replacement):
+    """Replaces queries that a plan says are built beside what is there, with a Spark session for it."""
+
+    def __init__(self, application: Application, tell: Tell, spark: SparkSession) -> None:
+        super().__init__(application, tell)
+        self.spark = spark
+        self._renewed: set[str] = set()
+
+    def clear(self, step: Step) -> None:
+        """Nothing goes before there is something in its place."""
+        if not step.beside:
+            super().clear(step)
+
+    def build(self, step: Step) -> None:
+        """Computes a query under its new definition, or lets a reader of one follow."""
+        if not step.beside:
+            super().build(step)
+            return
+        from sweeparea.spark_jobs.process import process
+        from sweeparea.spark_jobs.replace import replace_query
+
+        application, name = self.application, step.name
+        reads = {application.owner(n) for n in application.whole(name).inputs}
+        if step.follows and not reads & self._renewed:
+            report = process(application, name, self.spark, tell=self.tell)
+            if not report.repaired:
+                self.tell(f"{name}: nothing of what it reads has changed")
+        elif replace_query(application, name, self.spark, self.tell).renewed:
+            self._renewed.add(name)
+
+
+def apply(
+    application: Application,
+    plan: DeploymentPlan,
+    tell: Tell = lambda text: None,
+    session: Callable[[], AbstractContextManager[SparkSession]] | None = None,
+) -> int:
+    """Carries out a plan of this application; returns how many names were changed. NotApplied if it has problems.
+
+    ``session`` gives the Spark session for queries that are built beside what is there.
+    """
+    if any(step.beside for step in plan.steps) and not plan.problems:
+        assert session is not None
+        with session() as spark:
+            return _apply(application, plan, tell, Beside(application, tell, spark))
+    return _apply(application, plan, tell, Replacement(application, tell))
+
+
+def _apply(application: Application, plan: DeploymentPlan, tell: Tell, replacement: Replacement) -> int:
     if plan.problems:
         count = len(plan.problems)
         raise NotApplied(f"Nothing was applied: the plan has {count} problem{'s' if count > 1 else ''}, shown above.")
     registry, head = application.registry, application.ledger.head()
-    replacement = Replacement(application, tell)
     rebuilt = plan.of(Action.REBUILD)
     for step in reversed(rebuilt):
         replacement.clear(step)

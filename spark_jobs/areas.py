@@ -36,7 +36,7 @@ class SweepAreas:
 
     ``log(op)`` gives an operator's table, ``create(op, schema)`` makes it unless it is there. ``staged``: the files
     that the slice replaces, by operator that it has run; ``workers``: how many workers share a keyed operator;
-    ``may_be_silent``: those that leave nothing when nothing came.
+    ``may_be_silent``: those that leave nothing when nothing came; ``versions``: at which the tables were read.
     ``expiry_partitions``: into how many parts the log of a join's side divides its window. ``lazy_percent``: how late
     rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
     sections 5.3.2 and 6.1). ``counts``: how many of the rows in the files of a keyed operator count, where it is known.
@@ -56,13 +56,16 @@ class SweepAreas:
     staged: dict[str, list[DataFile]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
     may_be_silent: set[str] = field(default_factory=set)
+    versions: dict[str, int] = field(default_factory=dict)
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
 
     def files(self, op: str) -> list[DataFile]:
         """The files that the last slice left."""
         if op not in self._files:
             log = self.log(op)
-            self._files[op] = log.files() if log.exists() else []
+            if log.exists():
+                self.versions[op] = log.version()
+            self._files[op] = log.files(self.versions[op]) if op in self.versions else []
         return self._files[op]
 
     # -- whole ---------------------------------------------------------------------------------------------------------

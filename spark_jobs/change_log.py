@@ -31,6 +31,10 @@ from sweeparea.spark_jobs.history_events import TICK, representatives
 
 SETS = ("I", "U")
 ENDS = "D"
+BELOW_ZERO = "net count below zero: it takes away what the relation does not hold"
+NO_ROW = "D of a key that has no row"
+REFUSED = (BELOW_ZERO, NO_ROW)
+"""Why changes are refused; they stay in the log, and stand as soon as what they take away is there."""
 HASH = "__hash"
 """BIGINT, ``key_hash`` of a change's group: of its key, else of its record."""
 

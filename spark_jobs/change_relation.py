@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 from sweeparea.heartbeats import policies
 from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import keys
 from sweeparea.operators.ticks import MIN_TICK
-from sweeparea.spark_jobs import admit_taken_back, change_log, frames
+from sweeparea.spark_jobs import change_log, frames, quarantine
 from sweeparea.spark_jobs.admit_checks import check_identity
 from sweeparea.spark_jobs.admit_heartbeat import policy_of
 from sweeparea.spark_jobs.admit_judge import condition_sql, evaluated, heartbeat_sql
@@ -32,13 +31,15 @@ from sweeparea.spark_jobs.admit_stage import quarantine_rows
 from sweeparea.spark_jobs.admit_state import StreamState
 from sweeparea.spark_jobs.admit_version import copies
 from sweeparea.spark_jobs.application import CHANGES, Application
-from sweeparea.spark_jobs.change_table import VERSION, RelationStage
+from sweeparea.spark_jobs.change_log import BELOW_ZERO, NO_ROW
+from sweeparea.spark_jobs.change_table import VERSION, Leaving, RelationStage
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.history_events import FROM, TICK, TO
 from sweeparea.spark_jobs.relation_source import RelationSource, expressions_of
-from sweeparea.spark_jobs.relation_version import Told, VersionReader, log_rows, ticks_of
+from sweeparea.spark_jobs.relation_version import Known, Told, VersionReader, log_rows, ticks_of
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.publish import Publication
 from sweeparea.tables.source import SourceTable
 
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
-BELOW_ZERO = "net count below zero: it takes away what the relation does not hold"
-NO_ROW = "D of a key that has no row"
 NEVER = MIN_TICK - 1
 """The heartbeat of a relation that has none yet, where a tick is needed."""
 
@@ -62,9 +61,10 @@ class RelationAdmission:
         registration: str,
         spark: SparkSession | None = None,
         tell: Tell = lambda text: None,
+        baseline: bool = False,
     ) -> None:
         self.application, self.name, self.registration = application, name, registration
-        self.spark, self.tell = spark, tell
+        self.spark, self.tell, self.baseline = spark, tell, baseline
         self.declared = application.catalog.relations[name]
         self.table: SourceTable = application.source_table(name)
         self.report = Admitted(name)
@@ -74,21 +74,28 @@ class RelationAdmission:
         application, name, report = self.application, self.name, self.report
         read_time = time.time_ns() // 1000
         newest = self.table.version()
-        self.source: RelationSource = application.relation_source(name)
-        expressions = expressions_of(application, self.source)
+        self.reader = self.reading()
         check_identity(name, self.table, application.ledger.head().get(name))
         check_relation_columns(application, name, self.table)
-        self.reader = VersionReader(
-            self.declared, self.source, expressions.constraints, _Evaluator(self, expressions.heartbeat)
-        )
         while True:
-            publication, attempt, state = self._begin()
+            publication, attempt, state = self.begin()
             report.heartbeat, report.source_version = state.heartbeat, state.source_version
             version = state.source_version + 1
             if version > newest:
                 break
             try:
-                self._version(publication, attempt, state, version, newest)
+                try:
+                    self._version(publication, attempt, state, version, newest, self.table.changes(version))
+                except VersionGone:
+                    # nothing was committed; what a first run cannot read any more is in the table or gone for good
+                    if publication.previous is not None and not self.baseline:
+                        raise
+                    self.tell(f"{name}: versions {version} to {newest} are gone in part: taken as one, by difference")
+                    attempt, state = publication.begin(), StreamState.of(publication.previous)
+                    rows = self.table.snapshot(newest)
+                    rows = rows.append_column("__n", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+                    known = None if publication.previous is None else self._known(publication, attempt)
+                    self._version(publication, attempt, state, newest, newest, rows, known)
             except Exception as error:
                 raise readable(error, f"relation {name}, version {version} of its source") from error
         decision = self._read_up_to(state, read_time)
@@ -96,15 +103,23 @@ class RelationAdmission:
             self._move(publication, attempt, state, decision)
         return report
 
+    def reading(self) -> VersionReader:
+        """How rows of the source are read; raises all faults of the declaration."""
+        self.source: RelationSource = self.application.relation_source(self.name)
+        expressions = expressions_of(self.application, self.source)
+        evaluate = _Evaluator(self, expressions.heartbeat)
+        return VersionReader(self.declared, self.source, expressions.constraints, evaluate)
+
     def move(self, decide: Callable[[int | None], HeartbeatDecision]) -> int | None:
         """Moves the heartbeat without a version, to what ``decide`` makes of the one before; returns that."""
         self.source = self.application.relation_source(self.name)
-        publication, attempt, state = self._begin()
+        publication, attempt, state = self.begin()
         before = state.heartbeat
         self._move(publication, attempt, state, decide(before))
         return before
 
-    def _begin(self) -> tuple[Publication, str, StreamState]:
+    def begin(self) -> tuple[Publication, str, StreamState]:
+        """A new commit, and what it starts from."""
         application = self.application
         publication = Publication(str(application.data), application.ledger, self.name, "relation", self.registration)
         attempt = publication.begin()
@@ -119,26 +134,45 @@ class RelationAdmission:
 
     # -- a version -----------------------------------------------------------------------------------------------------
 
-    def _version(self, publication: Publication, attempt: str, state: StreamState, version: int, newest: int) -> None:
+    def _known(self, publication: Publication, attempt: str) -> Known:
+        """All that the log and the quarantine have."""
+        stage = self.stage(publication, attempt)
+        columns = [f for f in stage.changes.schema if not f.name.startswith("__")]
+        held = quarantine.held(self.application, self.name, stage.quarantine_version).rows
+        late = held.filter(pc.starts_with(held.column("__reason"), "late:"))
+        rows = keys.canonical(quarantine.typed(late, columns, self.name))
+        for name in (TICK, "__n"):
+            rows = rows.append_column(name, late.column(name))
+        log = scan.plan(stage.changes.log).read([*(f.name for f in columns), TICK, "__n"])
+        return Known(pa.concat_tables([log, rows.cast(log.schema)]), held.column("__row").combine_chunks())
+
+    def _version(
+        self,
+        publication: Publication,
+        attempt: str,
+        state: StreamState,
+        version: int,
+        newest: int,
+        rows: pa.Table,
+        known: Known | None = None,
+    ) -> None:
+        """One version, or with ``known`` all that the source holds as one: what it tells becomes one commit."""
         name, report = self.name, self.report
         commit_time = self.table.commit_time(version)
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, self.source.time)
-        told = self.reader.read(self.table.changes(version), version, state.heartbeat, state.instant, state.commit_time)
+        told = self.reader.read(rows, version, state.heartbeat, state.instant, state.commit_time, known)
         decision = self._decision(told, state, version)
-        stage = self._stage(publication, attempt)
+        stage = self.stage(publication, attempt)
         counts: Counter[str] = Counter(told.outcome.counts)
         for rows in told.kept_out:
             stage.keep_out(rows)
-        if told.withdrawn is not None and told.withdrawn.num_rows:
-            counts["cancelled"] = self._withdraw(stage, told.withdrawn)
         new = told.changes.append_column(VERSION, pa.repeat(pa.scalar(version, pa.int64()), told.changes.num_rows))
-        refused = self._settle(stage, state, new, decision.heartbeat)
+        counts += self.settle(stage, state, new, decision.heartbeat, told.withdrawn)
         state.source_version = version
-        self._commit(stage, state, decision, counts + refused)
+        self.commit(stage, state, decision, counts)
         report.versions += 1
         report.rows += counts["rows"]
-        report.cancelled += counts["cancelled"]
         report.late += counts["repaired"]
         report.quarantined += told.outcome.reasons
         report.warned += told.outcome.warned
@@ -166,22 +200,34 @@ class RelationAdmission:
         return None
 
     def _move(self, publication: Publication, attempt: str, state: StreamState, decision: HeartbeatDecision) -> None:
-        stage = self._stage(publication, attempt)
+        stage = self.stage(publication, attempt)
         none = stage.changes.schema.empty_table().drop_columns([change_log.HASH, "__seq"])
-        refused = self._settle(stage, state, none, decision.heartbeat)
-        self._commit(stage, state, HeartbeatDecision(decision.heartbeat, decision.clamped, state.policy), refused)
+        refused = self.settle(stage, state, none, decision.heartbeat)
+        self.commit(stage, state, HeartbeatDecision(decision.heartbeat, decision.clamped, state.policy), refused)
 
     # -- what it comes to ----------------------------------------------------------------------------------------------
 
-    def _stage(self, publication: Publication, attempt: str) -> RelationStage:
+    def stage(self, publication: Publication, attempt: str) -> RelationStage:
+        """Where a commit's rows go."""
         kept = DeltaLog(publication.layout.state(self.name, CHANGES))
         columns = kept.schema() if kept.exists() else self.table.schema()
         fields = [pa.field(f.name, f.type) for f in columns if not f.name.startswith("__")]
         record = [f for f in fields if f.name in self.source.record]
         return RelationStage(publication, attempt, record, fields)
 
-    def _settle(self, stage: RelationStage, state: StreamState, new: pa.Table, heartbeat: int | None) -> Counter[str]:
-        """Stages what the log with the ``new`` changes comes to at a heartbeat; returns counts of what is refused."""
+    def settle(
+        self,
+        stage: RelationStage,
+        state: StreamState,
+        new: pa.Table,
+        heartbeat: int | None,
+        withdrawn: pa.Table | None = None,
+        released: Mapping[str, np.ndarray] | None = None,
+    ) -> Counter[str]:
+        """Stages what the log with the ``new`` changes comes to at a heartbeat; returns counts of what is refused and
+        of what leaves the quarantine. ``withdrawn``: rows of the source that are gone, kept out before; ``released``: as
+        of ``RelationStage.let_go``.
+        """
         source, names = self.source, [c for c in stage.changes.schema.names if c != "__seq"]
         new = change_log.hashed(new, source.record, source.keyed).select(names)
         new = new.cast(pa.schema([stage.changes.schema.field(name) for name in names]))
@@ -193,56 +239,32 @@ class RelationAdmission:
         if done.changes.num_rows:
             state.corrected(stage.seq, pc.min(done.changes.column(TICK)).as_py())
         counts: Counter[str] = Counter()
+        reason = BELOW_ZERO if source.keyed is None else NO_ROW
         if done.refused.num_rows:
-            reason = BELOW_ZERO if source.keyed is None else NO_ROW
             counts["quarantined"] = copies(done.refused)
             self.report.quarantined[reason] += counts["quarantined"]
             stage.keep_out(self._refused(done.refused, reason))
-        if done.revived.num_rows:
-            counts["cancelled"] = self._revive(stage, done.revived)
-            self.report.cancelled += counts["cancelled"]
+        leaving = [Leaving(self._refused(done.revived, reason), True)] if done.revived.num_rows else []
+        if withdrawn is not None and withdrawn.num_rows:
+            leaving.append(Leaving(self._shown(withdrawn, ""), False))
+        counts["cancelled"] = stage.let_go(leaving, released)
+        self.report.cancelled += counts["cancelled"]
         return counts
 
-    def _refused(self, rows: pa.Table, reason: str) -> pa.Table:
+    def _shown(self, rows: pa.Table, reason: str) -> pa.Table:
+        """Rows as the quarantine holds them."""
         names = [name for name, _ in self.source.columns]
         shown = log_rows(rows.select([*names, TICK, "__n"]), self.source)
-        table = quarantine_rows(shown, pa.repeat(reason, rows.num_rows), self.name, None)
+        return quarantine_rows(shown, pa.repeat(reason, rows.num_rows), self.name, None)
+
+    def _refused(self, rows: pa.Table, reason: str) -> pa.Table:
+        table = self._shown(rows, reason)
         return table.set_column(table.column_names.index(VERSION), VERSION, rows.column(VERSION))
 
-    def _revive(self, stage: RelationStage, rows: pa.Table) -> int:
-        """Lets changes leave the quarantine that stand after all; returns how many copies did."""
-        wanted = Counter[tuple[Any, ...]]()
-        for row in self._refused(rows, "").to_pylist():
-            wanted[(row[VERSION], row[TICK], row["__row"])] += row["__n"]
-        total = 0
-        ticks = np.unique(keys.int64_of(rows.column(TICK)))
-        log = stage.quarantine
-        for file in scan.near(log.files(stage.quarantine_version), TICK, ticks):
-            held = scan.plan(log, [file]).read(log.schema().names)
-            left = []
-            for row in held.to_pylist():
-                key = (row[VERSION], row[TICK], row["__row"])
-                here = row["__reason"] in (BELOW_ZERO, NO_ROW) and key in wanted
-                taken = min(abs(wanted[key]), abs(row["__n"])) * (1 if row["__n"] > 0 else -1) if here else 0
-                if here:
-                    wanted[key] -= taken
-                left.append(row["__n"] - taken)
-                total += abs(taken)
-            n = np.array(left, np.int64)
-            if not np.array_equal(n, keys.int64_of(held.column("__n"))):
-                stays = held.set_column(held.column_names.index("__n"), "__n", pa.array(n))
-                stage.replace_quarantine(file, stays.filter(pa.array(n != 0)))
-        return total
-
-    def _withdraw(self, stage: RelationStage, rows: pa.Table) -> int:
-        """Rows that were kept out, and that the source has removed or corrected, leave the quarantine."""
-        names = [name for name, _ in self.source.columns]
-        wanted = -keys.int64_of(rows.column("__n"))
-        return int(admit_taken_back.cancel(stage, rows.select(names), rows.column(TICK), wanted).sum())
-
-    def _commit(
+    def commit(
         self, stage: RelationStage, state: StreamState, decision: HeartbeatDecision, counts: Counter[str]
     ) -> None:
+        """The commit, with the heartbeat that was decided."""
         counts["clamped"] = decision.clamped
         self.report.clamped += decision.clamped
         state.policy = dict(decision.state)

@@ -12,16 +12,17 @@ record; ``__seq``, the commit that brought it.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.operators.sweep_area import to_merge
-from sweeparea.spark_jobs.admit_stage import Stage
+from sweeparea.spark_jobs.admit_stage import Stage, held_copies, without
 from sweeparea.spark_jobs.application import CHANGES
-from sweeparea.spark_jobs.change_log import HASH
+from sweeparea.spark_jobs.change_log import HASH, REFUSED
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile, write_file
@@ -30,6 +31,27 @@ from sweeparea.tables.publish import Publication
 
 VERSION = "__version"
 _OWN = tuple(pa.field(name, pa.int64()) for name in ("__tick", "__n", VERSION, HASH, "__seq"))
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Rows that may leave the quarantine, as it holds them. ``refused``: those that were refused for what the relation
+    held, of the same version; else those that were kept out for what they are.
+    """
+
+    rows: pa.Table
+    refused: bool
+
+
+@dataclass
+class _Left:
+    copies: int
+    version: int | None
+    refused: bool
+
+    def matches(self, reason: str, version: int) -> bool:
+        same = self.version is None or self.version == version
+        return self.copies > 0 and same and (reason in REFUSED) == self.refused
 
 
 class ChangeTable:
@@ -77,6 +99,34 @@ class RelationStage(Stage):
     def note(self, rows: pa.Table) -> None:
         """Changes that the table does not have yet: its columns but ``__seq``."""
         self._write(self.changes.log, self.changes.schema, rows.sort_by("__tick") if rows.num_rows > 1 else rows)
+
+    def let_go(self, leaving: Iterable[Leaving], released: Mapping[str, np.ndarray] | None = None) -> int:
+        """Takes rows out of the quarantine, at most once a commit; returns how many copies of ``leaving`` have left.
+
+        ``released``: per file (its path) the copies of each of its rows that leave whatever they are.
+        """
+        given, total = dict(released or {}), 0
+        wanted: dict[tuple[int | None, str], list[_Left]] = {}
+        for each in leaving:
+            for row in each.rows.to_pylist():
+                left = _Left(abs(row["__n"]), row[VERSION] if each.refused else None, each.refused)
+                wanted.setdefault((row["__tick"], row["__row"]), []).append(left)
+        for file in self.quarantine.files(self.quarantine_version) if wanted or given else ():
+            held = scan.plan(self.quarantine, [file]).read(self.quarantine.schema().names)
+            copies = held_copies(held)
+            gone = given.get(file.path, np.zeros(len(copies), np.int64)).copy()
+            texts = held.column("__row")
+            for i in np.flatnonzero(pc.is_in(texts, pa.array([text for _, text in wanted], pa.string())).to_numpy()):
+                row = {name: held.column(name)[int(i)].as_py() for name in ("__tick", "__row", "__reason", VERSION)}
+                for left in wanted.get((row["__tick"], row["__row"]), ()):
+                    if left.matches(row["__reason"], row[VERSION]):
+                        taken = min(left.copies, int(abs(copies[i] - gone[i])))
+                        left.copies -= taken
+                        gone[i] += taken if copies[i] > 0 else -taken
+                        total += taken
+            if gone.any():
+                self.replace_quarantine(file, without(held, gone))
+        return total
 
     def commit(self, committed: int | None, info: dict[str, object]) -> LedgerRow:
         """As of any stage."""

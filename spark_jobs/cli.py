@@ -113,6 +113,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--no-diff", action="store_true", help="leave out the texts' differences")
     command = add("apply", _apply, placed, "make what is deployed what the files say; shows the plan first")
     command.add_argument("--prune", action="store_true", help="also drop what the files no longer declare")
+    command.add_argument(
+        "--in-place",
+        action="store_true",
+        help="drop the old results of a replaced query at once; the next runs compute the new ones",
+    )
     command = add("admit", _admit, placed, "take over what is new in the sources of streams and relations")
     command.add_argument("name", nargs="?", help="one stream or relation (default: all)")
     command.add_argument(
@@ -194,7 +199,7 @@ def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
 def _plan(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.plan import plan, text
 
-    planned = plan(_open(options, lenient=True), options.prune)
+    planned = plan(_open(options, lenient=True), options.prune, beside=True)
     print(text(planned, diffs=not options.no_diff))
     return 2 if planned.problems else int(options.check and bool(planned.changes))
 
@@ -202,13 +207,14 @@ def _plan(options: argparse.Namespace) -> int:
 def _apply(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.apply import apply
     from sweeparea.spark_jobs.plan import plan, text
+    from sweeparea.spark_jobs.session import spark_session
 
     application = _open(options, lenient=True)
-    planned = plan(application, options.prune)
+    planned = plan(application, options.prune, beside=not options.in_place)
     print(text(planned), flush=True)
     if planned.changes and not planned.problems:
         print()
-    apply(application, planned, _tell)
+    apply(application, planned, _tell, spark_session)
     return 0
 
 

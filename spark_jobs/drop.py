@@ -6,14 +6,12 @@ deployed row goes last, so that it tells of what is left to be done.
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 from sweeparea.cql.errors import listing, nearest
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.planning import readers_of, shared_by_others
+from sweeparea.tables.files import has_folder, move_folder, remove_folder, tables_in
 
 SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
 
@@ -90,21 +88,18 @@ def discard(application: Application, name: str, registration: str, purge: bool)
     """Deletes a name's tables, or lays them aside; returns what was done."""
     layout, done = application.layout, []
     folders = [layout.result(name + s) for s in SUFFIXES]
-    folders += [layout.admitted(name), layout.quarantine(name), str(Path(layout.state(name, "x")).parent)]
-    application.ledger.close(str(path.parent) for f in folders for path in Path(f).rglob("_delta_log"))
+    folders += [layout.admitted(name), layout.quarantine(name), layout.state(name, "x").rsplit("/", 1)[0]]
+    application.ledger.close(table for folder in folders for table in tables_in(folder))
     for folder in folders:
-        path = Path(folder)
-        if not path.is_dir():
+        if not has_folder(folder):
             continue
         if purge:
-            shutil.rmtree(path)
+            remove_folder(folder)
             done.append(f"{name}: removed {folder}")
             continue
-        aside = Path(layout.dropped(name, registration)) / layout.relative(folder)
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        if aside.exists():
-            shutil.rmtree(aside)
-        path.rename(aside)
+        aside = f"{layout.dropped(name, registration)}/{layout.relative(folder)}"
+        remove_folder(aside)
+        move_folder(folder, aside)
         done.append(f"{name}: moved {folder} to {aside}")
     return done
 

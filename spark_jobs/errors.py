@@ -57,6 +57,12 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     if swept:
         kind = SetupError if swept.group(1) == "SetupError" else DataError
         return kind(f"{where}: {swept.group(2).strip()}")
+    if re.search("Python worker exited unexpectedly|Python worker failed|Python process.*(crashed|exited)", text):
+        return SliceError(
+            f"{where}: a Python worker of Spark died in the middle of its work: it was killed, or the machine ran out"
+            " of memory. Nothing was published. Run again; if it dies again, give the machine more memory or set"
+            " slice.max_rows lower, so that a slice holds fewer rows."
+        )
     condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
     if condition:
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())

@@ -20,14 +20,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from sweeparea.cql.source_formats import FILES, PARSED
+from sweeparea.cql.source_formats import FILES, PARSED, in_folder
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.frames import quoted
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import describe_file, filesystem
-from sweeparea.tables.landing import MALFORMED
+from sweeparea.tables.landing import MALFORMED, listing, note
 from sweeparea.tables.schema import arrow_type, spark_type
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def land(
     """Lands what is new in the source of a stream or relation FROM FORMAT; returns how many versions that made."""
     source = application.source(name).source
     folder = application.layout.landing(name)
-    path = source.uri if not source.uri or "://" in source.uri or source.uri.startswith("/") else None
-    frame = _read(spark, source, f"{application.data}/{source.uri}" if path is None else path, name)
+    path = application.located(source.uri) if source.uri else ""
+    seen = listing(path) if in_folder(source) else None
+    frame = _read(spark, source, path, name)
     log = DeltaLog(folder)
     fields = [pa.field(f.name, arrow_type(f.dataType.simpleString())) for f in frame.schema]
     log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
@@ -83,6 +84,8 @@ def land(
             raise
     crash_point("format.read", folder)
     landed = _publish(log, name)
+    if seen is not None:
+        note(folder, seen)
     if landed:
         tell(f"{name}: landed {landed} new batch{'es' if landed > 1 else ''} of {source.format}")
     return landed

@@ -31,7 +31,8 @@ class Input:
     ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the
     sequence number up to which rows are read; ``static`` whether it can never change. ``version``: the table's version
     to read, the latest if None: of results, whose rows carry no sequence number. ``scale``: how many of an admitted
-    relation's own ticks make one of the query's.
+    relation's own ticks make one of the query's. ``taken_back``: elements of the stream were taken back, which negative
+    copies of them tell.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Input:
     static: bool = False
     version: int | None = None
     scale: int = 1
+    taken_back: bool = False
 
     @property
     def tick(self) -> str:
@@ -105,7 +107,13 @@ class InputReader:
         if node.instant is not None:
             columns.append(f"{self.instant_sql(tick)} AS {node.instant.id}")
         # the pseudo-column ts is a function of the tick, so the bag stays a function of (record, tick)
-        return frame.selectExpr(*columns, f"{tick} AS {TS}", f"{tick} + 1L AS {TE}", f"{n} AS {N}")
+        bag = frame.selectExpr(*columns, f"{tick} AS {TS}", f"{tick} + 1L AS {TE}", f"{n} AS {N}")
+        if not source.taken_back:
+            return bag
+        from pyspark.sql.functions import expr
+
+        record = [*(c.id for c in node.columns), TS, TE]
+        return bag.groupBy(*record).agg(expr(f"sum({N})").alias(N)).where(f"{N} <> 0")
 
     # -- relations -----------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_SAFE = 1 << 53
+SAFE = 1 << 53
+"""Whole numbers up to this are JSON numbers, greater ones texts: readers that know DOUBLE only would change them."""
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -104,7 +105,7 @@ def encode(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pa.types.is_integer(kind):
-        return value if abs(value) <= _SAFE else str(value)
+        return value if abs(value) <= SAFE else str(value)
     if pa.types.is_floating(kind):
         if math.isfinite(value):
             return value
@@ -130,7 +131,12 @@ def _encoded(column: pa.ChunkedArray) -> list[Any]:
     """A column as JSON values; one with an instant beyond Python's years 1 to 9999 tells it as a number."""
     kind = column.type
     try:
-        return [encode(value, kind) for value in column.to_pylist()]
+        values = column.to_pylist()
+        if pa.types.is_string(kind) or pa.types.is_boolean(kind):
+            return values
+        if pa.types.is_floating(kind):
+            return [v if v is None or math.isfinite(v) else encode(v, kind) for v in values]
+        return [encode(value, kind) for value in values]
     except (OverflowError, ValueError):
         pass
     found, numbers = [], _numbers_for_times(kind)

@@ -34,8 +34,14 @@ class Place:
         return cls(str(application.data), application.layout, application.ledger, registration)
 
     @classmethod
-    def beside(cls, application: Application, query: str) -> Place:
-        """A new folder, from where results are taken over into the query's own tables."""
-        build = uuid.uuid4().hex
+    def of_deployed(cls, application: Application, query: str) -> Place:
+        """The query's own tables, whatever the files say of it now."""
+        registration = application.registry.deployed.rows()[query].registration
+        return cls(str(application.data), application.layout, application.ledger, registration)
+
+    @classmethod
+    def beside(cls, application: Application, query: str, build: str | None = None) -> Place:
+        """A folder, new unless it is named, from where results are taken over into the query's own tables."""
+        build = build or uuid.uuid4().hex
         folder = application.layout.build(query, build)
         return cls(folder, Layout(folder), Ledger(folder), build, BESIDE)

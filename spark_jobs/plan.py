@@ -42,7 +42,8 @@ class Action(Enum):
 class Step:
     """One name's part of a plan. ``why`` says in words what is done; ``rows`` is at most how many rows will be read
     by the next run, ``lost`` how many result rows are dropped, None where unknown. ``renew``: nothing was computed by
-    what is deployed, so that it may be registered anew.
+    what is deployed, so that it may be registered anew. ``beside``: the new results are computed beside the old ones
+    and exchanged then; ``follows``: where those that it reads are replaced so, it can take over what differs.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Step:
     rows: int | None = None
     lost: int | None = None
     renew: bool = False
+    beside: bool = False
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,14 +79,16 @@ class DeploymentPlan:
         return self.of(Action.REGISTER, Action.UPDATE, Action.REBUILD, Action.DROP)
 
 
-def plan(application: Application, prune: bool = False) -> DeploymentPlan:
-    """The plan of an application that was opened leniently. ``prune`` drops what the files no longer declare."""
-    return _Planner(application, prune).plan()
+def plan(application: Application, prune: bool = False, beside: bool = False) -> DeploymentPlan:
+    """The plan of an application that was opened leniently. ``prune`` drops what the files no longer declare.
+    ``beside``: new results of queries are computed beside the old ones where that can be done.
+    """
+    return _Planner(application, prune, beside).plan()
 
 
 class _Planner:
-    def __init__(self, application: Application, prune: bool) -> None:
-        self.application, self.prune = application, prune
+    def __init__(self, application: Application, prune: bool, beside: bool) -> None:
+        self.application, self.prune, self.beside = application, prune, beside
         self.catalog, self.registry = application.catalog, application.registry
         self.deployed = self.registry.deployed.rows()
         self.head = application.ledger.head()
@@ -98,10 +103,40 @@ class _Planner:
         gone = self._gone() if self.catalog.complete else []
         application = self.application
         steps, orphans = self._with_hidden(steps, gone)
+        if self.beside:
+            steps = self._beside(steps)
         problems = tuple(in_order(self.problems.values()))
         return DeploymentPlan(
             application.name, str(application.data), (*steps, *gone, *orphans), problems, tuple(self._notes())
         )
+
+    def _beside(self, steps: list[Step]) -> list[Step]:
+        """The steps, with those marked that need not take old results away first: of queries that share no subplan,
+        whose inputs stay or are queries of that kind.
+        """
+        placed: dict[str, Step] = {}
+        for step in steps:
+            head = self.head.get(step.name)
+            if step.action is Action.REBUILD and step.kind == "query" and head is not None:
+                row = self.deployed.get(step.name)
+                statement = self.catalog.queries[step.name]
+                below = [placed[n] for n in self.catalog.dependencies(statement) if n in placed]
+                whole = row is not None and head.registration == row.registration
+                whole = whole and row is not None and not Planned.of(row.planned).shared
+                if whole and all(other.beside for other in below if other.action is Action.REBUILD):
+                    step = replace(step, beside=True, follows=not step.difference.rebuild and self._same(step, head))
+            placed[step.name] = step
+        return list(placed.values())
+
+    def _same(self, step: Step, head: LedgerRow) -> bool:
+        """Whether a query's SweepAreas are those of its plan, and no function that it calls has become another."""
+        statement = self.catalog.queries[step.name]
+        if any(name in self.rebuilt for name in self.catalog.functions_of(statement)):
+            return False
+        try:
+            return not self.registry.stale(self.application.plan(step.name), head)
+        except SweepAreaError:
+            return False
 
     # -- hidden queries ------------------------------------------------------------------------------------------------
 
@@ -399,7 +434,10 @@ def _go_on(names: list[str]) -> str:
 
 def _said(step: Step) -> str:
     parts = [step.why] if step.why else []
-    if step.lost and step.action in (Action.REBUILD, Action.DROP):
+    if step.beside:
+        what = "it takes over what differs" if step.follows else "the new ones are computed beside them"
+        parts.append(f"{step.lost or 0:,} rows stay readable while {what}")
+    elif step.lost and step.action in (Action.REBUILD, Action.DROP):
         parts.append(f"{step.lost:,} rows that were computed are dropped")
     elif step.lost and step.action is Action.KEEP:
         parts.append(f"{step.lost:,} rows")

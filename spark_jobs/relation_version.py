@@ -24,11 +24,20 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
 from sweeparea.operators.logical import Expr, TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
-from sweeparea.spark_jobs.admit_judge import DAY_US, Lateness, Rule, constraint_rules, judged_by, timestamp_rules
+from sweeparea.spark_jobs.admit_judge import (
+    DAY_US,
+    Judgement,
+    Lateness,
+    Rule,
+    constraint_rules,
+    judged_by,
+    timestamp_rules,
+)
+from sweeparea.spark_jobs.admit_rules import Rules
 from sweeparea.spark_jobs.admit_stage import quarantine_rows
-from sweeparea.spark_jobs.admit_version import Outcome, Rules, added_and_removed, copies
+from sweeparea.spark_jobs.admit_version import Outcome, added_and_removed, copies
 from sweeparea.spark_jobs.change_log import ENDS, SETS
-from sweeparea.spark_jobs.history_events import FROM, TO, events
+from sweeparea.spark_jobs.history_events import FROM, TO, events, representatives
 from sweeparea.spark_jobs.relation_source import SIGNS, RelationSource
 
 Evaluate = Callable[[pa.Table], pa.Table]
@@ -46,6 +55,16 @@ class Told:
     kept_out: list[pa.Table] = field(default_factory=list)
     withdrawn: pa.Table | None = None
     outcome: Outcome = field(default_factory=Outcome)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier commits have of a source: ``changes`` (its columns, ``__tick``, ``__n``), those among them that were
+    late and kept out too; ``texts``: the rows in quarantine.
+    """
+
+    changes: pa.Table
+    texts: pa.Array
 
 
 @dataclass(frozen=True)
@@ -68,9 +87,18 @@ class VersionReader:
         ticks = None if within is None else within.in_ticks(self.source.time, "LATE REPAIR WITHIN")
         return Lateness(heartbeat, self.declared.late == "repair", ticks)
 
-    def read(self, rows: pa.Table, version: int, heartbeat: int | None, instant: int, commit_time: int) -> Told:
+    def read(
+        self,
+        rows: pa.Table,
+        version: int,
+        heartbeat: int | None,
+        instant: int,
+        commit_time: int,
+        known: Known | None = None,
+    ) -> Told:
         """``rows``: what the version added and removed (the source's columns and ``__n``); ``heartbeat`` the one before
-        it (tick); ``instant`` its own, c(v), and ``commit_time`` the greatest so far (microseconds).
+        it (tick); ``instant`` its own, c(v), and ``commit_time`` the greatest so far (microseconds). With ``known`` the
+        rows are all that the source holds, and what they tell beyond that is taken.
         """
         told = Told(rows.slice(0, 0).append_column("__tick", pa.array([], pa.int64())))
         added, removed = added_and_removed(rows)
@@ -78,7 +106,12 @@ class VersionReader:
             raise self._changed_log(version, copies(removed))
         good = self._standing(added, version, instant, told, removed=False)
         gone = self._standing(removed, version, instant, told, removed=True)
-        changes = self._changes(pa.concat_tables([good, gone]))
+        changes = self.changes(pa.concat_tables([good, gone]))
+        if known is not None:
+            changes = self._beyond(changes, known, version, instant)
+            told.kept_out = [
+                rows.filter(pc.invert(pc.is_in(rows.column("__row"), known.texts))) for rows in told.kept_out
+            ]
         lateness = self.lateness(heartbeat)
         judgement = judged_by(changes, lateness.rules(changes.column("__tick"), self.source.time))
         told.changes = judgement.good
@@ -95,24 +128,31 @@ class VersionReader:
 
     def _standing(self, rows: pa.Table, version: int, instant: int, told: Told, removed: bool) -> pa.Table:
         """The rows that can be changes. A removed row that could not was none when it was added either."""
+        what = f"Relation {self.source.name}, version {version} of its source"
+        judgement = self.standing(rows, instant, what, told.outcome.warned, removed)
+        if removed:
+            told.withdrawn = judgement.bad
+        else:
+            self._keep_out(judgement.bad, judgement.reasons, version, judgement.counts, told)
+        return judgement.good
+
+    def standing(
+        self, rows: pa.Table, instant: int, what: str, warned: Counter[str], removed: bool = False
+    ) -> Judgement:
+        """Which rows can be changes, with what ``evaluate`` says of them, and the reason against each other one. Of
+        ``removed`` ones no constraint is asked that keeps nothing out.
+        """
         judged = self.evaluate(rows)
         if self.source.contents == "feed":
             judged = judged.append_column("__tick", _repeated(instant, judged.num_rows))
         rules = [*self._time_rules(judged), *self._operation_rules(judged)]
         judged = self._excused(judged)
-        what = f"Relation {self.source.name}, version {version} of its source"
-        warned = Counter[str]() if removed else told.outcome.warned
         specs, checks = self._constraints(judged, only_quarantine=removed)
-        rules += constraint_rules(checks, specs, what, warned)
+        rules += constraint_rules(checks, specs, what, Counter() if removed else warned)
         judgement = judged_by(judged, rules)
-        bad = judgement.bad
-        if FROM in bad.column_names:
-            bad = bad.append_column("__tick", bad.column(FROM))
-        if removed:
-            told.withdrawn = bad
-        else:
-            self._keep_out(bad, judgement.reasons, version, judgement.counts, told)
-        return judgement.good
+        if FROM in judged.column_names:
+            judgement.bad = judgement.bad.append_column("__tick", judgement.bad.column(FROM))
+        return judgement
 
     def _time_rules(self, judged: pa.Table) -> list[Rule]:
         if self.source.contents == "changes":
@@ -166,7 +206,7 @@ class VersionReader:
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _changes(self, rows: pa.Table) -> pa.Table:
+    def changes(self, rows: pa.Table) -> pa.Table:
         """Signed changes: the source's columns, ``__tick``, ``__n``. Values are in their one form."""
         names = [name for name, _ in self.source.columns]
         if self.source.contents == "history":
@@ -178,6 +218,25 @@ class VersionReader:
         away = pc.is_in(rows.column(self.source.operation), pa.array(taken, pa.string()))
         n = pc.if_else(away, pc.negate(rows.column("__n")), rows.column("__n"))
         return rows.set_column(rows.column_names.index("__n"), "__n", n)
+
+    def _beyond(self, changes: pa.Table, known: Known, version: int, instant: int) -> pa.Table:
+        """The changes less those that are known. Of a feed only the records are compared: when the difference arose is
+        not told, so it is the version's own instant.
+        """
+        both = pa.concat_tables([changes, known.changes.select(changes.column_names).cast(changes.schema)])
+        same = [name for name, _ in self.source.columns] if self.source.contents == "changes" else self.source.record
+        code = keys.codes([both.column(c) for c in same])[0]
+        feed = self.source.contents == "feed"
+        tick = np.full(both.num_rows, instant) if feed else keys.int64_of(both.column("__tick"))
+        n = keys.int64_of(both.column("__n"))
+        taken = np.where(np.arange(len(n)) < changes.num_rows, n, -n)
+        at, ticks, net = representatives(code, tick, taken)
+        if self.source.contents == "changes" and np.any(np.sign(net) != np.sign(n[at])):
+            raise self._changed_log(version, int(np.abs(net[np.sign(net) != np.sign(n[at])]).sum()))
+        found = both.take(pa.array(at))
+        for name, values in (("__tick", ticks), ("__n", net)):
+            found = found.set_column(found.column_names.index(name), name, pa.array(values))
+        return found
 
     def _keep_out(self, bad: pa.Table, reasons: Any, version: int, counts: Counter[str], told: Told) -> None:
         if not bad.num_rows:

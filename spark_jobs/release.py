@@ -70,23 +70,21 @@ class Wanted:
 
 
 def release(application: Application, name: str, spark: SparkSession, wanted: Wanted) -> Released:
-    """Releases rows of a stream's quarantine; raises SweepAreaError where there is none such."""
-    if name in application.catalog.relations:
-        raise SweepAreaError(
-            f"{name} is a relation: what its source tells wrongly is put right in the source, whose next version is"
-            " admitted. Rows are released from the quarantine of streams."
-        )
-    application.stream(name)
+    """Releases rows of a stream's or relation's quarantine; raises SweepAreaError where there is none such."""
+    from sweeparea.spark_jobs.release_relation import release_changes
+
+    application.source(name)
+    work = release_changes if name in application.catalog.relations else _released
     with application.analyzing(spark):
         recover(str(application.data), application.ledger, [name])
         for tried in range(TRIES):
             try:
-                return _released(application, name, spark, wanted)
+                return work(application, name, spark, wanted)
             except LostRace:
                 if tried + 1 == TRIES:
                     raise
             except Exception as error:
-                raise readable(error, f"quarantine of stream {name}") from error
+                raise readable(error, f"quarantine of {name}") from error
     raise AssertionError("unreachable")
 
 
@@ -100,8 +98,13 @@ def _released(application: Application, name: str, spark: SparkSession, wanted: 
     state = StreamState.of(publication.previous)
     columns = quarantine.columns_of(application, name)
     stage = Stage(publication, attempt, columns)
-    held = _chosen(application, name, stage, wanted, columns)
-    rows = _corrected(held, wanted, columns, name)
+    held = chosen(application, name, stage, wanted, columns)
+    if (pc.min(held.rows.column("__n")).as_py() or 0) < 0:
+        raise SweepAreaError(
+            f"Among these rows of {name} are some that their source took back and that were never elements (negative"
+            " copies): there is nothing to admit. Leave them out, with --where '__n > 0'."
+        )
+    rows = corrected(held, wanted, columns, name)
     rules = Rules.of(application.stream(name), application.input_schema(name).time, rows.column_names)
     heartbeat, constraints = application.source_expressions(name)
     sql = expressions(rules, heartbeat, constraints)
@@ -122,9 +125,10 @@ def _released(application: Application, name: str, spark: SparkSession, wanted: 
     return result
 
 
-def _chosen(
+def chosen(
     application: Application, name: str, stage: Stage, wanted: Wanted, columns: Sequence[pa.Field]
 ) -> quarantine.Held:
+    """The rows that are wanted, as the quarantine held them when the commit began."""
     held = quarantine.held(application, name, stage.quarantine_version)
     known = set(held.rows.column("__id").to_pylist())
     for each in wanted.ids:
@@ -142,15 +146,10 @@ def _chosen(
         raise SweepAreaError("Say which rows are to be released: give their ids, or a condition with --where.")
     if not held.rows.num_rows:
         raise SweepAreaError(f"No row in the quarantine of {name} fulfils the condition {wanted.where}.")
-    if (pc.min(held.rows.column("__n")).as_py() or 0) < 0:
-        raise SweepAreaError(
-            f"Among these rows of {name} are some that their source took back and that were never elements (negative"
-            " copies): there is nothing to admit. Leave them out, with --where '__n > 0'."
-        )
     return held
 
 
-def _corrected(held: quarantine.Held, wanted: Wanted, columns: Sequence[pa.Field], name: str) -> pa.Table:
+def corrected(held: quarantine.Held, wanted: Wanted, columns: Sequence[pa.Field], name: str) -> pa.Table:
     """The rows with what a person has put right in them."""
     names = [f.name for f in columns]
     if wanted.row is not None:

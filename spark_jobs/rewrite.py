@@ -10,7 +10,7 @@ change in one commit; where nothing differs nothing is written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 from sweeparea.operators import splice
 from sweeparea.operators.netting import netted
 from sweeparea.operators.splice import Changed, NotMet
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.ticks import INF, MIN_TICK
 from sweeparea.spark_jobs import corrections
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.place import Place
@@ -29,10 +29,12 @@ from sweeparea.spark_jobs.slice import MATERIALIZE
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, copy_file, describe_file, write_file
+from sweeparea.tables.files import DataFile, copy_file, write_file
 from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.publish import TABLES, Publication
+from sweeparea.tables.schema import same_columns
 
+CAUSE = "a new definition"
 STATE = ("state_rows", "state_bytes", "state_touched", "state_live")
 
 
@@ -44,6 +46,8 @@ class Rewritten:
     added: dict[str, int] = field(default_factory=dict)
     seq: int | None = None
     words: str = ""
+    renewed: bool = False
+    """Whether a table got other columns, or is there for the first time."""
 
     def __bool__(self) -> bool:
         return any(self.removed.values()) or any(self.added.values())
@@ -76,11 +80,11 @@ class _Difference:
 
 class Rewrite:
     """The difference between a shadow, computed up to ``upto``, and what is published; ``closed``: results after
-    ``upto`` stand as they are, and the SweepAreas too.
+    ``upto`` stand as they are, and the SweepAreas too; ``whole``: all that is published is compared.
     """
 
-    def __init__(self, shadow: Shadow, upto: int, closed: bool) -> None:
-        self.shadow, self.upto, self.closed = shadow, upto, closed
+    def __init__(self, shadow: Shadow, upto: int, closed: bool, whole: bool = False) -> None:
+        self.shadow, self.upto, self.closed, self.whole = shadow, upto, closed, whole
         self.application, self.name = shadow.application, shadow.plan.name
         self.time = shadow.plan.time
         self._relevelled: pa.Table | None = None
@@ -134,6 +138,69 @@ class Rewrite:
         done.seq = seq
         return done
 
+    def replace(self) -> Rewritten:
+        """Exchanges all results and SweepAreas of a query for those of a new definition; the ledger row goes on where
+        the shadow's stands.
+        """
+        place = Place.of_deployed(self.application, self.name)
+        publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
+        attempt = publication.begin()
+        previous, row = publication.previous, self.shadow.row
+        assert previous is not None
+        assert row is not None
+        seq, done, told = previous.seq + 1, Rewritten(), []
+        for kind, (old, new) in self.shadow.tables().items():
+            if old.exists() and same_columns(old.schema(), new.schema()):
+                part = self._difference(kind, History.of(old, self.time), new)
+                if part is not None:
+                    self._stage(publication, attempt, part)
+                    done.removed[kind], done.added[kind] = part.out.num_rows, part.come.num_rows
+                    told.append(self._corrections(part, CAUSE, seq))
+                continue
+            done.renewed = True
+            done.removed[kind] = sum(f.rows for f in old.files()) if old.exists() else 0
+            done.added[kind] = sum(f.rows for f in new.files())
+            self._exchange(publication, attempt, new, old, f"{kind} of continuous query {self.name}")
+        self._new_corrections(publication)
+        if told:
+            self._tell(publication, attempt, told)
+        crash_point("replace.staged_results")
+        info = {**row.info, **self._areas(publication, attempt, previous), corrections.SEQ: seq}
+        info["rewrite"] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+        kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
+        gone = [t for t in previous.info.get(TABLES, {}) if t.startswith("results/") and t not in kept]
+        gone = [t for t in gone if not t.endswith("__corrections")]
+        crash_point("replace.staged_areas")
+        publication.commit(committed=self.upto, pins=row.pins, info=info, forget=gone)
+        done.seq = seq
+        return done
+
+    def _new_corrections(self, publication: Publication) -> None:
+        """Corrections of rows with other columns go: the queries that read these are computed anew."""
+        log = DeltaLog(self.application.layout.result(f"{self.name}__corrections"))
+        if not log.exists():
+            return
+        _, new = next(iter(self.shadow.tables().values()))
+        record = pa.schema([new.schema().field(name) for name in History.of(new, self.time).record])
+        wanted = corrections.schema(record, self.time)
+        if not same_columns(log.schema(), wanted):
+            publication.stage(log.uri, schema=wanted)
+
+    @staticmethod
+    def _exchange(publication: Publication, attempt: str, new: DeltaLog, old: DeltaLog, title: str) -> None:
+        """Stages all rows of one table in place of those of another, with their columns."""
+        if not old.exists():
+            old.create(new.schema(), name=old.uri.rsplit("/", 1)[-1], description=title)
+        adds = []
+        for file in new.files():
+            path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
+            copy_file(f"{new.uri}/{file.path}", f"{old.uri}/{path}")
+            adds.append(replace(file, path=path))
+        if same_columns(old.schema(), new.schema()):
+            publication.stage(old.uri, adds=adds, removes=old.files())
+        else:
+            publication.stage(old.uri, adds=adds, schema=new.schema())
+
     # -- results -------------------------------------------------------------------------------------------------------
 
     def _tables(self) -> Iterator[tuple[str, History, DeltaLog]]:
@@ -142,8 +209,8 @@ class Rewrite:
 
     def _difference(self, kind: str, old: History, new: DeltaLog) -> _Difference | None:
         """What differs in one table; None if nothing does. NotMet: the contents at a closed stretch's end do."""
-        since, upto = self.shadow.since, self.upto
-        files = old.files(since, upto)
+        since, upto = (MIN_TICK - 1, INF) if self.whole else (self.shadow.since, self.upto)
+        files = old.log.files(old.version) if self.whole else old.files(since, upto)
         parts = [old.read(file) for file in files]
         published = pa.concat_tables([old.log.schema().empty_table(), *parts])
         fresh = new.read() if new.exists() else published.slice(0, 0)
@@ -264,17 +331,9 @@ class Rewrite:
             mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
             log = DeltaLog(self.application.layout.state(self.name, op))
             if mine.exists():
-                title = f"SweepArea {op} of {self.name}"
-                log.create(mine.schema(), name=f"{self.name}.{op}", description=title)
-            if not log.exists():
-                continue
-            version = log.version()
-            adds = []
-            for file in mine.files() if mine.exists() else ():
-                path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
-                copy_file(f"{mine.uri}/{file.path}", f"{log.uri}/{path}")
-                adds.append(describe_file(log.uri, path))
-            publication.stage(log.uri, adds=adds, removes=log.files(version), base_version=version)
+                self._exchange(publication, attempt, mine, log, f"SweepArea {op} of {self.name}")
+            elif log.exists():
+                publication.stage(log.uri, removes=log.files())
             told["state_rows"].setdefault(op, 0)
             told["state_bytes"].setdefault(op, 0)
         return told

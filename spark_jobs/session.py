@@ -87,7 +87,7 @@ def _configure(spark: SparkSession) -> SparkSession:
 
 
 def _local() -> SparkSession:
-    from sweeparea.infra import settings
+    from sweeparea.infra import jars, settings, storage
     from sweeparea.infra.java import find_java
     from sweeparea.infra.spark_connect import LOGGING
 
@@ -113,7 +113,10 @@ def _local() -> SparkSession:
     warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
     host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
-    for key, value in {**_STATIC, **host, **warehouse, **CONF}.items():
+    remote = storage.spark_conf()
+    if classes := jars.s3_class_path():
+        remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
+    for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
     with _noise_into(scratch / "spark.log"):
         return _configure(builder.getOrCreate())

@@ -21,6 +21,7 @@ from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.inputs import new_rows
 from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.slice import Slice
+from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.ledger import LedgerRow
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Shadow:
     """The results of a query after ``since`` and its SweepAreas at ``done``, beside the published ones.
 
-    ``pins``: per input the sequence up to which it is read. Use as a context manager: the folder goes in the end.
+    ``pins``: per input the sequence up to which it is read; ``build`` names the folder, a new one if not given. Use as a context manager: the folder goes in the end.
     """
 
     def __init__(
@@ -42,13 +43,17 @@ class Shadow:
         since: int,
         pins: Mapping[str, int],
         tell: Tell = lambda text: None,
+        build: str | None = None,
     ) -> None:
         self.application, self.spark, self.tell = application, spark, tell
         self.since, self.pins = max(since, plan.start - 1), dict(pins)
         back = memory(plan.root)
         origin = plan.start if back >= INF else max(plan.start, self.since - back)
         self.published, self.plan = plan, replace(plan, start=origin)
-        self.place = Place.beside(application, plan.name)
+        self.place = Place.beside(application, plan.name, build)
+        self._attempts = Attempts(application.layout)
+        # a folder of a run that is killed is removed by the query's next one, unless it is to be gone on with
+        self._lock = None if build else self._attempts.begin(plan.name, self.place.registration)
         self.done = origin - 1
         self.rows_in = 0
 
@@ -57,6 +62,8 @@ class Shadow:
 
     def __exit__(self, *error: object) -> None:
         shutil.rmtree(self.place.data, ignore_errors=True)
+        if self._lock is not None:
+            self._attempts.end(self._lock)
 
     @property
     def row(self) -> LedgerRow | None:

@@ -6,7 +6,6 @@ by Great Expectations; then one ledger commit publishes results and SweepAreas t
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,9 +40,10 @@ from sweeparea.tables import scan, stats
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, describe_file, write_file
+from sweeparea.tables.files import DataFile, describe_file, files_in, remove_folder, write_file
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import Publication, recover
+from sweeparea.tables.snapshot import version_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,7 +126,7 @@ class Slice:
             lines, tables = self._materialize(evaluation, areas, attempt, partitions)
             self._refuse_too_long(evaluation)
         finally:
-            shutil.rmtree(spill, ignore_errors=True)
+            remove_folder(spill)
         self._lap("compute")
         crash_point("slice.staged_files")
         rows = self._stage(publication, attempt, lines, tables)
@@ -206,7 +206,8 @@ class Slice:
         if application.is_query(application.owner(name)):
             kind = "query_stream" if application.input_schema(name).kind == "stream" else "query_relation"
             log = DeltaLog(application.result_table(name))
-            version = log.version_tagged(row.app, pin)
+            log.refuse_foreign(application.owner(name))
+            version = version_at(log, row.app, pin)
             if version is None:
                 raise SweepAreaError(
                     f"{self.plan.name}: the table {log.uri} no longer tells what {name} had committed up to number"
@@ -215,10 +216,13 @@ class Slice:
                 )
             return Input(name, kind, log, pin, version=version)
         kind = "stream" if name in application.catalog.streams else "relation"
+        log = DeltaLog(application.layout.admitted(name))
+        log.refuse_foreign(name)
         return Input(
-            name, kind, DeltaLog(application.layout.admitted(name)), pin,
+            name, kind, log, pin,
             static=application.is_static(name) and not row.info.get("refreshed"),
             scale=application.scale(name, self.plan.time),
+            taken_back=kind == "stream" and bool(row.info.get("taken_back")),
         )  # fmt: skip
 
     def _area_log(self, op: str) -> DeltaLog:
@@ -321,9 +325,8 @@ class Slice:
 
     def _carried(self, op: str, attempt: str, areas: SweepAreas) -> list[DataFile]:
         """The files that the sweep of ``op`` has staged: of a keyed one each worker has left one at least."""
-        root = Path(self.place.layout.state(self.plan.name, op))
-        folder = root / "data" / attempt
-        names = [p.name for p in folder.glob("*.parquet")] if folder.is_dir() else []
+        root = self.place.layout.state(self.plan.name, op)
+        names = [f.base_name for f in files_in(f"{root}/data/{attempt}") if f.extension == "parquet"]
         complete = names or op in areas.may_be_silent or not areas.files(op)
         if op in areas.workers:
             complete = len({n.split("-")[1] for n in names if n.startswith(f"{op}.c-")}) == areas.workers[op]
@@ -332,7 +335,7 @@ class Slice:
                 f"{self.plan.name}: the sweep of {op} did not run, or not for every key. Nothing was"
                 " published. This is a defect of the engine: please report the query."
             )
-        files = (describe_file(str(root), f"data/{attempt}/{name}") for name in bridge.staged_carry(names))
+        files = (describe_file(root, f"data/{attempt}/{name}") for name in bridge.staged_carry(names))
         return [file for file in files if file.rows]
 
     def _stage_areas(
@@ -344,7 +347,7 @@ class Slice:
         touched = {}
         for op, removes in areas.staged.items():
             adds = self._carried(op, attempt, areas)
-            publication.stage(areas.log(op).uri, adds=adds, removes=removes)
+            publication.stage(areas.log(op).uri, adds=adds, removes=removes, base_version=areas.versions.get(op))
             replaced = {file.path for file in removes}
             live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]
             rows[op], size[op] = sum(file.rows for file in live), sum(file.size for file in live)
@@ -358,14 +361,16 @@ class Slice:
         self, publication: Publication, attempt: str, lines: list[dict[str, Any]], tables: dict[str, Any]
     ) -> dict[str, int]:
         rows: dict[str, int] = {}
+        logs = {path: DeltaLog(path) for path, _ in tables.values()}
+        versions = {path: log.version() for path, log in logs.items()}
         for key, (path, _) in tables.items():
             adds = [_file(line) for line in lines if line["target"] == key]
             rows[key] = sum(f.rows for f in adds)
             removes: list[DataFile] = []
             if key == "open":
-                removes, kept = _replaced(path, DeltaLog(path), attempt)
+                removes, kept = _replaced(path, logs[path], versions[path], attempt)
                 adds += kept
-            publication.stage(path, adds=adds, removes=removes)
+            publication.stage(path, adds=adds, removes=removes, base_version=versions[path])
         return rows
 
     def _audit(self, lines: list[dict[str, Any]], tables: dict[str, Any]) -> list[dict[str, Any]]:
@@ -419,15 +424,14 @@ class Slice:
 
 
 def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:
-    size = Path(root, path).stat().st_size
-    return scan.ScanPlan(schema, (f"{root}/{path}",), size, 0).read(schema.names)
+    return scan.ScanPlan(schema, (f"{root}/{path}",), 0, 0).read(schema.names)
 
 
 def _file(line: dict[str, Any]) -> DataFile:
     return DataFile(line["path"], line["size"], line["rows"], line["stats"])
 
 
-def _replaced(path: str, log: DeltaLog, attempt: str) -> tuple[list[DataFile], list[DataFile]]:
+def _replaced(path: str, log: DeltaLog, version: int, attempt: str) -> tuple[list[DataFile], list[DataFile]]:
     """Files of a relation's table that hold open rows, which this slice writes anew, and files that keep what they
     also held.
 
@@ -435,7 +439,7 @@ def _replaced(path: str, log: DeltaLog, attempt: str) -> tuple[list[DataFile], l
     are kept.
     """
     removes, adds = [], []
-    for number, file in enumerate(log.files()):
+    for number, file in enumerate(log.files(version)):
         nulls = stats.nulls(file.stats, "valid_to")
         if nulls == 0:
             continue

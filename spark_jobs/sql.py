@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.storage import is_remote
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.scan import dataset
 from sweeparea.tables.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -88,7 +90,11 @@ class Reader:
 
         columns, files = log.schema(), log.uris(live)
         full = f'{schema}."{name}"'
-        if files:
+        if files and is_remote(files[0]):
+            # DuckDB reads local files only; Arrow gives it the rows, with the filters pushed down
+            connection.register(f"__files_{schema}_{name}", dataset(files, columns))
+            connection.execute(f'CREATE VIEW {full} AS SELECT * FROM "__files_{schema}_{name}"')
+        elif files:
             listed = ", ".join("'" + f.replace("'", "''") + "'" for f in files)
             names = ", ".join('"' + c.replace('"', '""') + '"' for c in columns.names)
             connection.execute(

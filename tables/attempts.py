@@ -54,8 +54,16 @@ class Attempts:
         lock.close()
 
     def bury(self, name: str, committed: Callable[[str], bool]) -> list[str]:
-        """Removes what dead attempts of ``name`` have left, except those that were ``committed``; returns them."""
+        """Removes what dead attempts of ``name`` have left, except those that were ``committed``; returns them.
+
+        And what has lain among the spilled for longer than any run that is not an attempt needs it.
+        """
         dead = []
+        for folder in Path(self.layout.spill("")).glob("*"):
+            with suppress(OSError):
+                old = time.time() - folder.stat().st_mtime > FOREIGN_SECONDS
+                if old and not list(self.folder.glob(f"*.{folder.name}")):
+                    shutil.rmtree(folder, ignore_errors=True)
         for path in self.folder.glob(f"{name}.*") if self.folder.is_dir() else ():
             found = _LOCK.match(path.name)
             if found is None or found["name"] != name or not (file := _dead(path)):
@@ -68,10 +76,11 @@ class Attempts:
         return dead
 
     def remove(self, name: str, attempt: str) -> None:
-        """Removes what an attempt has staged and spilled."""
+        """Removes what an attempt has staged and spilled, or computed beside."""
         data = Path(self.layout.data_folder)
         patterns = (f"*/{name}/data/{attempt}", f"*/{name}__*/data/{attempt}", f"state/{name}/*/data/{attempt}")
-        for folder in (*(p for pattern in patterns for p in data.glob(pattern)), Path(self.layout.spill(attempt))):
+        beside = (Path(self.layout.spill(attempt)), Path(self.layout.build(name, attempt)))
+        for folder in (*(p for pattern in patterns for p in data.glob(pattern)), *beside):
             shutil.rmtree(folder, ignore_errors=True)
 
 

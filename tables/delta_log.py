@@ -18,9 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake import Field as DeltaField
+from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from sweeparea.infra import storage
 from sweeparea.tables.add_actions import live_files
 from sweeparea.tables.commits import Commit, read_commit
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
@@ -51,6 +53,7 @@ class DeltaLog:
 
     def __init__(self, uri: str | PathLike[str], storage_options: dict[str, str] | None = None) -> None:
         self.uri = fspath(uri)
+        storage.prepare(self.uri)
         self.storage_options = storage_options
         self._handle: DeltaTable | None = None
         self._fresh_at = 0.0
@@ -184,6 +187,11 @@ class DeltaLog:
             " again; keep own additions in a table of your own."
         )
 
+    def refuse_foreign(self, owner: str) -> None:
+        """ForeignWrite if somebody else changed rows or settings since the last commit of ``owner``, who alone may."""
+        latest = self.version()
+        self.foreign_commits(self.last_version_of({owner}, latest), {owner}, latest)
+
     def last_version_of(self, our_apps: Collection[str], version: int | None = None) -> int:
         """The latest version that one of ``our_apps`` committed; the creation, 0, if none did.
 
@@ -206,9 +214,11 @@ class DeltaLog:
         base_version: int,
         data_change: bool = True,
         metadata: dict[str, Any] | None = None,
+        schema: str | None = None,
     ) -> int:
         """Commit ``base_version + 1`` with exactly these files added and removed; returns that version.
 
+        ``schema`` (``schema_text``): the table gets these columns, and all files that it holds are removed besides.
         ``app`` tags the commit with (application, sequence). Raises CommitConflict if the version has moved, TableError
         if the actions do not fit the table (file missing or of other columns, added twice, removed but not live),
         SetupError if the log cannot be written. After an exception only the log knows whether the commit happened:
@@ -221,7 +231,8 @@ class DeltaLog:
             table = self._current()
         if table.version() != base_version:
             raise self._conflict(base_version, table.version())
-        self.validate(adds, removes, base_version)
+        columns = table.schema() if schema is None else DeltaSchema.from_json(schema)
+        self.validate(adds, removes, base_version, None if schema is None else pa.schema(columns))
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [
             RemoveAction(file.path, data_change, now, file.size, file.partition or None) for file in removes
@@ -235,7 +246,11 @@ class DeltaLog:
         crash_point("commit.within", self.uri)
         try:
             table.create_write_transaction(
-                actions, "append", table.schema(), partition_columns, commit_properties=properties
+                actions,
+                "append" if schema is None else "overwrite",
+                columns,
+                partition_columns,
+                commit_properties=properties,
             )
         except Exception as error:
             self._handle = None
@@ -302,9 +317,15 @@ class DeltaLog:
         )
 
     def validate(
-        self, adds: Collection[DataFile], removes: Collection[DataFile], base_version: int | None = None
+        self,
+        adds: Collection[DataFile],
+        removes: Collection[DataFile],
+        base_version: int | None = None,
+        schema: pa.Schema | None = None,
     ) -> None:
-        """Raise TableError unless a commit of these actions on ``base_version`` would give a sound table."""
+        """Raise TableError unless a commit of these actions on ``base_version`` would give a sound table, with the
+        columns of ``schema`` where it is to get other ones.
+        """
         live = self.paths(base_version)
         added = [file.path for file in adds]
         removed = [file.path for file in removes]
@@ -319,7 +340,7 @@ class DeltaLog:
                 f"The table {self.uri} does not hold the file {absent[0]}, so it cannot be removed: the table was"
                 " rearranged since it was read. Run again, which reads it anew."
             )
-        columns = dict(self.spark_columns())
+        columns = {f.name: spark_type(f.type) for f in (self.schema() if schema is None else schema)}
         later = {field.name for field in self._held().schema().fields if ADDED in (field.metadata or {})}
         partition_columns = set(self._held().metadata().partition_columns)
         fs, base = filesystem(self.uri, self.storage_options)
@@ -333,7 +354,7 @@ class DeltaLog:
     def _current(self) -> DeltaTable:
         """The handle at the latest version."""
         now = time.time()
-        if self._handle is not None and now - self._fresh_at < STALE_SECONDS:
+        if self._handle is not None and 0 <= now - self._fresh_at < STALE_SECONDS:
             try:
                 self._handle.update_incremental()
                 self._fresh_at = now
@@ -372,6 +393,11 @@ class DeltaLog:
         return CommitConflict(
             f"The table {self.uri} is at version {latest}, not {base}: somebody committed in between."
         )
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """Columns as a Delta log writes them."""
+    return DeltaSchema.from_arrow(schema).to_json()
 
 
 def _check_file(

@@ -2,7 +2,7 @@
 
 Outside tests a point costs one look at the environment. ``SWEEPAREA_FAULTS`` names a folder that all processes of a
 run share, Spark's workers too: each writes the points that it passes and its own number to the file ``journal`` there,
-and looks into ``plan`` whether it is to die at this one. So a test first records what a run passes and then strikes at each of it.
+and looks into ``plan`` whether it is to die at this one. So a test first records what a run passes, then strikes there.
 """
 
 from __future__ import annotations

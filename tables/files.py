@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from sweeparea.infra import storage
 from sweeparea.infra.errors import SetupError
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.faults import crash_point
@@ -42,22 +43,53 @@ class DataFile:
 
 
 def filesystem(uri: str, storage_options: dict[str, str] | None = None) -> tuple[pafs.FileSystem, str]:
-    """The file system of ``uri`` and the path in it. Local folders only, as a path or ``file://`` address."""
-    if uri.startswith("file://"):
-        return pafs.LocalFileSystem(), uri.removeprefix("file://")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", uri):
-        raise SetupError(
-            f"{uri} is on a file system that this version cannot write to: it knows local folders only. Give a path of"
-            " a local or mounted folder."
-        )
-    return pafs.LocalFileSystem(), uri
+    """The file system of ``uri``, a path or an address, and the path in it. Options: ``infra/storage.py``."""
+    if storage.is_remote(uri):
+        return storage.filesystem(uri)
+    return pafs.LocalFileSystem(), uri.removeprefix("file://")
+
+
+def files_in(folder: str) -> list[pafs.FileInfo]:
+    """The files of a folder, not of those in it; none where there is no such folder."""
+    fs, base = filesystem(folder)
+    found = fs.get_file_info(pafs.FileSelector(base, allow_not_found=True))
+    return [info for info in found if info.type == pafs.FileType.File]
+
+
+def tables_in(folder: str) -> list[str]:
+    """The Delta tables in a folder, however deep, by their addresses."""
+    fs, base = filesystem(folder)
+    found = fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
+    ends = {info.path.rsplit("/_delta_log/", 1)[0] for info in found if "/_delta_log/" in info.path}
+    return sorted(folder.rstrip("/") + path[len(base) :] for path in ends)
+
+
+def has_folder(folder: str) -> bool:
+    """Whether there is a folder, which on an object store has something in it."""
+    fs, base = filesystem(folder)
+    return fs.get_file_info(base).type == pafs.FileType.Directory
+
+
+def move_folder(old: str, new: str) -> None:
+    """Move a folder with all that is in it. On an object store file by file: one that dies is to be called again."""
+    fs, source = filesystem(old)
+    target = filesystem(new)[1]
+    if not storage.is_remote(old):
+        fs.create_dir(target.rsplit("/", 1)[0], recursive=True)
+        fs.move(source, target)
+        return
+    for info in fs.get_file_info(pafs.FileSelector(source, recursive=True)):
+        if info.type == pafs.FileType.File:
+            fs.copy_file(info.path, target + info.path[len(source) :])
+    fs.delete_dir(source)
 
 
 def remove_folder(uri: str, storage_options: dict[str, str] | None = None) -> None:
     """Remove a folder with all that is in it, if it is there."""
     fs, base = filesystem(uri, storage_options)
     if fs.get_file_info(base).type == pafs.FileType.Directory:
-        fs.delete_dir(base)
+        with suppress(FileNotFoundError):  # somebody else may be removing it
+            fs.delete_dir(base)
 
 
 def sync(fs: pafs.FileSystem, *paths: str) -> None:
@@ -133,10 +165,12 @@ def _written(
     folder = f"{base}/data/{attempt}"
     target = f"{folder}/{stem}.parquet"
     # Two tries of one task may write the same stem at the same time: each has its own temporary name.
-    temporary = f"{folder}/{stem}.{uuid.uuid4().hex[:8]}.tmp"
+    # An object store shows an object when it is whole, and has no way to rename one.
+    temporary = target if storage.is_remote(root) else f"{folder}/{stem}.{uuid.uuid4().hex[:8]}.tmp"
     crash_point("file.before", base)
     with explain_write_errors(target):
-        fs.create_dir(folder, recursive=True)
+        if temporary != target:
+            fs.create_dir(folder, recursive=True)
         try:
             with fs.open_output_stream(temporary) as sink:
                 with pq.ParquetWriter(sink, schema, **writing) as writer:
@@ -148,9 +182,10 @@ def _written(
             with fs.open_input_file(temporary) as source:
                 footer = pq.read_metadata(source)
             crash_point("file.written", base)
-            sync(fs, temporary)
-            fs.move(temporary, target)
-            sync(fs, folder)
+            if temporary != target:
+                sync(fs, temporary)
+                fs.move(temporary, target)
+                sync(fs, folder)
         except BaseException:
             with suppress(OSError):
                 fs.delete_file(temporary)
@@ -238,5 +273,10 @@ def write_error(path: str, error: BaseException) -> SetupError | None:
         return SetupError(
             f"{path} may not be written: {text}. Give this user the right to write to the data folder, or choose"
             " another one, and run the same command again."
+        )
+    if "AWS Error" in text:
+        return SetupError(
+            f"{path} cannot be written: {text}. Check the address, AWS_ENDPOINT_URL, AWS_REGION and the keys that the"
+            " environment gives, then run the same command again."
         )
     return None

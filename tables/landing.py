@@ -5,15 +5,60 @@ Where records can be malformed one by one, a column that users do not see holds 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
+from sweeparea.tables.files import filesystem
 from sweeparea.tables.schema import arrow_type, spark_type
 from sweeparea.tables.source import SourceTable
 
 MALFORMED = "__malformed"
 """The text of a record that could not be read; NULL where it could."""
+
+
+SEEN = "_seen.json"
+"""What lay in the source's folder when it was last read."""
+POLL_SECONDS = 60
+"""A source that is no folder of files is asked so often whether it has something new."""
+
+
+def listing(path: str) -> dict[str, int]:
+    """How many files lie under a folder and when the newest was written (ns), by which a change is noticed. Those with
+    ``_`` or ``.`` in front of their name or their folder's are none, as for Spark.
+    """
+    fs, base = filesystem(path)
+    files = [
+        info
+        for info in fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
+        if info.type == pafs.FileType.File and not any(p[0] in "_." for p in info.path[len(base) :].split("/") if p)
+    ]
+    return {"files": len(files), "newest": max((info.mtime_ns or 0 for info in files), default=0)}
+
+
+def note(folder: str, seen: dict[str, int]) -> None:
+    """Notes in a landing folder what its source held before it was read."""
+    fs, base = filesystem(folder)
+    with fs.open_output_stream(f"{base}/{SEEN}") as sink:
+        sink.write(json.dumps(seen).encode())
+
+
+def arrived(folder: str, path: str, now: float) -> dict[str, int]:
+    """What has come to a source since it was last read; empty if nothing. ``path`` is its folder of files; where it has
+    none, something may have come each minute.
+    """
+    if not path:
+        return {"minute": int(now // POLL_SECONDS)}
+    fs, base = filesystem(folder)
+    found = listing(path)
+    try:
+        with fs.open_input_stream(f"{base}/{SEEN}") as source:
+            seen = json.loads(source.read())
+    except FileNotFoundError:
+        seen = None
+    return {} if found == seen else found
 
 
 class LandingTable(SourceTable):

@@ -22,9 +22,11 @@ from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import IO, Any
 
+import pyarrow as pa
+
 from sweeparea.tables.adopt import adjust
 from sweeparea.tables.attempts import Attempts
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.delta_log import DeltaLog, schema_text
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, is_file
@@ -41,6 +43,7 @@ class _Staged:
     previous_seq: int | None
     adds: list[DataFile] = field(default_factory=list)
     removes: list[DataFile] = field(default_factory=list)
+    schema: pa.Schema | None = None
 
 
 class Publication:
@@ -121,10 +124,12 @@ class Publication:
         removes: Iterable[DataFile] = (),
         *,
         base_version: int | None = None,
+        schema: pa.Schema | None = None,
     ) -> None:
         """Name files to add to and remove from a table, which must exist. Several calls for one table add up.
 
         ``base_version`` is the version at which the caller read the files that it removes; the latest if not given.
+        ``schema``: the table gets these columns and holds nothing but ``adds`` then.
         Raises ForeignWrite if others changed the table, TableError if the actions do not fit it.
         """
         self._begun()
@@ -142,15 +147,21 @@ class Publication:
             raise TableError(
                 f"The table {relative} was staged on version {staged.base_version} and on {base_version}. Read it once."
             )
-        log.validate([*staged.adds, *adds], [*staged.removes, *removes], staged.base_version)
+        staged.schema = schema or staged.schema
+        log.validate([*staged.adds, *adds], [*staged.removes, *removes], staged.base_version, staged.schema)
         staged.adds += adds
         staged.removes += removes
         self._staged[relative] = staged
 
     def commit(
-        self, committed: int | None, pins: dict[str, dict[str, Any]] | None = None, info: dict[str, Any] | None = None
+        self,
+        committed: int | None,
+        pins: dict[str, dict[str, Any]] | None = None,
+        info: dict[str, Any] | None = None,
+        forget: Iterable[str] = (),
     ) -> LedgerRow:
-        """Commit to the ledger and apply. Returns the row as the ledger holds it.
+        """Commit to the ledger and apply. Returns the row as the ledger holds it. ``forget``: tables, by their paths in
+        the data folder, that this name does not have any more.
 
         Raises LostRace if another run has committed since :meth:`begin`: then nothing of this one is left. Any other
         error after the ledger commit leaves a commit that stands and is applied by the next run.
@@ -159,8 +170,12 @@ class Publication:
         previous = self.previous
         expected = None if previous is None else previous.seq
         seq = (expected or 0) + 1
-        touched = {table: seq for table, staged in self._staged.items() if staged.adds or staged.removes}
+        touched = {
+            table: seq for table, staged in self._staged.items() if staged.adds or staged.removes or staged.schema
+        }
         known = self._known()
+        if known is not None:
+            known = {table: last for table, last in known.items() if table not in set(forget)}
         wanted = LedgerRow(
             name=self.name,
             kind=self.kind,
@@ -175,6 +190,7 @@ class Publication:
                     "previous_seq": staged.previous_seq,
                     "adds": [asdict(file) for file in staged.adds],
                     "removes": [{**asdict(file), "stats": ""} for file in staged.removes],
+                    **({} if staged.schema is None else {"schema": schema_text(staged.schema)}),
                 }
                 for table, staged in sorted(self._staged.items())
                 if table in touched
@@ -274,10 +290,11 @@ def _apply_table(log: DeltaLog, row: LedgerRow, table: str) -> None:
                 f" {action['previous_seq']}. {_NOT_ONE_STATE}"
             )
         optimizes = log.foreign_commits(action["base_version"], {row.name}, version)
-        actions = adjust(log, adds, removes, optimizes, version)
+        schema = action.get("schema")
+        actions = (adds, []) if schema else adjust(log, adds, removes, optimizes, version)
         try:
             tag = {"sweeparea": f"{row.name}/{row.seq}"}
-            log.commit(*actions, app=(row.app, row.seq), base_version=version, metadata=tag)
+            log.commit(*actions, app=(row.app, row.seq), base_version=version, metadata=tag, schema=schema)
         except CommitConflict:
             tries += 1
             time.sleep(random.uniform(0.002, 0.02) * min(tries, 10))

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 
 from sweeparea.tables import stats
 from sweeparea.tables.delta_log import DataFile, DeltaLog
+from sweeparea.tables.files import filesystem
 
 SMALL_BYTES = 8 << 20
 """Plans up to this many bytes are read as Arrow by the driver."""
@@ -59,6 +60,12 @@ def near(files: Sequence[DataFile], column: str, values: np.ndarray, reach: int 
     return kept
 
 
+def dataset(paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+    """Parquet files, here or on an object store, as one dataset; a column that a file lacks is NULL there."""
+    found = [filesystem(path) for path in paths]
+    return ds.dataset([path for _, path in found], schema=schema, format="parquet", filesystem=found[0][0])
+
+
 @dataclass(frozen=True)
 class ScanPlan:
     """Files of one table to read together, by absolute path."""
@@ -77,7 +84,7 @@ class ScanPlan:
         wanted = pa.schema([self.schema.field(c) for c in columns])
         if not self.paths:
             return wanted.empty_table()
-        whole = ds.dataset(list(self.paths), schema=self.schema, format="parquet")
+        whole = dataset(self.paths, self.schema)
         return whole.to_table(columns=list(columns), filter=condition).cast(wanted)
 
 

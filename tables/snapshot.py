@@ -12,6 +12,18 @@ from sweeparea.tables.ledger import Ledger, LedgerRow
 from sweeparea.tables.publish import recover
 
 
+def version_at(log: DeltaLog, app: str, seq: int) -> int | None:
+    """The newest version that holds what ``app`` had committed up to ``seq`` and nothing later of it.
+
+    A user's OPTIMIZE after the commit is taken with it: VACUUM may have deleted what it replaced. None if the log no
+    longer tells.
+    """
+    latest = log.version()
+    if (log.app_version(app, latest) or 0) <= seq:
+        return latest
+    return log.version_tagged(app, seq)
+
+
 class Snapshot:
     """``head``: the ledger rows of one moment, all of them applied."""
 
@@ -22,10 +34,7 @@ class Snapshot:
 
     def version(self, log: DeltaLog, row: LedgerRow) -> int:
         """The version of a table of ``row``'s name that holds what was committed up to the row, and nothing later."""
-        latest = log.version()
-        if (log.app_version(row.app, latest) or 0) <= row.seq:
-            return latest
-        version = log.version_tagged(row.app, row.seq)
+        version = version_at(log, row.app, row.seq)
         if version is None:
             raise TableError(
                 f"The table {log.uri} no longer tells what {row.name} had committed up to number {row.seq}: its log was"

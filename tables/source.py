@@ -21,6 +21,7 @@ import pyarrow.fs as pafs
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from sweeparea.infra import storage
 from sweeparea.tables.add_actions import live_files
 from sweeparea.tables.commits import Commit, FileAction, read_commit
 from sweeparea.tables.errors import TableError, VersionGone
@@ -62,6 +63,7 @@ class SourceTable:
 
     def __init__(self, uri: str | PathLike[str], storage_options: dict[str, str] | None = None) -> None:
         self.uri = fspath(uri).removeprefix("file://")
+        storage.prepare(self.uri)
         self.storage_options = storage_options
         self._handle: DeltaTable | None = None
         self._commit: Commit | None = None

@@ -19,6 +19,8 @@ def spark() -> Iterator[SparkSession]:
 
     # never a developer's running server
     os.environ["SWEEPAREA_SPARK_MASTER"] = "local[2]"
+    # nor wait for the disk: no power cut is survived here
+    os.environ["SWEEPAREA_SYNC"] = "off"
     with spark_session() as session:
         yield session
         session.stop()

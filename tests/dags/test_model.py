@@ -23,7 +23,20 @@ def test_an_application_knows_who_reads_whom(home):
         "pinned": ["products"],
         "clocks": [],
         "queries": {"sales": ["orders", "products"], "surges": ["sales"]},
+        "formats": {},
     }
+
+
+def test_a_source_from_files_is_watched_by_its_folder(home):
+    path = home / "queries" / "shop" / "shop.cql"
+    path.write_text(
+        "CREATE STREAM f FROM FORMAT 'json' PATH 'in' SCHEMA (t BIGINT) TIMESTAMP BY t HEARTBEAT FOR t AS t;"
+        "CREATE STREAM r FROM FORMAT 'rate' TIMESTAMP BY timestamp HEARTBEAT EACH BATCH;"
+    )
+    watched = model.load("shop").watched()
+    data = home / ".data" / "shop"
+    assert watched["formats"] == {"f": str(data / "in"), "r": ""}
+    assert watched["sources"] == {name: str(data / "state" / name / "landing") for name in "fr"}
 
 
 def test_an_application_in_an_environment(home, monkeypatch):

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import sweeparea.tables.ledger as ledger
 
 minute = 60_000_000
-row = lambda committed, **info: SimpleNamespace(committed=committed, info=info, at=5 * minute)
+row = lambda kind, committed, **info: SimpleNamespace(kind=kind, committed=committed, pins={}, info=info, at=5 * minute)
 head = {
-    "orders": row(100, source_version=3),
-    "products": row(1 << 62, source_version=0),
-    "sales": row(40, chronon=minute),
+    "orders": row("stream", 100, source_version=3),
+    "products": row("relation", 1 << 62, source_version=0),
+    "sales": row("query", 40, chronon=minute),
 }
 ledger.Ledger = lambda folder: SimpleNamespace(head=lambda: head if folder.endswith("shop") else {})
 

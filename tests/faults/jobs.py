@@ -19,8 +19,8 @@ LOOKING_BACK = """
 CREATE CONTINUOUS QUERY busy START AT TIMESTAMP '2020-01-01 00:00:00' AS
 SELECT shop, most FROM turnover WHERE n > 1;
 """
-LATE = [(20, "a", 0.5, 9), (33, "b", 16.0, 2)]
 Day = list[tuple[int | None, str, float, int]]
+LATE: Day = [(20, "a", 0.5, 9), (33, "b", 16.0, 2)]
 
 
 @dataclass(frozen=True)

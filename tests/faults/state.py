@@ -11,8 +11,8 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.ledger import Ledger, LedgerRow
 from sweeparea.tables.publish import recover
 
-CHANGING = ("seconds", "state_bytes", "definition")
-"""What the ledger's ``info`` says of a run rather than of its results."""
+CHANGING = ("seconds", "state_bytes", "definition", "commit_time", "instant")
+"""What the ledger's ``info`` says of a run rather than of its results, and when a source's commit was made."""
 
 
 def contents(data: Path) -> dict[str, Any]:

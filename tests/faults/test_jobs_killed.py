@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from sweeparea.infra import spark_connect
 from sweeparea.spark_jobs.sql import Reader
 from tests.faults import jobs
+from tests.faults.state import contents
 from tests.faults.strikes import Scenario
 from tests.faults.zygote import Zygote
 
@@ -93,6 +95,32 @@ def test_a_repair_is_killed_before_and_after_its_commit(server: Server) -> None:
     last = max(nth for name, nth in scenario.passed if name == "publish.staged")
     tally = scenario.kill_at([("publish.staged", last), ("publish.ledger_committed", last)], and_after=False)
     assert tally.wrong == []
+
+
+def _optimize(folder: Path) -> int:
+    """A user's OPTIMIZE on every table, SweepAreas too; returns how many files it packed."""
+    tables = [log.parent for log in (folder / "data").rglob("_delta_log")]
+    own = [table for table in tables if table.relative_to(folder / "data").parts[0] in ("admitted", "results", "state")]
+    return sum(DeltaTable(str(table)).optimize.compact()["numFilesRemoved"] for table in own)
+
+
+@pytest.mark.parametrize(
+    ("point", "nth"), [("slice.staged_files", -1), pytest.param("publish.ledger_committed", -1, marks=pytest.mark.slow)]
+)
+def test_an_optimize_in_the_middle_of_a_slice_is_adopted(server: Server, point: str, nth: int) -> None:
+    scenario = server.scenario("repair")
+    last = [passed for name, passed in scenario.passed if name == point][nth]
+    folder, pid, outcome = scenario.struck(point, last, signal.SIGSTOP)
+    assert outcome.state == "stopped", outcome
+    assert _optimize(folder) > 4
+    end = scenario.zygote.resume(pid)
+    assert end.state == "done", end.text
+    assert scenario.wrong(folder, and_after=False) == ""
+    _optimize(folder)
+    # SweepAreas were put together: what they hold counts, not in which files
+    scenario.zygote.run(f"{MODULE}:after", "repair", folder)
+    results = {key: rows for key, rows in contents(folder / "data").items() if key.startswith("results")}
+    assert results == {key: rows for key, rows in scenario.expected_after.items() if key.startswith("results")}
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -136,6 +138,21 @@ def test_a_python_policy_sees_the_version_and_carries_a_state():
     decision = _policy(second_greatest).evaluate(None, VersionFacts(state={"seen": [7]}))
     assert (decision.heartbeat, decision.state) == (7, {"seen": [5, 7, 9]})
     assert _policy(lambda version: version.previous - 3).evaluate(8, VersionFacts()) == HeartbeatDecision(8, 1)
+
+
+def test_the_policy_of_the_documentation():
+    """docs/streams.md, word for word."""
+    text = (Path(__file__).parents[2] / "docs/streams.md").read_text("utf-8")
+    code: dict[str, Any] = {}
+    exec(text.split("```python")[1].split("```")[0], code)
+    elements = pa.table({"shift": ["day", "day"], "__tick": [2, 9]})
+    first = UserPolicy("m:f", code["two_shifts"], "s", 1, elements).evaluate(None, VersionFacts())
+    assert first == HeartbeatDecision(None, 0, {"seen": {"day": 9}})
+    hour = 3_600_000_000
+    elements = pa.table({"shift": ["night"], "__tick": [hour]})
+    assert UserPolicy("m:f", code["two_shifts"], "s", 2, elements).evaluate(
+        None, VersionFacts(state=first.state)
+    ).heartbeat == (9 - hour)
 
 
 @pytest.mark.parametrize(

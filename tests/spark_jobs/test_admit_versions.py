@@ -63,7 +63,7 @@ class Fast:
         lookup = (lambda rows: self._kept(stage, rows)) if self.rules.apart is not None else None
         outcome = judge_version(
             self.rules, state, self.version, commit_time, [added] if added.num_rows else [], _evaluate, stage.admit,
-            stage.keep_out, lookup,
+            stage.keep_out, lookup, corrects=counts["taken_back"] > 0,
         )  # fmt: skip
         policy = policy_of(None, self.declared, TIME, self.version, None)  # type: ignore[arg-type]
         decision = policy.evaluate(state.heartbeat, outcome.facts(state, state.instant))
@@ -132,14 +132,15 @@ class Slow:
 
     def take(self, changes: list[tuple[Row, int]], commit_time: int = 0) -> None:
         self.c = max(self.c, commit_time)
-        before = self.h
+        before, standing = self.h, sum(self.admitted.values())
         for row, n in changes:
             for _ in range(-n):
                 self._remove(row, before)
         key = lambda row: [(v is not None, 0 if v is None else v.encode() if isinstance(v, str) else v) for v in row]  # noqa: E731
         fresh = sorted((row for row, n in changes for _ in range(n)), key=key)
+        corrects = sum(self.admitted.values()) < standing
         for row in fresh:
-            self._add(row, before)
+            self._add(row, before, self.repair or corrects)
 
     def end(self, fresh: list[Row]) -> None:
         """The policy after the version, over its admitted rows."""
@@ -166,7 +167,7 @@ class Slow:
         else:
             self.quarantine.append((row, "taken", -1))
 
-    def _add(self, row: Row, before: int | None) -> None:
+    def _add(self, row: Row, before: int | None, repair: bool) -> None:
         t = row[0]
         if t is None:
             self.quarantine.append((row, "timestamp", 1))
@@ -178,7 +179,7 @@ class Slow:
             self.dropped += 1
             return
         late = before is not None and t <= before
-        if late and (not self.repair or (self.within is not None and before is not None and t < before - self.within)):
+        if late and (not repair or (self.within is not None and before is not None and t < before - self.within)):
             self.quarantine.append((row, "late", 1))
             return
         self.corrected = self.corrected or late
@@ -277,6 +278,16 @@ def test_a_taken_back_row_cancels_quarantine_first_then_an_element(tmp_path):
     fast.take([((30, "a", 1), 1)])
     fast.take([((20, "a", 1), -1)])
     assert fast.row.info["correction_seq"] == fast.row.seq
+
+
+def test_an_update_below_the_heartbeat_is_a_correction_under_reject_too(tmp_path):
+    """Its new row must not be lost where the old one is taken back; a row that is only late is rejected as ever."""
+    fast = Fast(tmp_path, "HEARTBEAT FOR t AS t - 2 ON SOURCE CHANGE CORRECT")
+    fast.take([((5, "a", 1), 1), ((20, "a", 1), 1)])
+    fast.take([((5, "a", 1), -1), ((5, "a", 2), 1)])
+    assert fast.admitted() == Counter({(5, "a", 2): 1, (20, "a", 1): 1})
+    fast.take([((6, "a", 2), 1)])
+    assert sum(fast.quarantine().values()) == 1
 
 
 def test_equal_values_are_equal_however_they_are_written(tmp_path):

@@ -17,9 +17,12 @@ from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.ticks import MAX_TICK
 from sweeparea.spark_jobs.admit_heartbeat import advance
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.change_relation import BELOW_ZERO, NO_ROW
+from sweeparea.spark_jobs.change_log import BELOW_ZERO, NO_ROW
+from sweeparea.spark_jobs.change_relation import RelationAdmission
 from sweeparea.spark_jobs.drop import drop
 from sweeparea.spark_jobs.plan import plan
+from sweeparea.spark_jobs.release import Wanted
+from sweeparea.spark_jobs.release_relation import BY_ITSELF, release_changes
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs import relations as rel
 from tests.spark_jobs.relations import admitted, application, changes, contents, put, quarantine, schema, tick
@@ -401,6 +404,52 @@ def test_ticks_may_be_numbers_or_days(tmp_path):
     assert contents(days, tick(12 * 3600)) == {("b",): 1}
 
 
+# -- release ---------------------------------------------------------------------------------------------------------
+
+
+def released(app: Application, where: str, **assigned: str):
+    return release_changes(app, "r", None, Wanted(where=where, assigned=assigned))  # type: ignore[arg-type]
+
+
+def test_changes_that_a_person_releases_repair_even_under_reject(tmp_path):
+    """Late ones, and rows of a log that were corrected; what follows them is adjusted."""
+    app = log(tmp_path, "KEY (item)")
+    put(tmp_path, "src", LOG_ROWS, [("I", "a", 1.0, 0, 0), ("X", "b", 5.0, 0, 2), ("U", "a", 2.0, 0, 8)])
+    put(tmp_path, "src", LOG_ROWS, [("U", "a", 7.0, 0, 4), ("D", "q", 1.0, 0, 9), ("I", "z", 1.0, 0, 20)])
+    admitted(app)
+    seq = app.ledger.head()["r"].seq
+    assert [reason for reason, _, _, _ in quarantine(app)] == [
+        "D of a key that has no row",
+        "late",
+        "unknown operation code",
+    ]
+    done = released(app, "__reason LIKE 'late%' OR op = 'X'", op="U")
+    assert (done.rows, done.repaired, done.refused) == (2, 2, [])
+    assert app.ledger.head()["r"].info["correction_seq"] == seq + 1
+    a = {s: {r: n for r, n in contents(app, tick(s)).items() if r[0] in "ab"} for s in (3, 4, 8)}
+    assert a == {
+        3: {("a", 1.0, 0): 1, ("b", 5.0, 0): 1},
+        4: {("a", 7.0, 0): 1, ("b", 5.0, 0): 1},
+        8: {("a", 2.0, 0): 1, ("b", 5.0, 0): 1},
+    }
+    done = released(app, "op = 'D'")
+    assert (done.rows, [why for _, why in done.refused]) == (0, [BY_ITSELF])
+    assert len(quarantine(app)) == 1
+
+
+def test_a_late_beginning_that_is_released_brings_its_end_along(tmp_path):
+    app = history(tmp_path)
+    put(tmp_path, "src", HISTORY_ROWS, [("a", 1.0, 30, None), ("x", 1.0, None, 3)])
+    put(tmp_path, "src", HISTORY_ROWS, [("b", 1.0, 10, 50), ("c", 1.0, 60, None)])
+    admitted(app)
+    assert len(quarantine(app)) == 3
+    assert "put it right in the source" in str(released(app, "item = 'x'").refused)
+    assert (released(app, "__reason LIKE 'late%'").rows, len(quarantine(app))) == (1, 1)
+    assert [contents(app, tick(s)).get(("b", 1.0)) for s in (9, 10, 49, 50)] == [None, 1, 1, None]
+    with pytest.raises(SweepAreaError, match="put the row right in its source"):
+        release_changes(application(tmp_path / "feed", FEED.format("")), "r", None, Wanted(where="TRUE"))  # type: ignore[arg-type]
+
+
 # -- what a declaration may say --------------------------------------------------------------------------------------
 
 TYPED = schema("op string, item string, price double, n bigint, f time, t time")
@@ -451,8 +500,6 @@ def test_all_faults_of_a_relation_at_once(typed):
 @pytest.mark.parametrize(
     ("clauses", "said"),
     [
-        ("STATIC HEARTBEAT MANUAL", "it never changes, so it takes no HEARTBEAT"),
-        ("HEARTBEAT MANUAL", "relation r is STATIC"),
         ("CHANGE DATA FEED HEARTBEAT FROM CLOCK", "takes no HEARTBEAT"),
         ("CHANGES BY (op, f) SEQUENCE BY n HEARTBEAT FOR f AS f", "relation r has no KEY"),
     ],
@@ -484,6 +531,55 @@ def test_a_source_that_became_another(tmp_path):
     put(tmp_path, "src", HISTORY_ROWS, [("a", 1.0, 0, None)])
     with pytest.raises(SweepAreaError, match="made anew"):
         admitted(app)
+
+
+@pytest.mark.parametrize("kind", ["history", "log", "feed"])
+def test_versions_that_are_gone(tmp_path, kind):
+    """A first run takes the source as it is; a later one says so, and goes on by difference if told to."""
+    apps = {
+        "history": lambda: history(tmp_path),
+        "log": lambda: log(tmp_path, "KEY (item)"),
+        "feed": lambda: application(tmp_path, FEED.format("")),
+    }
+    app = apps[kind]()
+    rows = {
+        "history": (HISTORY_ROWS, [("a", 1.0, 0, None)], [("b", 1.0, 5, 9), ("b", 1.0, None, 1)], [("c", 1.0, 2, 30)]),
+        "log": (
+            LOG_ROWS,
+            [("I", "a", 1.0, 0, 0)],
+            [("I", "b", 1.0, 0, 5), ("X", "b", 1.0, 0, 5)],
+            [("U", "c", 1.0, 0, 2)],
+        ),
+        "feed": (FEED_ROWS, [("a", 1.0)], [("b", 1.0), ("b", 2.0)], [("a", 1.0)]),
+    }[kind]
+    for part in rows[1:3]:
+        put(tmp_path, "src", rows[0], part)
+    commits = tmp_path / "data/src/_delta_log"
+    DeltaTable(str(tmp_path / "data/src")).create_checkpoint()
+    (commits / "00000000000000000000.json").unlink()
+    first = admitted(app)
+    assert (first.versions, first.source_version) == (1, 1)
+    expected = {r[1 if kind == "log" else 0] for part in rows[1:3] for r in part}
+    assert {record[0] for record, _ in changes(app)} == expected
+    before = changes(app)
+    put(tmp_path, "src", rows[0], rows[3])
+    late = admitted(app)
+    assert sum(late.quarantined.values()) == (0 if kind == "feed" else 1)
+    put(tmp_path, "src", rows[0], [])
+    put(tmp_path, "src", rows[0], [(*rows[1][0][:-1], 50)] if kind == "log" else [("d", *rows[1][0][1:])])
+    DeltaTable(str(tmp_path / "data/src")).create_checkpoint()
+    (commits / "00000000000000000003.json").unlink()
+    with pytest.raises(SweepAreaError, match=r"no longer holds version 3.*--baseline"):
+        admitted(app)
+    told = quarantine(app)
+    row = app.ledger.head()["r"]
+    done = RelationAdmission(app, "r", app.registration("r", row), baseline=True).run()
+    assert (done.versions, done.source_version) == (1, 4)
+    more = {key: n for key, n in changes(app).items() if key not in before}
+    assert {record[0] for record, _ in more} == {"history": {"d"}, "log": {"a"}, "feed": {"a", "d"}}[kind] - (
+        {"d"} if kind == "history" else set()
+    ) or kind == "log"
+    assert len(quarantine(app)) == len(told) + (kind == "history")
 
 
 def test_a_log_of_changes_that_was_lost(tmp_path):

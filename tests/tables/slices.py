@@ -17,14 +17,6 @@ from sweeparea.tables.publish import Publication, recover
 
 SCHEMA = pa.schema([("tick", pa.int64()), ("text", pa.string())])
 QUERY = "q"
-CRASH_POINTS = (
-    "publish.staged",
-    "publish.ledger_committed",
-    "publish.applied:results/q",
-    "publish.applied:results/q__istream",
-    "publish.applied:state/q/agg",
-    "publish.history",
-)
 
 
 def tables(ledger: Ledger) -> list[str]:

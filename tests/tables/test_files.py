@@ -256,8 +256,9 @@ def test_folders_that_cannot_be_written_are_readable_errors(tmp_path: Path) -> N
         DeltaLog(tmp_path / "file" / "t").create(pa.schema([("a", pa.int64())]), name="t", description="t")
     assert "may not be written" in str(write_error("/x", PermissionError(13, "Permission denied")))
     assert write_error("/x", ValueError("other")) is None
-    with pytest.raises(SetupError, match="local folders only"):
-        write_file(pa.table({"a": [1]}), "s3://bucket/t", "a1", "part-0")
+    assert "AWS_ENDPOINT_URL" in str(write_error("s3://b/x", OSError("AWS Error ACCESS_DENIED during PutObject")))
+    with pytest.raises(SetupError, match="cannot be opened here"):
+        write_file(pa.table({"a": [1]}), "nosuch://bucket/t", "a1", "part-0")
 
 
 def test_staging_imports_no_delta_and_no_numba() -> None:
