@@ -105,6 +105,7 @@ class StreamAdmission:
     def run(self) -> Admitted:
         """Takes the versions in order, one commit each."""
         application, name, report = self.application, self.name, self.report
+        self.read_time = time.time_ns() // 1000
         newest = self.source.version()
         check_identity(name, self.source, application.ledger.head().get(name))
         application.stream_time(name, dict(self.source.spark_schema()))
@@ -138,7 +139,7 @@ class StreamAdmission:
                         self._version(publication, attempt, state, newest, newest, *apart(signed))
             except Exception as error:
                 raise readable(error, f"stream {name}, version {version} of its source") from error
-        report.heartbeat = publish_clock(application, name, self.registration)
+        report.heartbeat = publish_clock(application, name, self.registration, self.read_time)
         return report
 
     def _difference(self, version: int) -> AbstractContextManager[Callable[[], Iterator[pa.Table]]]:
@@ -211,7 +212,7 @@ class StreamAdmission:
     def _decision(self, outcome: Outcome, state: StreamState, version: int) -> HeartbeatDecision:
         elements = pa.concat_tables(outcome.elements) if outcome.elements else None
         policy = policy_of(self.application, self.declared, self.rules.domain, version, elements)
-        return policy.evaluate(state.heartbeat, outcome.facts(state, state.instant))
+        return policy.evaluate(state.heartbeat, outcome.facts(state, self.read_time))
 
     def _evaluate(self, rows: pa.Table) -> pa.Table:
         return evaluated(self.spark, rows, self.expressions, self.scratch)

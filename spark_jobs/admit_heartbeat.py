@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import pyarrow as pa
@@ -89,10 +88,10 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
     return None
 
 
-def publish_clock(application: Application, name: str, registration: str) -> int | None:
-    """A clock goes on also where the source brought nothing new: publishes the read time less the lag, which is now.
+def publish_clock(application: Application, name: str, registration: str, read_time: int) -> int | None:
+    """A clock goes on also where the source brought nothing new: publishes the read time (microseconds) less the lag.
 
-    Returns the stream's heartbeat.
+    ``read_time`` is when the source's log was read: what was committed since is not known. Returns the heartbeat.
     """
     declared = application.stream(name)
     publication = Publication(str(application.data), application.ledger, name, "stream", registration)
@@ -102,7 +101,7 @@ def publish_clock(application: Application, name: str, registration: str) -> int
     if spec is None or spec.kind != "clock" or publication.previous is None:
         return state.heartbeat
     clock = policies.FromClock(spec.lag, application.input_schema(name).time.chronon)
-    decision = clock.published(state.heartbeat, time.time_ns() // 1000)
+    decision = clock.published(state.heartbeat, read_time)
     if (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
         _commit(publication, state, decision)
     return decision.heartbeat

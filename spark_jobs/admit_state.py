@@ -21,6 +21,10 @@ COUNTS = (
 that were admitted."""
 
 
+RELEASED = "released"
+"""In a commit's info: rows that it released from quarantine. What others keep there is carried on, this is not."""
+
+
 @dataclass
 class StreamState:
     """A stream after a commit (before its first: as here).
@@ -90,4 +94,5 @@ class StreamState:
             "quarantined": counts["quarantined"],
             "clamped": counts["clamped"],
         }
-        return {**self.info, **own, **more}
+        carried = {key: value for key, value in self.info.items() if key != RELEASED}
+        return {**carried, **own, **more}

@@ -11,7 +11,6 @@ however many of them one run takes.
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -76,10 +75,9 @@ class Outcome:
         if spec is not None and spec.kind == "policy":
             self.elements.append(good.select([*rules.columns, "__tick"]))
 
-    def facts(self, state: StreamState, instant: int) -> VersionFacts:
-        return VersionFacts(
-            self.max_tick, self.max_heartbeat, instant, time.time_ns() // 1000, self.sources, state.policy
-        )
+    def facts(self, state: StreamState, read_time: int) -> VersionFacts:
+        """What the heartbeat's policy is told; ``read_time``: when the source's log was read (microseconds)."""
+        return VersionFacts(self.max_tick, self.max_heartbeat, state.instant, read_time, self.sources, state.policy)
 
 
 def by_source(column: pa.ChunkedArray, values: pa.ChunkedArray, domain: TimeDomain) -> dict[str, int]:

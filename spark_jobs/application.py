@@ -136,8 +136,19 @@ class Application:
         return name in self.catalog.queries or is_hidden(name)
 
     def is_static(self, name: str) -> bool:
-        """Whether an input is a snapshot that never changes."""
+        """Whether an input is a snapshot, whose heartbeat is infinity."""
         return name in self.catalog.relations and self.catalog.relations[name].contents == "static"
+
+    def never_changes(self, name: str, row: LedgerRow | None) -> bool:
+        """Whether an input, whose ledger row is ``row``, has one and the same contents at all instants: a snapshot that
+        was not refreshed.
+        """
+        return self.is_static(name) and not (row is not None and row.info.get("refreshed"))
+
+    def unchanging(self) -> tuple[str, ...]:
+        """The relations that never change."""
+        head = self.ledger.head()
+        return tuple(name for name in self.catalog.relations if self.never_changes(name, head.get(name)))
 
     def scale(self, name: str, time: TimeDomain) -> int:
         """How many of an admitted input's own ticks make one of a query's: relations count in microseconds and take the
@@ -153,6 +164,12 @@ class Application:
         if source.kind == "format":
             return LandingTable(self.layout.landing(name), columns_of(source))
         return SourceTable(self.located(source.uri))
+
+    def source_text(self, name: str) -> str:
+        """Where a stream or relation comes from, for people."""
+        source = self.source(name).source
+        where = self.located(source.uri) if source.uri else ""
+        return where if source.kind == "delta" else f"{source.format} {where}".rstrip()
 
     def located(self, uri: str) -> str:
         """A path of a declaration: an address or absolute as it is, else from the data folder on."""

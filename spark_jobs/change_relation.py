@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from sweeparea.heartbeats import policies
 from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators import keys
 from sweeparea.operators.ticks import MIN_TICK
 from sweeparea.spark_jobs import change_log, frames, quarantine
 from sweeparea.spark_jobs.admit_checks import check_identity
@@ -225,8 +226,8 @@ class RelationAdmission:
         released: Mapping[str, np.ndarray] | None = None,
     ) -> Counter[str]:
         """Stages what the log with the ``new`` changes comes to at a heartbeat; returns counts of what is refused and
-        of what leaves the quarantine. ``withdrawn``: rows of the source that are gone, kept out before; ``released``: as
-        of ``RelationStage.let_go``.
+        of what leaves the quarantine. ``withdrawn``: rows of the source that are gone, kept out before; ``released``:
+        as of ``RelationStage.let_go``.
         """
         source, names = self.source, [c for c in stage.changes.schema.names if c != "__seq"]
         new = change_log.hashed(new, source.record, source.keyed).select(names)

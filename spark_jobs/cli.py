@@ -345,7 +345,7 @@ def _quarantine(options: argparse.Namespace) -> int:
         print(listing(application, options.stream, options.where, options.format, options.limit))
         return 0
     from sweeparea.spark_jobs.jobs import release
-    from sweeparea.spark_jobs.release import Wanted
+    from sweeparea.spark_jobs.release_rows import Wanted
 
     if options.stream is None:
         raise SweepAreaError(

@@ -139,7 +139,7 @@ class Session:
             [
                 (
                     name,
-                    application.source_table(name).uri,
+                    application.source_text(name),
                     self._reached(name, head.get(name)),
                     ", ".join(catalog.readers(name)) or None,
                 )
@@ -172,7 +172,7 @@ class Session:
                 ("state", self._state(name, head.get(name))),
             ]
         elif schema is not None:
-            facts.append(("source", application.source_table(name).uri))
+            facts.append(("source", application.source_text(name)))
         facts.append(("read by", ", ".join(catalog.readers(name)) or "no query"))
         deployed = application.registry.deployed.rows().get(name)
         if deployed is None:

@@ -33,7 +33,7 @@ def explained(application: Application, name: str, form: str = "tree") -> str:
             did, hint = "queries call it", f"Explain a query that does: {readers_ or 'there is none'}"
         raise BindError(f"{found} is a {kind}, not a continuous query: {did}, so there is no plan", None, hint)
     plan = application.plan(name)
-    shown = explain(plan, tuple(application.catalog.relations), form)
+    shown = explain(plan, application.unchanging(), form)
     if form != "tree":
         return shown
     registered = name in application.registry.deployed.rows()
@@ -67,7 +67,7 @@ def explained_query(application: Application, query: st.CreateQuery, form: str =
     raise_all([*not_offered_statements(query)])
     rates = measured(application, application.catalog.inputs(query)) or {}
     plan = application.bind(query, application.catalog.settings, rates)
-    shown = explain(plan, tuple(application.catalog.relations), form)
+    shown = explain(plan, application.unchanging(), form)
     return shown + rates_text({n: rates[n] for n in rates if n in plan.inputs}, "now") if form == "tree" else shown
 
 

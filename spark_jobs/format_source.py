@@ -22,13 +22,14 @@ import pyarrow.fs as pafs
 
 from sweeparea.cql.source_formats import FILES, PARSED, in_folder
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.application import refuse_reserved
 from sweeparea.spark_jobs.frames import quoted
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import describe_file, filesystem
-from sweeparea.tables.landing import MALFORMED, listing, note
-from sweeparea.tables.schema import arrow_type, spark_type
+from sweeparea.tables.landing import MALFORMED, declared_columns, listing, note
+from sweeparea.tables.schema import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,7 +97,9 @@ def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> Data
     kind = source.format.lower()
     options = dict(source.options)
     given = {option.lower() for option in options}
-    columns = [f"{quoted(column)} {_checked(name, column, kind_)}" for column, kind_ in source.schema]
+    declared = declared_columns(source.schema) if source.schema else []
+    refuse_reserved(name, [column for column, _ in declared])
+    columns = [f"{quoted(column)} {column_type}" for column, column_type in declared]
     if kind in FILES:
         options |= {option: value for option, value in _DEFAULTS.items() if option.lower() not in given}
     if kind in PARSED:
@@ -108,15 +111,6 @@ def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> Data
     for option, value in options.items():
         reader = reader.option(option, value)
     return reader.load(path) if path else reader.load()
-
-
-def _checked(name: str, column: str, kind: str) -> str:
-    """A column's type, if it is one that a Delta table can hold."""
-    if column.startswith("__"):
-        raise SweepAreaError(
-            f"{name}: its SCHEMA has the column {column}. Names that begin with two underscores are SweepArea's own."
-        )
-    return spark_type(arrow_type(kind))
 
 
 @contextmanager

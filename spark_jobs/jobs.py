@@ -14,7 +14,7 @@ from sweeparea.spark_jobs.application import Application
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sweeparea.spark_jobs.release import Wanted
+    from sweeparea.spark_jobs.release_rows import Wanted
 
 Tell = Callable[[str], None]
 

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.infra.text_table import text_table
+from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.application import Application
@@ -172,23 +174,25 @@ def listing(
 
 
 def _shown(found: Held, time: TimeDomain, limit: int | None) -> list[dict[str, Any]]:
-    """One entry for equal rows of a commit."""
-    entries: dict[str, dict[str, Any]] = {}
-    for row in found.rows.to_pylist():
-        entry = entries.get(row["__id"])
-        if entry is None and limit is not None and len(entries) >= limit:
-            break
-        if entry is not None:
-            entry["copies"] += row["__n"]
-            continue
-        entries[row["__id"]] = {
+    """One entry for equal rows of a commit, in the order of the first of each."""
+    codes, first, counts = np.unique(
+        keys.codes([found.rows.column("__id")])[0] if found.rows.num_rows else np.zeros(0, np.int64),
+        return_index=True,
+        return_inverse=True,
+    )
+    copies = np.bincount(counts, keys.int64_of(found.rows.column("__n")), len(codes)).astype(np.int64)
+    order = np.argsort(first)[:limit]
+    shown = found.rows.take(pa.array(first[order], pa.int64())).to_pylist()
+    return [
+        {
             "id": row["__id"],
             "stream": found.name,
             "version": row["__version"],
             "tick": row["__tick"],
             "instant": None if row["__tick"] is None else instant_text(time, row["__tick"]),
-            "copies": row["__n"],
+            "copies": n,
             "reason": row["__reason"],
             "row": row["__row"],
         }
-    return list(entries.values())
+        for row, n in zip(shown, copies[order].tolist(), strict=True)
+    ]

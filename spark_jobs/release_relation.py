@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
-from sweeparea.spark_jobs import quarantine, release
+from sweeparea.spark_jobs import quarantine, release_rows
 from sweeparea.spark_jobs.admit_version import copies
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.change_log import REFUSED
@@ -38,8 +38,8 @@ LATE = "late:"
 
 
 def release_changes(
-    application: Application, name: str, spark: SparkSession, wanted: release.Wanted
-) -> release.Released:
+    application: Application, name: str, spark: SparkSession, wanted: release_rows.Wanted
+) -> release_rows.Released:
     """Releases rows of a relation's quarantine; raises SweepAreaError where there is none such."""
     declared = application.catalog.relations[name]
     if declared.contents in ("feed", "static"):
@@ -53,7 +53,7 @@ def release_changes(
     publication, attempt, state = run.begin()
     stage = run.stage(publication, attempt)
     columns = [f for f in stage.changes.schema if not f.name.startswith("__")]
-    held = release.chosen(application, name, stage, wanted, columns)
+    held = release_rows.chosen(application, name, stage, wanted, columns)
     reasons = np.array(held.rows.column("__reason").to_pylist(), object)
     refused = {i: BY_ITSELF for i, reason in enumerate(reasons) if reason in REFUSED}
     if declared.contents == "history":
@@ -65,13 +65,13 @@ def release_changes(
             )
         changes = _as_they_are(held, columns)
     else:
-        rows = release.corrected(held, wanted, columns, name)
+        rows = release_rows.corrected(held, wanted, columns, name)
         changes, more = _judged(reader, rows, held)
         refused = {**more, **refused}
     stands = np.array([i not in refused for i in range(held.rows.num_rows)])
     changes = changes.filter(pa.array(stands[keys.int64_of(changes.column("__at"))]))
     ids = held.rows.column("__id").to_pylist()
-    result = release.Released(rows=copies(changes), refused=[(ids[i], why) for i, why in sorted(refused.items())])
+    result = release_rows.Released(rows=copies(changes), refused=[(ids[i], why) for i, why in sorted(refused.items())])
     if not changes.num_rows:
         return result
     if state.heartbeat is not None:

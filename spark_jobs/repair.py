@@ -64,7 +64,7 @@ def _repair(
     closed = stretch.last + 1 <= committed
     upto = stretch.last + 1 if closed else committed
     pins = {name: told["seq"] or 0 for name, told in read.items()}
-    with Shadow(application, plan, spark, since, pins, tell) as shadow:
+    with Shadow(application, plan, spark, since, pins, tell, checkpoints=True) as shadow:
         shadow.run(upto)
         try:
             done = Rewrite(shadow, upto, closed).publish(cause, read, always=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory
+from sweeparea.spark_jobs import checkpoint
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.beginning import Beginning
 from sweeparea.spark_jobs.catch_up import MAX_ROWS, Tell, catch_up, number_setting
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 class Shadow:
     """The results of a query after ``since`` and its SweepAreas at ``done``, beside the published ones.
 
-    ``pins``: per input the sequence up to which it is read; ``build`` names the folder, a new one if not given. Use as a context manager: the folder goes in the end.
+    ``pins``: per input the sequence up to which it is read; ``build`` names the folder, a new one if not given;
+    ``checkpoints``: SweepAreas of an earlier instant may be gone on from, in place of START. Use as a context manager:
+    the folder goes in the end.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Shadow:
         pins: Mapping[str, int],
         tell: Tell = lambda text: None,
         build: str | None = None,
+        checkpoints: bool = False,
     ) -> None:
         self.application, self.spark, self.tell = application, spark, tell
         self.since, self.pins = max(since, plan.start - 1), dict(pins)
@@ -56,6 +60,16 @@ class Shadow:
         self._lock = None if build else self._attempts.begin(plan.name, self.place.registration)
         self.done = origin - 1
         self.rows_in = 0
+        self._seeded = False
+        if checkpoints and back >= INF:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        row = checkpoint.latest(self.application, self.published, self.since, self.pins)
+        if row is not None and row.committed is not None and row.committed > self.done:
+            checkpoint.seed(self.application, row, self.place)
+            self.done = self.since = row.committed
+            self._seeded = True
 
     def __enter__(self) -> Shadow:
         return self
@@ -95,6 +109,8 @@ class Shadow:
         ).run()
 
     def _beginning(self, h0: int, h1: int) -> Beginning | None:
+        if self._seeded:
+            return None  # its SweepAreas tell what is open
         if h1 <= self.since:  # nothing is to be shown yet
             return Beginning(h1)
         if h0 > self.since or self.since < self.published.start:

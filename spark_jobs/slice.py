@@ -220,7 +220,7 @@ class Slice:
         log.refuse_foreign(name)
         return Input(
             name, kind, log, pin,
-            static=application.is_static(name) and not row.info.get("refreshed"),
+            static=application.never_changes(name, row),
             scale=application.scale(name, self.plan.time),
             taken_back=kind == "stream" and bool(row.info.get("taken_back")),
         )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from sweeparea.tables.errors import TableError
 from sweeparea.tables.files import filesystem
 from sweeparea.tables.schema import arrow_type, spark_type
 from sweeparea.tables.source import SourceTable
@@ -76,13 +77,31 @@ class LandingTable(SourceTable):
 
     def schema(self) -> pa.Schema:
         if not self.exists():
-            return pa.schema([(name, arrow_type(kind)) for name, kind in self.columns])
+            return pa.schema([(name, arrow_type(kind)) for name, kind in self.spark_schema()])
         return pa.schema([field for field in super().schema() if field.name != MALFORMED])
 
     def spark_schema(self) -> list[tuple[str, str]]:
-        if not self.exists() and self.columns:
-            return [(name, spark_type(arrow_type(kind))) for name, kind in self.columns]
+        if not self.exists():
+            return declared_columns(self.columns)
         return [(name, kind) for name, kind in super().spark_schema() if name != MALFORMED]
 
     def read_schema(self) -> pa.Schema:
         return super().schema()
+
+
+def declared_columns(columns: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The columns of a SCHEMA with their types as Spark names them. TableError for a type that no table can hold, and
+    where there are none.
+    """
+    if not columns:
+        raise TableError(
+            "Only Spark knows the columns of this format, and nothing of it has been read yet. Run `sweeparea admit`, or"
+            " declare them: SCHEMA (id BIGINT, at TIMESTAMP)."
+        )
+    found = []
+    for name, kind in columns:
+        try:
+            found.append((name, spark_type(arrow_type(kind))))
+        except TableError as error:
+            raise TableError(f"Column {name} of the SCHEMA: {error}") from None
+    return found

@@ -219,6 +219,17 @@ class Ledger:
         rows = _from_table(self._history.read(filters=filters or None))
         return sorted(rows, key=lambda row: (row.at, row.name, row.seq))
 
+    def last_before(self, name: str, registration: str, committed: int) -> LedgerRow | None:
+        """The last applied commit of a registration whose instant is at or before a tick; None if there is none."""
+        if not self._history.exists():
+            return None
+        filters = [("name", "=", name), ("registration", "=", registration), ("committed", "<=", committed)]
+        found = self._history.read(columns=["seq"], filters=filters)
+        if not found.num_rows:
+            return None
+        rows = self.history(name, max(found.column("seq").to_pylist()))
+        return next((row for row in rows if row.registration == registration), None)
+
     def clean(self) -> int:
         """Delete replaced heads that are older than an hour, and after a week those that no commit ever named.
 

@@ -18,10 +18,20 @@ def version_at(log: DeltaLog, app: str, seq: int) -> int | None:
     A user's OPTIMIZE after the commit is taken with it: VACUUM may have deleted what it replaced. None if the log no
     longer tells.
     """
-    latest = log.version()
-    if (log.app_version(app, latest) or 0) <= seq:
-        return latest
-    return log.version_tagged(app, seq)
+    found = version = log.version()
+    if (log.app_version(app, version) or 0) <= seq:
+        return found
+    while version > 0:
+        commit = log.commit_of(version)
+        if commit is None:
+            return None
+        own = commit.apps.get(app)
+        if own is not None and own <= seq:
+            break
+        version -= 1
+        if own is not None:
+            found = version
+    return found
 
 
 class Snapshot:

@@ -54,7 +54,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
         return Response(status_code=404)
     try:
         opened = Opened.open(settings.application(name) if "@" not in name else name, known[name].data_folder)
-        shown = explain(opened.plan(query), tuple(opened.catalog.relations), "svg")
+        shown = explain(opened.plan(query), opened.unchanging(), "svg")
     except SweepAreaError as error:
         return Response(str(error), status_code=409, media_type="text/plain")
     return Response(shown, media_type="image/svg+xml")

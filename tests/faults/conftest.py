@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,3 +34,15 @@ def later(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 @pytest.fixture
 def many(zygote: Zygote, tmp_path: Path) -> Scenario:
     return Scenario(zygote, PUBLICATIONS, "many", tmp_path)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk of its own, in memory: 4 MB."""
+    where = tmp_path / "disk"
+    where.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(where)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("only root may mount a small disk")
+    yield where
+    subprocess.run(["umount", "-l", str(where)], check=True)

@@ -5,26 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.faults.conftest import PUBLICATIONS
 from tests.faults.strikes import Scenario
 from tests.faults.zygote import Zygote
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own, in memory: 4 MB."""
-    where = tmp_path / "disk"
-    where.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(where)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("only root may mount a small disk")
-    yield where
-    subprocess.run(["umount", "-l", str(where)], check=True)
 
 
 def test_a_full_disk_at_many_moments(zygote: Zygote, tmp_path: Path, disk: Path) -> None:

@@ -5,6 +5,7 @@ which outlives the runs that are killed.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -148,6 +149,26 @@ def test_suspended_and_overtaken_at_every_point_of_the_driver(server: Server, na
         if not told or (found := scenario.wrong(folder, and_after=False)):
             wrong.append(f"{point}#{nth}: {end} {'' if not told else found}")
     assert wrong == [], "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_within_a_write_of_spark(server: Server, disk: Path) -> None:
+    scenario, said = server.scenario("relation"), set()
+    for pages in (8, 24, 48, 96):
+        folder = disk / "folder"
+        shutil.copytree(scenario.folder / "template", folder)
+        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+        (disk / "ballast").write_bytes(bytes(free - pages * 4096))
+        end = scenario.run(folder)
+        (disk / "ballast").unlink()
+        if end.state == "refused":
+            said.add("There is no disk space left to write" in end.text)
+            scenario.finish(folder)
+        else:
+            assert end.state == "done", (pages, end.text)
+        assert scenario.wrong(folder, and_after=False) == "", pages
+        shutil.rmtree(folder)
+    assert said == {True}
 
 
 def test_two_processes_and_readers_of_the_views(server: Server) -> None:

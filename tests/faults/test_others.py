@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sweeparea.tables.errors import TableError
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import ForeignWrite, TableError
 from sweeparea.tables.ledger import Ledger
 from sweeparea.tables.publish import Publication, recover
+from sweeparea.tables.snapshot import version_at
 from tests.faults import publications
 from tests.faults.state import contents
 from tests.faults.strikes import Scenario
@@ -68,6 +70,38 @@ def test_a_foreign_write_stops_the_run_and_says_what_when_and_by_which_engine(la
     DeltaTable(table).restore(version)
     later.finish(folder)
     assert later.wrong(folder) == ""
+
+
+def test_who_reads_a_table_is_stopped_by_a_foreign_write_too(later: Scenario) -> None:
+    log = DeltaLog(str(later.copy() / "data/results/q__istream"))
+    log.refuse_foreign("q")
+    DeltaTable(log.uri).optimize.compact()
+    log.refuse_foreign("q")
+    write_deltalake(log.uri, publications.rows(99), mode="append")
+    with pytest.raises(ForeignWrite, match="is a WRITE by delta-rs"):
+        log.refuse_foreign("q")
+
+
+def test_a_version_that_an_optimize_replaced_is_not_needed_any_more(later: Scenario) -> None:
+    folder = later.copy()
+    ledger = Ledger(str(folder / "data"))
+    row = ledger.row("q")
+    assert row is not None
+    log = ledger.log("results/q__istream")
+    before = sorted(log.read().column("text").to_pylist())
+    at_two = log.version_tagged(row.app, 2)
+    assert at_two is not None
+    DeltaTable(log.uri).optimize.compact()
+    DeltaTable(log.uri).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    now = version_at(log, row.app, 2)
+    assert now is not None
+    assert now > at_two
+    assert sorted(log.read(version=now).column("text").to_pylist()) == before
+    later.finish(folder)
+    assert log.version() > now
+    assert version_at(log, row.app, 2) == now
+    assert version_at(log, row.app, 0) == 0
+    assert sorted(log.read(version=version_at(log, row.app, 2)).column("text").to_pylist()) == before
 
 
 def test_what_a_killed_commit_leaves_in_the_log_is_passed_over(later: Scenario) -> None:

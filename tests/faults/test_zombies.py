@@ -114,9 +114,11 @@ def test_one_that_was_dropped_for_good_does_not_come_back(later: Scenario) -> No
     assert Ledger(str(folder / "data")).row("q") is None
 
 
-def test_of_two_at_the_same_time_one_wins_each_slice(later: Scenario) -> None:
-    folder = later.copy()
-    ends = [later.zygote.wait(pid) for pid in [later.start(folder) for _ in range(3)]]
+@pytest.mark.parametrize("name", ["first", "later"])
+def test_of_several_at_the_same_time_one_wins_each_slice(name: str, request: pytest.FixtureRequest) -> None:
+    scenario: Scenario = request.getfixturevalue(name)
+    folder = scenario.copy()
+    ends = [scenario.zygote.wait(pid) for pid in [scenario.start(folder) for _ in range(3)]]
     assert "done" in [end.state for end in ends], ends
     assert all(end.state == "done" or "LostRace" in end.text for end in ends), ends
-    assert later.wrong(folder) == ""
+    assert scenario.wrong(folder) == ""

@@ -19,6 +19,15 @@ class Mutant:
     tests: tuple[str, ...]
 
 
+_BY_HAND = (
+    "the_first_in_the_total_order_is_kept_and_a_kept_row_decides",
+    "a_quarantined_row_makes_no_duplicates",
+    "a_taken_back_row_cancels_quarantine_first_then_an_element",
+    "the_bounds_of_lateness",
+    "duplicates_of_any_length_of_chain",
+)
+_ADMIT = tuple(f"tests/spark_jobs/test_admit_versions.py::test_{name}" for name in _BY_HAND)
+_POLICIES = ("tests/heartbeats/test_policies.py",)
 _AGGREGATE = ("tests/operators/test_aggregate.py",)
 _VALUES = ("tests/operators/test_aggregate_values.py",)
 _AREA = ("tests/operators/test_sweep_area.py",)
@@ -587,6 +596,70 @@ MUTANTS = (
         "minus = now[:, now[2] <= -2]",
         "the Dstream lacks single copies",
         _STREAMS,
+    ),
+    # -- admit: duplicates, lateness, rows taken back, heartbeats
+    Mutant(
+        "spark_jobs/admit_duplicates.py",
+        "| (t[1:] - t[:-1] > within)",
+        "| (t[1:] - t[:-1] >= within)",
+        "a row at the very end of WITHIN is no duplicate",
+        _ADMIT,
+    ),
+    Mutant(
+        "spark_jobs/admit_duplicates.py",
+        "return by[starts[np.add.reduceat(n[by], starts) > 0]]",
+        "return by[starts]",
+        "a row that was taken back still makes duplicates",
+        _ADMIT,
+    ),
+    Mutant(
+        "spark_jobs/admit_duplicates.py",
+        "        elif stands[m]:\n",
+        "        else:\n",
+        "a quarantined row makes duplicates",
+        _ADMIT,
+    ),
+    Mutant(
+        "spark_jobs/admit_judge.py",
+        "pc.less(tick, h - self.within)",
+        "pc.less_equal(tick, h - self.within)",
+        "a row exactly WITHIN below the heartbeat is not repaired",
+        _ADMIT,
+    ),
+    Mutant(
+        "spark_jobs/admit_judge.py",
+        "pc.less_equal(tick, h), LATE",
+        "pc.less(tick, h), LATE",
+        "a row at the heartbeat is not late",
+        _ADMIT,
+    ),
+    Mutant(
+        "spark_jobs/admit_taken_back.py",
+        "found = in_admitted(stage.admitted, removed, columns, left)",
+        "found = in_admitted(stage.admitted, removed, columns, wanted)",
+        "a row is taken back from the quarantine and from the elements",
+        _ADMIT,
+    ),
+    Mutant(
+        "spark_jobs/admit_state.py",
+        "ticks_min <= self.heartbeat",
+        "ticks_min < self.heartbeat",
+        "a repaired row at the heartbeat is no correction",
+        _ADMIT,
+    ),
+    Mutant(
+        "heartbeats/per_source.py",
+        "now - last < self.idle",
+        "now - last <= self.idle",
+        "a source is idle too late",
+        _POLICIES,
+    ),
+    Mutant(
+        "heartbeats/per_source.py",
+        "or value[0] > h}",
+        "or value[0] > h + 1}",
+        "an idle source is forgotten that still holds the heartbeat back when it returns",
+        _POLICIES,
     ),
 )
 """Each is applied alone."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import processes, settings
+from sweeparea.infra import processes, settings, storage
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "a-secret-for-tests", "AWS_REGION": "us-east-1"}
 
@@ -36,6 +36,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         processes.wait_ready(service, run)
         subprocess.run([moto, "-c", MAKE], check=True, timeout=60)
+        storage.prepare("s3://bucket")
         yield "s3://bucket"
     finally:
         processes.stop("moto", run)

@@ -66,7 +66,7 @@ def test_the_jobs_with_everything_on_s3(bucket: str, tmp_path: Path, capfd: pyte
     os.environ["SWEEPAREA_SPARK_MASTER"] = "local[2]"
     app = str(folder)
     for i in (1, 2):
-        rows = pa.table({"t": [i, i + 10], "k": ["a", "b"], "v": [0.1, 0.2]})
+        rows = pa.table({"t": [i, i], "k": ["a", "b"], "v": [0.1, 0.2]})
         write_deltalake(f"{bucket}/source", rows, mode="append")
         with fs.open_output_stream(f"{base}/in/{i}.json") as sink:
             sink.write(f'{{"t": {i}, "k": "a"}}\nbad {i}\n'.encode())

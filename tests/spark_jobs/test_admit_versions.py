@@ -66,7 +66,7 @@ class Fast:
             stage.keep_out, lookup, corrects=counts["taken_back"] > 0,
         )  # fmt: skip
         policy = policy_of(None, self.declared, TIME, self.version, None)  # type: ignore[arg-type]
-        decision = policy.evaluate(state.heartbeat, outcome.facts(state, state.instant))
+        decision = policy.evaluate(state.heartbeat, outcome.facts(state, 0))
         state.corrected(stage.seq, outcome.least_tick)
         state.source_version, state.policy = self.version, dict(decision.state)
         counts += outcome.counts
@@ -275,9 +275,29 @@ def test_a_taken_back_row_cancels_quarantine_first_then_an_element(tmp_path):
     assert sorted(fast.quarantine().values()) == [-1, 1]
     info = fast.row.info
     assert (info["taken_back"], info["correction_seq"]) == (True, 0)  # tick 20 lies above the heartbeat of 18
+    fast.take([((5, "a", 1), 1), ((21, "a", 1), 1)])
+    fast.take([((5, "a", 1), -1)])  # of one in quarantine and none admitted
+    assert fast.admitted()[5, "a", 1] == 0
     fast.take([((30, "a", 1), 1)])
     fast.take([((20, "a", 1), -1)])
     assert fast.row.info["correction_seq"] == fast.row.seq
+
+
+def test_the_bounds_of_lateness(tmp_path):
+    """The heartbeat itself is late; exactly WITHIN below it is repaired, and a correction; a tick more is too old."""
+    fast = Fast(tmp_path / "a", "HEARTBEAT FOR t AS t - 2 LATE REPAIR WITHIN 5")
+    fast.take([((20, "a", 1), 1)])
+    fast.take([((13, "a", 1), 1), ((12, "a", 1), 1)])
+    assert fast.admitted() == Counter({(20, "a", 1): 1, (13, "a", 1): 1})
+    assert (fast.row.info["correction_seq"], fast.row.info["totals"]["late"]) == (2, 2)
+    fast.take([((18, "a", 1), 1)])
+    assert fast.row.info["correction_seq"] == 3
+    fast.take([((19, "a", 1), 1)])
+    assert fast.row.info["correction_seq"] == 3
+    fast = Fast(tmp_path / "b", "HEARTBEAT FOR t AS t - 2")
+    fast.take([((20, "a", 1), 1)])
+    fast.take([((18, "a", 1), 1), ((19, "a", 1), 1)])
+    assert fast.admitted() == Counter({(20, "a", 1): 1, (19, "a", 1): 1})
 
 
 def test_an_update_below_the_heartbeat_is_a_correction_under_reject_too(tmp_path):

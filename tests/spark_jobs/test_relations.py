@@ -14,6 +14,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admit import admit, advance
 from sweeparea.spark_jobs.admit_static import refresh
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.explaining import explained
 from sweeparea.spark_jobs.process import process
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables.delta_log import DeltaLog
@@ -189,6 +190,7 @@ def test_a_relation_behind_the_stream_makes_the_query_wait(spark, tmp_path):
     told = status(app)
     assert "prices: heartbeat 2020-01-01 12:00:10.500000, source version 0, 6 rows admitted, 0 in" in told
     assert "before START" not in told  # of a relation such changes count
+    assert "prices: its changes in (h0, h1]" in explained(app, "q")
 
 
 def test_inputs_must_count_alike(tmp_path):

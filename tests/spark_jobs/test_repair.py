@@ -26,7 +26,12 @@ SELECT shop, most FROM turnover WHERE n > 1;
 CREATE CONTINUOUS QUERY moves START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RELATION AS
 SELECT COUNT(*) AS n FROM turnover__istream [RANGE INTERVAL 30 SECONDS];
 """
-TABLES = ("turnover", "turnover__istream", "busy", "moves")
+EVER = """
+CREATE CONTINUOUS QUERY ever START AT TIMESTAMP '2020-01-01 00:00:00' AS
+SELECT shop, COUNT(*) AS n, MAX(items) AS most FROM sales [RANGE UNBOUNDED] GROUP BY shop;
+"""
+QUERIES = ("turnover", "busy", "moves", "ever")
+TABLES = ("turnover", "turnover__istream", "busy", "moves", "ever")
 ON_TIME = [
     [(0, "a", 1.5, 3), (5, "b", 2.5, 1), (9, "a", 0.25, 7), (30, "a", 4.0, 2)],
     [(70, "b", 1.0, 9), (150, "c", 8.0, 1)],
@@ -35,13 +40,13 @@ LATE = [(20, "a", 0.5, 9), (33, "b", 16.0, 2)]
 
 
 def _application(folder: Path) -> Application:
-    return shop.application(folder, STREAM + shop.QUERY + BELOW)
+    return shop.application(folder, STREAM + shop.QUERY + BELOW + EVER)
 
 
 def _day(app: Application, folder: Path, spark, rows) -> None:
     shop.sell(folder, rows)
     admit(app, "sales", spark)
-    for query in ("turnover", "busy", "moves"):
+    for query in QUERIES:
         process(app, query, spark)
 
 
@@ -89,6 +94,13 @@ def test_a_repair_touches_only_the_files_that_it_changes(repaired):
     row = app.ledger.head()["turnover"]
     assert not [table for table in row.actions if table.startswith("state/")]
     assert row.info["rewrite"]["upto"] - row.info["rewrite"]["since"] < 120
+
+
+def test_what_never_ends_is_computed_on_from_an_earlier_slice(repaired):
+    """An unbounded window has no reach: the SweepAreas that the first slice left are the beginning, not START."""
+    app, _ = repaired
+    first = next(row for row in app.ledger.history("ever") if row.seq == 1)
+    assert app.ledger.head()["ever"].info["rewrite"]["since"] == first.committed
 
 
 def test_a_backfill_writes_nothing_where_nothing_differs(spark, repaired):

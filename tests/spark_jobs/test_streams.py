@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,16 @@ from deltalake import DeltaTable, write_deltalake
 from sweeparea.cql.errors import BindError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs import quarantine
-from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.admit import StreamAdmission, admit
 from sweeparea.spark_jobs.admit_heartbeat import advance
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.process import process
-from sweeparea.spark_jobs.release import Wanted, release
+from sweeparea.spark_jobs.release import release
+from sweeparea.spark_jobs.release_rows import Wanted
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import LostRace
+from sweeparea.tables.source import SourceTable
 from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark
@@ -135,6 +139,44 @@ def test_heartbeats_per_source_and_by_a_policy(spark, tmp_path):
             stream(python, f"HEARTBEAT POLICY '{target}'").source_expressions("s")
 
 
+def test_two_runs_at_a_time_admit_nothing_twice(spark, tmp_path, monkeypatch):
+    """The slower one is told; nothing of it is seen, and the next run finds nothing left to do."""
+    app = stream(tmp_path, "HEARTBEAT EACH BATCH")
+    add(tmp_path, [(1, "a", 1.0), (2, "a", 1.0)])
+    evaluate, others = StreamAdmission._evaluate, [tmp_path]
+
+    def slow(self, rows):
+        if others:
+            admit(Application.open(others.pop() / "shop", tmp_path / "data"), "s", spark)
+        return evaluate(self, rows)
+
+    monkeypatch.setattr(StreamAdmission, "_evaluate", slow)
+    with pytest.raises(LostRace, match="another run was faster"):
+        admit(app, "s", spark)
+    assert elements(app) == [(1, 1), (2, 1)]
+    report = admit(app, "s", spark)
+    assert (report.versions, app.ledger.head()["s"].seq) == (0, 1)
+
+
+def test_a_clock_tells_the_time_at_which_the_source_was_read(spark, tmp_path, monkeypatch):
+    schema = pa.schema([("at", pa.timestamp("us", tz="UTC")), ("id", pa.string())])
+    app = stream(tmp_path, "HEARTBEAT FROM CLOCK LAG INTERVAL 1 HOUR", "at")
+    rows = pa.table([pa.array([0], pa.int64()).cast(schema[0].type), pa.array(["a"])], schema=schema)
+    write_deltalake(str(tmp_path / "data/source/s"), rows)
+    version, read = SourceTable.version, []
+
+    def noted(self):
+        read.append(time.time_ns() // 1000)
+        return version(self)
+
+    monkeypatch.setattr(SourceTable, "version", noted)
+    heartbeat = admit(app, "s", spark).heartbeat
+    assert heartbeat is not None
+    assert heartbeat + 3_600_000_000 <= read[-1]
+    # nothing new: time goes on
+    assert (admit(app, "s", spark).heartbeat or 0) > heartbeat
+
+
 def test_clauses_that_do_not_fit_the_stream_are_told_with_their_place(tmp_path):
     add(tmp_path, [(1, "a", 1.0)])
     for clauses, kind, said in [
@@ -198,7 +240,7 @@ def test_a_person_lists_corrects_and_releases(spark, tmp_path, capsys):
         (["s", ids["b"], "--set", "y=1"], "no such column"),
         (["s", ids["b"], "--row", "{}"], "exactly the columns"),
         (["s", ids["b"], "--set", "x=many"], "no value of type double"),
-        (["nothing", "7-1"], "no stream named nothing"),
+        (["nothing", "7-1"], "named nothing"),
     ]:
         assert main(["quarantine", "release", where[0], *arguments, *where[1:]]) == 1
         assert said in capsys.readouterr().err
