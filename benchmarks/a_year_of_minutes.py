@@ -1,7 +1,8 @@
 """How the time of a minute slice grows with the number of commits, and what it would be after a year of them (525,600).
 
-Two claims. ``tables`` (without Spark): what the tables take of a slice: stage an append to a stream, to a relation's
-closed rows and a replaced SweepArea, commit to the ledger, apply; then list the files that the next slice reads.
+Two claims. ``tables`` (without Spark; CPU time, which other load leaves alone): what the tables take of a slice. It
+stages an append to a stream, to a relation's closed rows and a replaced SweepArea, commits to the ledger, applies, and
+lists the files that the next slice reads.
 ``slices``: whole slices of a grouped sliding query, admit and process, through Spark. Maintenance runs every so many.
 
     python -m benchmarks.a_year_of_minutes [tables | slices] [commits] [maintenance every]
@@ -58,10 +59,9 @@ def report(title: str, seconds: Sequence[float]) -> None:
     if len(tenths) > 2:
         at = [size * (i + 0.5) for i in range(1, len(tenths))]  # the first is warm-up
         slope, start = statistics.linear_regression(at, tenths[1:])
-        scale = YEAR * len(seconds) / max(1, len(seconds))
         print(
             f"  trend {1e6 * slope:+.2f} us a slice: {1000 * start:.1f} ms at the beginning,"
-            f" {1000 * (start + slope * scale):.1f} ms after a year if it went on like this"
+            f" {1000 * (start + slope * YEAR):.1f} ms after a year if it went on like this"
         )
 
 
@@ -79,7 +79,7 @@ def tables(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
     """Seconds of each commit, and of the maintenance after it where there was any."""
     chance = random.Random(1)
     for minute in range(commits):
-        begun = time.perf_counter()
+        begun = time.process_time()
         ledger = Ledger(folder)  # a run opens its tables anew
         recover(folder, ledger, ["q"])
         publication = Publication(folder, ledger, "q", "query", "r1")
@@ -92,15 +92,15 @@ def tables(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
             file = write_file(rows(schema, minute, chance), log.uri, attempt, "part")
             publication.stage(log.uri, [file], files if name.startswith("state/") else ())
         publication.commit(60 * minute, {"s": {"seq": minute}}, {"h0": minute})
-        seconds, pause = time.perf_counter() - begun, None
+        seconds, pause = time.process_time() - begun, None
         if every and minute % every == every - 1:
-            begun = time.perf_counter()
+            begun = time.process_time()
             for name, (column, _) in TABLES.items():
                 if not name.startswith("state/"):
                     compact(ledger.log(name), column)
             compact(ledger.log(ledger.layout.history), "seq", ("name", "seq"))
             ledger.clean()
-            pause = time.perf_counter() - begun
+            pause = time.process_time() - begun
         yield seconds, pause
 
 

@@ -162,7 +162,7 @@ class Application:
         """
         source = self.source(name).source
         if source.kind == "format":
-            return LandingTable(self.layout.landing(name), columns_of(source))
+            return LandingTable(self.layout.landing(name), columns_of(source), name)
         return SourceTable(self.located(source.uri))
 
     def source_text(self, name: str) -> str:

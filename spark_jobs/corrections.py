@@ -119,17 +119,28 @@ def _of_result(application: Application, plan: Plan, name: str, seen: int, pin: 
 def schema(record: pa.Schema, time: TimeDomain) -> pa.Schema:
     """The columns of a query's corrections.
 
-    ``seq``: the commit that made them; ``kind``: which of its tables (relation, istream, dstream, rstream); ``ts``:
-    the instant from which, or at which, ``row`` has ``sign`` copies more; ``cause``: why, in words.
+    ``row`` has ``sign`` copies more from the instant ``ts`` on (of a stream: at it) in the table ``kind`` (relation,
+    istream, dstream, rstream); ``cause``: why, in words; ``seq``: the commit that made them.
     """
     instant = pa.timestamp("us", tz="UTC") if time.kind == "TIMESTAMP" else pa.int64()
-    return pa.schema(
-        [
-            ("row", pa.struct(list(record))),
-            ("ts", instant),
-            ("sign", pa.int64()),
-            ("kind", pa.string()),
-            ("cause", pa.string()),
-            ("seq", pa.int64()),
-        ]
+    told = [("row", pa.struct(list(record))), ("ts", instant), ("sign", pa.int64()), ("kind", pa.string())]
+    return pa.schema([*told, ("cause", pa.string()), ("seq", pa.int64())])
+
+
+def rows(records: pa.Table, ticks: np.ndarray, signs: np.ndarray, kind: str, time: TimeDomain) -> pa.Table:
+    """Corrections as ``schema`` has them, without cause and commit. ``records``: a row each."""
+    wanted = schema(records.schema, time)
+    structs = pa.StructArray.from_arrays(
+        [keys.one_array(column) for column in records.columns], fields=list(records.schema)
     )
+    stored = pa.array(ticks * (time.chronon if time.kind == "TIMESTAMP" else 1), pa.int64())
+    columns = [structs, stored.cast(wanted.field("ts").type), pa.array(signs, pa.int64())]
+    columns.append(pa.repeat(pa.scalar(kind, pa.string()), len(signs)))
+    return pa.Table.from_arrays(columns, schema=pa.schema(list(wanted)[:4]))
+
+
+def told(rows: pa.Table, cause: str, seq: int) -> pa.Table:
+    """``rows`` with their cause and commit, in the order of time."""
+    count = rows.num_rows
+    rows = rows.append_column("cause", pa.repeat(pa.scalar(cause, pa.string()), count))
+    return rows.append_column("seq", pa.repeat(pa.scalar(seq, pa.int64()), count)).sort_by("ts")

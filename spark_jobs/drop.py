@@ -11,6 +11,7 @@ from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.planning import readers_of, shared_by_others
+from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import has_folder, move_folder, remove_folder, tables_in
 
 SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
@@ -93,6 +94,7 @@ def discard(application: Application, name: str, registration: str, purge: bool)
     for folder in folders:
         if not has_folder(folder):
             continue
+        crash_point("drop.folder", folder)
         if purge:
             remove_folder(folder)
             done.append(f"{name}: removed {folder}")

@@ -97,7 +97,7 @@ def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> Data
     kind = source.format.lower()
     options = dict(source.options)
     given = {option.lower() for option in options}
-    declared = declared_columns(source.schema) if source.schema else []
+    declared = declared_columns(source.schema, name) if source.schema else []
     refuse_reserved(name, [column for column, _ in declared])
     columns = [f"{quoted(column)} {column_type}" for column, column_type in declared]
     if kind in FILES:

@@ -58,7 +58,7 @@ def as_file(spark: SparkSession, table: pa.Table, scratch: str) -> Iterator[Data
         pq.write_table(numbered, f"{base}/rows.parquet", filesystem=fs, compression="lz4", coerce_timestamps="us")
         yield spark.read.schema(ddl(numbered.schema)).parquet(f"{folder}/rows.parquet")
     finally:
-        remove_folder(folder)
+        remove_folder(folder, quietly=True)
 
 
 def read(

@@ -7,11 +7,9 @@ and the queries that read them take the difference as a correction; else the tab
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
@@ -25,6 +23,7 @@ from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.spark_jobs.planning import Planned
 from sweeparea.spark_jobs.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.shadow import Shadow
+from sweeparea.tables.files import remove_folder
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import recover
 
@@ -105,7 +104,7 @@ class Build(Shadow):
                 raise self._behind(ready, head[plan.name].committed)
         old = application.ledger.head()[plan.name].committed
         if self.row is None or self.done < (old or plan.start):
-            shutil.rmtree(self.place.data, ignore_errors=True)  # what it has read was corrected: the next starts anew
+            remove_folder(self.place.data, quietly=True)  # what it has read was corrected: the next starts anew
             raise self._behind(self.done, old)
 
     def _behind(self, ready: int | None, old: int | None) -> NotReadyError:
@@ -136,4 +135,4 @@ def left_behind(application: Application, plan: Plan) -> None:
         path = application.layout.result(f"{plan.name}__{kind}")
         if kind == own or kind not in plan.materialize:
             application.ledger.close([path])
-            shutil.rmtree(Path(path), ignore_errors=True)
+            remove_folder(path, quietly=True)

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import splice
-from sweeparea.operators.netting import netted
-from sweeparea.operators.splice import Changed, NotMet
-from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.operators.splice import NotMet
 from sweeparea.spark_jobs import corrections
+from sweeparea.spark_jobs.difference import Comparison, Difference
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.relevel import relevel
@@ -29,7 +27,7 @@ from sweeparea.spark_jobs.slice import MATERIALIZE
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, copy_file, write_file
+from sweeparea.tables.files import copy_file, write_file
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import TABLES, Publication
 from sweeparea.tables.schema import same_columns
@@ -58,26 +56,6 @@ class Rewritten:
         return f"{sum(self.removed.values()):,} rows out, {sum(self.added.values()):,} rows in"
 
 
-@dataclass(frozen=True)
-class _Difference:
-    """What differs in one table: ``out`` and ``come`` are the rows that go and come, ``removed`` the positions of the
-    former in ``parts``, the contents of ``files``. ``olds``, ``news``: code, from and to of the rows that were
-    compared, of which ``changed`` says which; ``relevelled``: as of ``relevel``.
-    """
-
-    kind: str
-    old: History
-    files: list[DataFile]
-    parts: list[pa.Table]
-    removed: np.ndarray
-    out: pa.Table
-    come: pa.Table
-    changed: Changed
-    olds: tuple[np.ndarray, ...]
-    news: tuple[np.ndarray, ...]
-    relevelled: pa.Table | None
-
-
 class Rewrite:
     """The difference between a shadow, computed up to ``upto``, and what is published; ``closed``: results after
     ``upto`` stand as they are, and the SweepAreas too; ``whole``: all that is published is compared.
@@ -87,7 +65,6 @@ class Rewrite:
         self.shadow, self.upto, self.closed, self.whole = shadow, upto, closed, whole
         self.application, self.name = shadow.application, shadow.plan.name
         self.time = shadow.plan.time
-        self._relevelled: pa.Table | None = None
 
     def differs(self) -> bool:
         """Whether any published row of the stretch is not as computed, or the contents at its end are not."""
@@ -112,26 +89,26 @@ class Rewrite:
         if previous is None or previous.committed is None or (not self.closed and previous.committed != self.upto):
             raise LostRace(f"another run of {self.name} has gone on meanwhile; what was recomputed has to follow.")
         seq, done = previous.seq + 1, Rewritten()
-        told: list[pa.Table] = []
+        told: list[Difference] = []
         for kind, old, new in self._tables():
             part = self._difference(kind, old, new)
             if part is not None:
                 self._stage(publication, attempt, part)
-                done.removed[kind], done.added[kind] = part.out.num_rows, part.come.num_rows
-                told.append(self._corrections(part, cause, seq))
-                if part.relevelled is not None:
-                    self._relevelled = part.relevelled
+                done.removed[kind], done.added[kind] = part.out, part.come.num_rows
+                told.append(part)
         crash_point("rewrite.staged_results")
         if not done and not always:
+            publication.abandon()
             return done
         info = {**previous.info, **(more or {})}
         if told:
-            self._tell(publication, attempt, told)
+            self._tell(publication, attempt, told, cause, seq)
             info[corrections.SEQ] = seq
         if not self.closed:
             info |= self._areas(publication, attempt, previous)
-        elif self._relevelled is not None:
-            info |= self._levels(publication, attempt, previous, self._relevelled, seq)
+        for part in told:
+            if part.opened is not None:
+                info |= self._levels(publication, attempt, previous, part.opened, seq)
         crash_point("rewrite.staged_areas")
         info["rewrite"] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
@@ -154,8 +131,8 @@ class Rewrite:
                 part = self._difference(kind, History.of(old, self.time), new)
                 if part is not None:
                     self._stage(publication, attempt, part)
-                    done.removed[kind], done.added[kind] = part.out.num_rows, part.come.num_rows
-                    told.append(self._corrections(part, CAUSE, seq))
+                    done.removed[kind], done.added[kind] = part.out, part.come.num_rows
+                    told.append(part)
                 continue
             done.renewed = True
             done.removed[kind] = sum(f.rows for f in old.files()) if old.exists() else 0
@@ -163,7 +140,7 @@ class Rewrite:
             self._exchange(publication, attempt, new, old, f"{kind} of continuous query {self.name}")
         self._new_corrections(publication)
         if told:
-            self._tell(publication, attempt, told)
+            self._tell(publication, attempt, told, CAUSE, seq)
         crash_point("replace.staged_results")
         info = {**row.info, **self._areas(publication, attempt, previous), corrections.SEQ: seq}
         info["rewrite"] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
@@ -207,119 +184,37 @@ class Rewrite:
         for kind, (old, new) in self.shadow.tables().items():
             yield kind, History.of(old, self.time), new
 
-    def _difference(self, kind: str, old: History, new: DeltaLog) -> _Difference | None:
-        """What differs in one table; None if nothing does. NotMet: the contents at a closed stretch's end do."""
-        since, upto = (MIN_TICK - 1, INF) if self.whole else (self.shadow.since, self.upto)
-        files = old.log.files(old.version) if self.whole else old.files(since, upto)
-        parts = [old.read(file) for file in files]
-        published = pa.concat_tables([old.log.schema().empty_table(), *parts])
-        fresh = new.read() if new.exists() else published.slice(0, 0)
-        fresh = fresh.select(published.column_names).cast(published.schema)
-        (start, end), (new_start, new_end) = old.ticks(published), old.ticks(fresh)
-        if old.relation:
-            concerned = np.flatnonzero((start <= upto) & (end > since))
-            recent = np.flatnonzero(new_end > since)
-        else:
-            concerned = np.flatnonzero((start > since) & (start <= upto))
-            recent = np.flatnonzero(new_start > since)
-        before, after = published.take(pa.array(concerned)), fresh.take(pa.array(recent))
-        codes, new_codes = splice.record_codes(before, after, old.record)
-        olds = codes, start[concerned], end[concerned]
-        news = new_codes, new_start[recent], new_end[recent]
-        changed, ends = splice.levels(olds, news, upto if self.closed and old.relation else None)
-        if not changed:
-            return None
-        out, come = before.take(pa.array(changed.removed)), after.take(pa.array(changed.added))
-        if old.relation:
-            come = self._ended(come, ends[changed.added])
-        return _Difference(
-            kind, old, files, parts, concerned[changed.removed], out, come, changed, olds, (*news[:2], ends),
-            self._opened(old, after, new_codes, ends, olds, changed) if old.relation and self.closed else None,
-        )  # fmt: skip
+    def _difference(self, kind: str, old: History, new: DeltaLog) -> Difference | None:
+        return Comparison(kind, old, new, self.shadow.since, self.upto, self.closed, self.whole).difference()
 
     @staticmethod
-    def _opened(
-        old: History,
-        after: pa.Table,
-        codes: np.ndarray,
-        ends: np.ndarray,
-        olds: tuple[np.ndarray, ...],
-        changed: Changed,
-    ) -> pa.Table | None:
-        """All open levels of the records of which one has another start than before; None if there is none."""
-        gone = changed.removed[olds[2][changed.removed] == INF]
-        concerned = np.isin(codes, olds[0][gone]) & (ends == INF)
-        if not concerned.any():
-            return None
-        rows = after.filter(pa.array(concerned))
-        return rows.select(old.record).append_column("__from", pa.array(old.ticks(rows)[0], pa.int64()))
-
-    def _ended(self, rows: pa.Table, ends: np.ndarray) -> pa.Table:
-        """Rows with their ends as a result table holds them."""
-        kind = rows.schema.field("valid_to").type
-        scale = self.time.chronon if self.time.kind == "TIMESTAMP" else 1
-        stored = pa.array(np.where(ends == INF, 0, ends) * scale, pa.int64(), mask=ends == INF)
-        return rows.set_column(rows.column_names.index("valid_to"), rows.schema.field("valid_to"), stored.cast(kind))
-
-    @staticmethod
-    def _stage(publication: Publication, attempt: str, part: _Difference) -> None:
+    def _stage(publication: Publication, attempt: str, part: Difference) -> None:
         """Files that hold a removed row are written anew without it, new rows into files of their own."""
-        removes, adds, first, uri = [], [], 0, part.old.log.uri
-        for number, (file, rows) in enumerate(zip(part.files, part.parts, strict=True)):
-            mine = part.removed[(part.removed >= first) & (part.removed < first + rows.num_rows)] - first
-            first += rows.num_rows
-            if not len(mine):
+        removes, adds, old = [], [], part.old
+        for number, (file, gone) in enumerate(zip(part.files, part.removed, strict=True)):
+            if not len(gone):
                 continue
             removes.append(file)
-            kept = np.delete(np.arange(rows.num_rows), mine)
+            kept = np.delete(np.arange(file.rows), gone)
             if len(kept):
-                adds.append(write_file(rows.take(pa.array(kept)), uri, attempt, f"{part.kind}-kept-{number}"))
+                rows = old.read(file).take(pa.array(kept))
+                adds.append(write_file(rows, old.log.uri, attempt, f"{part.kind}-kept-{number}"))
         come = part.come
-        open_ = come.column("valid_to").is_null().to_numpy() if part.old.relation else np.zeros(come.num_rows, bool)
+        open_ = come.column("valid_to").is_null().to_numpy() if old.relation else np.zeros(come.num_rows, bool)
         for stem, chosen in (("ended", ~open_), ("open", open_)):
             if chosen.any():
-                adds.append(write_file(come.filter(pa.array(chosen)), uri, attempt, f"{part.kind}-{stem}"))
-        publication.stage(uri, adds=adds, removes=removes, base_version=part.old.version)
+                adds.append(write_file(come.filter(pa.array(chosen)), old.log.uri, attempt, f"{part.kind}-{stem}"))
+        publication.stage(old.log.uri, adds=adds, removes=removes, base_version=old.version)
 
-    # -- corrections ---------------------------------------------------------------------------------------------------
-
-    def _corrections(self, part: _Difference, cause: str, seq: int) -> pa.Table:
-        """The signed difference of a table: by how many copies which row has changed from, or at, which instant on."""
-        old, out, come, changed = part.old, part.out, part.come, part.changed
-        codes, start, end = (
-            np.append(a[changed.removed], b[changed.added]) for a, b in zip(part.olds, part.news, strict=True)
-        )
-        signs = np.append(np.full(out.num_rows, -1), np.full(come.num_rows, 1))
-        net = splice.events(codes, start, end, signs) if old.relation else netted(codes, start, signs)
-        row_of = np.zeros(int(codes.max()) + 1, np.int64)
-        row_of[codes[::-1]] = np.arange(len(codes))[::-1]
-        both = pa.concat_tables([out, come]).select(old.record).combine_chunks()
-        records = both.take(pa.array(row_of[net[0]]))
-        schema = corrections.schema(records.schema, self.time)
-        ts = pa.array(net[1] * (self.time.chronon if self.time.kind == "TIMESTAMP" else 1), pa.int64())
-        count = net.shape[1]
-        rows = pa.StructArray.from_arrays(
-            [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in records.columns],
-            fields=list(records.schema),
-        )
-        columns = [
-            rows,
-            ts.cast(schema.field("ts").type),
-            pa.array(net[2], pa.int64()),
-            pa.repeat(part.kind, count),
-            pa.repeat(cause, count),
-            pa.repeat(pa.scalar(seq, pa.int64()), count),
-        ]
-        return pa.Table.from_arrays(columns, schema=schema)
-
-    def _tell(self, publication: Publication, attempt: str, told: list[pa.Table]) -> None:
-        rows = pa.concat_tables(told)
+    def _tell(self, publication: Publication, attempt: str, parts: list[Difference], cause: str, seq: int) -> None:
+        """Stages the signed difference of all tables, with its cause."""
+        rows = corrections.told(pa.concat_tables([part.told for part in parts]), cause, seq)
         if not rows.num_rows:
             return
         path = self.application.layout.result(f"{self.name}__corrections")
         title = f"corrections of continuous query {self.name}"
         DeltaLog(path).create(rows.schema, name=f"{self.name}__corrections", description=title)
-        publication.stage(path, adds=[write_file(rows.sort_by("ts"), path, attempt, "corrections")])
+        publication.stage(path, adds=[write_file(rows, path, attempt, "corrections")])
 
     # -- SweepAreas ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ equal to those that were). Operators are warmed up from as far back as the windo
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.slice import Slice
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import remove_folder
 from sweeparea.tables.ledger import LedgerRow
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Shadow:
         return self
 
     def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self.place.data, ignore_errors=True)
+        remove_folder(self.place.data, quietly=True)
         if self._lock is not None:
             self._attempts.end(self._lock)
 

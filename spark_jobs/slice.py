@@ -126,7 +126,7 @@ class Slice:
             lines, tables = self._materialize(evaluation, areas, attempt, partitions)
             self._refuse_too_long(evaluation)
         finally:
-            remove_folder(spill)
+            remove_folder(spill, quietly=True)
         self._lap("compute")
         crash_point("slice.staged_files")
         rows = self._stage(publication, attempt, lines, tables)

@@ -90,7 +90,7 @@ def netted(spark: SparkSession, pieces: Iterable[pa.Table], scratch: str) -> Ite
         total.write.parquet(f"{folder}/netted")
         yield lambda: pieces_of(_spilled(f"{folder}/netted", schema))
     finally:
-        remove_folder(folder)
+        remove_folder(folder, quietly=True)
 
 
 def pieces_of(tables: Iterable[pa.Table], size: int = PIECE) -> Iterator[pa.Table]:

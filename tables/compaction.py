@@ -35,7 +35,7 @@ TAG = {"sweeparea": "compaction"}
 
 @dataclass
 class Compacted:
-    """How many files were packed into how many, and with how many rows; ``left``: packings that others' commits beat."""
+    """``removed`` files were packed into ``added``, with so many rows; ``left``: packings that others' commits beat."""
 
     removed: int = 0
     added: int = 0
@@ -148,5 +148,5 @@ def _exchange(log: DeltaLog, part: list[DataFile], rows: pa.Table) -> Compacted:
             log.commit([packed], part, app=None, base_version=version, data_change=False, metadata=TAG)
         except CommitConflict:
             time.sleep(random.uniform(0.002, 0.02) * (tries + 1))
-    remove_folder(f"{log.uri}/data/{attempt}", log.storage_options)
+    remove_folder(f"{log.uri}/data/{attempt}")
     return Compacted(left=1)

@@ -7,6 +7,7 @@ reports them percent-encoded, and a remove action with an encoded path would sil
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake import Field as DeltaField
@@ -27,11 +29,17 @@ from sweeparea.tables.add_actions import live_files
 from sweeparea.tables.commits import Commit, read_commit
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, explain_write_errors, filesystem, sync, write_error
+from sweeparea.tables.files import DataFile, explain_write_errors, files_in, filesystem, sync, write_error
 from sweeparea.tables.schema import describe_columns, same_columns, spark_type
 
-DATA_TABLE = {"delta.checkpointInterval": "100", "delta.dataSkippingNumIndexedCols": "-1"}
-"""Configuration of tables of rows. -1: tick columns come last, and files are pruned by them however wide rows are."""
+DATA_TABLE = {
+    "delta.checkpointInterval": "100",
+    "delta.dataSkippingNumIndexedCols": "-1",
+    "delta.logRetentionDuration": "interval 7 days",
+}
+"""Configuration of tables of rows. -1: tick columns come last, and files are pruned by them however wide rows are. The
+log is listed whenever a table is opened (10,000 commits: 6 ms), so it is kept for as long as VACUUM keeps files.
+"""
 LEDGER_TABLE = {
     "delta.checkpointInterval": "20",
     "delta.logRetentionDuration": "interval 1 hours",
@@ -40,6 +48,8 @@ LEDGER_TABLE = {
 """Configuration of the ledger's head, which gets a commit a slice and whose old versions nobody needs."""
 ADDED = "sweeparea.added"
 """Metadata of a column that was added after the table's first rows."""
+NEAR = 16
+_COMMIT = re.compile(r"\d{20}\.json\Z", re.ASCII)
 STALE_SECONDS = 300
 """A handle not refreshed for so long is opened anew: the versions after it may have been cleaned away meanwhile."""
 
@@ -47,8 +57,9 @@ STALE_SECONDS = 300
 class DeltaLog:
     """One table; not to be shared by threads.
 
-    A handle is kept between calls. Methods without a ``version`` bring it up to date first (1.5 ms); methods told the
-    version it stands at do not, so a caller asks for :meth:`version` once and passes it on.
+    A handle is kept between calls. Methods without a ``version`` bring it up to date first (a look for the next
+    commit's file, however long the log is); methods told the version it stands at do not, so a caller asks for
+    :meth:`version` once and passes it on.
     """
 
     def __init__(self, uri: str | PathLike[str], storage_options: dict[str, str] | None = None) -> None:
@@ -153,13 +164,34 @@ class DeltaLog:
         that ``app`` never touched up to ``sequence`` is pinned to its creation, version 0.
         """
         version = self.version()
-        while True:
+        for _ in range(NEAR):  # most ask for one of the last commits
             commit = self.commit_of(version)
             if commit is None:
                 return None
             if version == 0 or commit.apps.get(app, sequence + 1) <= sequence:
                 return version
             version -= 1
+        oldest = self._oldest()
+        low, high, found = oldest, version, 0 if oldest == 0 else None
+        while low <= high:
+            middle = tagged = (low + high) // 2
+            seq = None
+            while tagged >= low and seq is None:
+                commit = self.commit_of(tagged)
+                seq = None if commit is None else commit.apps.get(app)
+                tagged -= 1
+            if seq is None:
+                low = middle + 1
+            elif seq <= sequence:
+                found, low = tagged + 1, middle + 1
+            else:
+                high = tagged
+        return found
+
+    def _oldest(self) -> int:
+        """The oldest version whose commit the log still tells."""
+        names = (info.base_name for info in files_in(f"{self.uri.rstrip('/')}/_delta_log"))
+        return min((int(name[:20]) for name in names if _COMMIT.match(name)), default=self.version())
 
     def foreign_commits(
         self, since_version: int, our_apps: Collection[str], version: int | None = None
@@ -307,14 +339,26 @@ class DeltaLog:
         except FileNotFoundError:  # a commit told done at a version long gone: the caller reads what stands
             self._handle = None
 
-    def vacuum(self, hours: int, *, orphans: bool = False) -> list[str]:
-        """Delete files that no version of the last ``hours`` holds; returns their paths.
+    def vacuum(
+        self, hours: int, *, orphans: bool = False, kept: Collection[int] = (), dry_run: bool = False
+    ) -> list[str]:
+        """Delete files that no version of the last ``hours`` holds; returns their paths. None: no commit either.
 
-        ``orphans``: also those of that age that no version has ever held, left by runs that were killed.
+        ``orphans``: also those of that age that no version has ever held, left by runs that were killed. ``kept``:
+        versions whose files stay, whatever their age.
         """
-        return self._current().vacuum(
-            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=orphans
-        )
+
+        def run(dry: bool) -> list[str]:
+            return self._current().vacuum(
+                retention_hours=hours,
+                dry_run=dry,
+                enforce_retention_duration=False,
+                full=orphans,
+                keep_versions=sorted(set(kept)) or None,
+            )
+
+        found = run(True)
+        return found if dry_run or not found else run(False)
 
     def validate(
         self,
@@ -356,7 +400,8 @@ class DeltaLog:
         now = time.time()
         if self._handle is not None and 0 <= now - self._fresh_at < STALE_SECONDS:
             try:
-                self._handle.update_incremental()
+                if self._moved(self._handle.version()):
+                    self._handle.update_incremental()
                 self._fresh_at = now
                 return self._handle
             except (DeltaError, OSError):
@@ -364,6 +409,15 @@ class DeltaLog:
         self._handle = self._open(None)
         self._fresh_at = now
         return self._handle
+
+    def _moved(self, version: int) -> bool:
+        """Whether there is a version after this one, or this one is gone. Listing the log, as delta-rs does to find
+        out, takes the longer the more commits it holds.
+        """
+        fs, base = filesystem(self.uri, self.storage_options)
+        log = f"{base.rstrip('/')}/_delta_log"
+        this, following = fs.get_file_info([f"{log}/{v:020d}.json" for v in (version, version + 1)])
+        return this.type == pafs.FileType.NotFound or following.type != pafs.FileType.NotFound
 
     def _at(self, version: int | None) -> DeltaTable:
         if version is None:

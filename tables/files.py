@@ -84,11 +84,11 @@ def move_folder(old: str, new: str) -> None:
     fs.delete_dir(source)
 
 
-def remove_folder(uri: str, storage_options: dict[str, str] | None = None) -> None:
-    """Remove a folder with all that is in it, if it is there."""
-    fs, base = filesystem(uri, storage_options)
-    if fs.get_file_info(base).type == pafs.FileType.Directory:
-        with suppress(FileNotFoundError):  # somebody else may be removing it
+def remove_folder(uri: str, quietly: bool = False) -> None:
+    """Remove a folder with all that is in it, if it is there; ``quietly``: as far as that can be done."""
+    with suppress(OSError if quietly else FileNotFoundError):  # somebody else may be removing it
+        fs, base = filesystem(uri)
+        if fs.get_file_info(base).type == pafs.FileType.Directory:
             fs.delete_dir(base)
 
 

@@ -65,11 +65,9 @@ def arrived(folder: str, path: str, now: float) -> dict[str, int]:
 class LandingTable(SourceTable):
     """``columns`` are those that the declaration tells (name and Spark type): of a table that has not been made yet."""
 
-    def __init__(
-        self, uri: str, columns: Sequence[tuple[str, str]] = (), storage_options: dict[str, str] | None = None
-    ) -> None:
-        super().__init__(uri, storage_options)
-        self.columns = tuple(columns)
+    def __init__(self, uri: str, columns: Sequence[tuple[str, str]] = (), name: str = "") -> None:
+        super().__init__(uri)
+        self.columns, self.name = tuple(columns), name
 
     def version(self) -> int:
         """The latest version; -1 before anything has landed."""
@@ -82,26 +80,26 @@ class LandingTable(SourceTable):
 
     def spark_schema(self) -> list[tuple[str, str]]:
         if not self.exists():
-            return declared_columns(self.columns)
+            return declared_columns(self.columns, self.name)
         return [(name, kind) for name, kind in super().spark_schema() if name != MALFORMED]
 
     def read_schema(self) -> pa.Schema:
         return super().schema()
 
 
-def declared_columns(columns: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The columns of a SCHEMA with their types as Spark names them. TableError for a type that no table can hold, and
-    where there are none.
+def declared_columns(columns: Sequence[tuple[str, str]], name: str) -> list[tuple[str, str]]:
+    """The columns of the SCHEMA of ``name`` with their types as Spark names them. TableError for a type that no table
+    can hold, and where there are none.
     """
     if not columns:
         raise TableError(
-            "Only Spark knows the columns of this format, and nothing of it has been read yet. Run `sweeparea admit`, or"
-            " declare them: SCHEMA (id BIGINT, at TIMESTAMP)."
+            f"{name}: only Spark knows the columns of its format, and nothing of it has been read yet. Run `sweeparea"
+            " admit`, or declare them: SCHEMA (id BIGINT, at TIMESTAMP)."
         )
     found = []
-    for name, kind in columns:
+    for column, kind in columns:
         try:
-            found.append((name, spark_type(arrow_type(kind))))
+            found.append((column, spark_type(arrow_type(kind))))
         except TableError as error:
-            raise TableError(f"Column {name} of the SCHEMA: {error}") from None
+            raise TableError(f"{name}: column {column} of its SCHEMA: {error}") from None
     return found

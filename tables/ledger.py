@@ -230,6 +230,14 @@ class Ledger:
         rows = self.history(name, max(found.column("seq").to_pylist()))
         return next((row for row in rows if row.registration == registration), None)
 
+    def made(self, name: str, attempt: str) -> bool:
+        """Whether an attempt has committed: its row stands, or has been applied."""
+        row = self.row(name)
+        if row is not None and row.attempt == attempt:
+            return True
+        filters = [("name", "=", name), ("attempt", "=", attempt)]
+        return self._history.exists() and self._history.read(columns=["seq"], filters=filters).num_rows > 0
+
     def clean(self) -> int:
         """Delete replaced heads that are older than an hour, and after a week those that no commit ever named.
 

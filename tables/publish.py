@@ -112,10 +112,7 @@ class Publication:
             self._lock = None
 
     def _was_committed(self, attempt: str) -> bool:
-        row = self.ledger.row(self.name)
-        return (row is not None and row.attempt == attempt) or any(
-            past.attempt == attempt for past in self.ledger.history(self.name)
-        )
+        return self.ledger.made(self.name, attempt)
 
     def stage(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sweeparea.spark_jobs.admit import admit
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.drop import drop
 from sweeparea.spark_jobs.process import process
 from sweeparea.spark_jobs.session import spark_session
 from tests.spark_jobs import shop
@@ -39,10 +40,13 @@ class Jobs:
     def prepare(self, folder: str) -> None:
         for day in self.before:
             shop.sell(Path(folder), day)
-            self.run(folder)
+            self.work(folder)
         shop.sell(Path(folder), self.day)
 
     def run(self, folder: str) -> None:
+        self.work(folder)
+
+    def work(self, folder: str) -> None:
         application = self.application(folder)
         with spark_session() as spark:
             admit(application, "sales", spark)
@@ -51,7 +55,14 @@ class Jobs:
 
     def after(self, folder: str) -> None:
         shop.sell(Path(folder), self.later)
-        self.run(folder)
+        self.work(folder)
+
+
+class Drop(Jobs):
+    """A query is dropped; afterwards the next run computes it anew."""
+
+    def run(self, folder: str) -> None:
+        drop(self.application(folder), self.queries[0])
 
 
 _REPAIRED = shop.STREAM.replace("  CONSTRAINT", "  LATE REPAIR WITHIN INTERVAL 1 HOUR\n  CONSTRAINT")
@@ -59,6 +70,7 @@ _SCENARIOS = {
     "stream": Jobs(shop.STREAM + LARGE, ("large",), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2]),
     "relation": Jobs(shop.STREAM + shop.QUERY, ("turnover",), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2]),
     "first": Jobs(shop.STREAM + shop.QUERY, ("turnover",), (), shop.DAYS[0], shop.DAYS[1]),
+    "drop": Drop(shop.STREAM + shop.QUERY, ("turnover",), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2]),
     "repair": Jobs(
         _REPAIRED + shop.QUERY + LOOKING_BACK, ("turnover", "busy"), (shop.DAYS[0], shop.DAYS[1]), LATE, shop.DAYS[2]
     ),

@@ -125,7 +125,7 @@ def test_an_optimize_in_the_middle_of_a_slice_is_adopted(server: Server, point: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["stream", "relation", "first", "repair"])
+@pytest.mark.parametrize("name", ["stream", "relation", "first", "drop", "repair"])
 def test_killed_at_every_point(server: Server, name: str) -> None:
     scenario = server.scenario(name)
     tally = scenario.kill_at(scenario.passed, and_after=False)

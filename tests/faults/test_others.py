@@ -31,11 +31,11 @@ def _optimize(folder: Path) -> int:
     [
         ("file.before:results/q", 1),
         ("publish.staged", 2),
-        ("commit.within:_sweeparea/ledger", 2),
+        pytest.param("commit.within:_sweeparea/ledger", 2, marks=pytest.mark.slow),
         ("publish.ledger_committed", 2),
         ("commit.within:results/q", 1),
-        ("publish.applied:results/q", 1),
-        ("publish.ledger_committed", 3),
+        pytest.param("publish.applied:results/q", 1, marks=pytest.mark.slow),
+        pytest.param("publish.ledger_committed", 3, marks=pytest.mark.slow),
     ],
 )
 def test_an_optimize_at_any_moment_is_adopted(later: Scenario, point: str, nth: int) -> None:

@@ -83,13 +83,13 @@ def test_held_within_a_commit_while_the_log_was_cleaned(later: Scenario, point: 
 @pytest.mark.parametrize(
     ("point", "nth"),
     [
-        ("file.staged:results/q__istream", 2),
+        pytest.param("file.staged:results/q__istream", 2, marks=pytest.mark.slow),
         ("publish.staged", 2),
         ("commit.within:_sweeparea/ledger", 2),
         ("publish.ledger_committed", 2),
         ("commit.before:results/q", 1),
-        ("publish.applied:results/q", 1),
-        ("commit.within:_sweeparea/ledger_history", 2),
+        pytest.param("publish.applied:results/q", 1, marks=pytest.mark.slow),
+        pytest.param("commit.within:_sweeparea/ledger_history", 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_name_that_was_dropped_and_made_anew_is_another_one(later: Scenario, point: str, nth: int) -> None:

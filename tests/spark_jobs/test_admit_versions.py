@@ -19,6 +19,7 @@ from sweeparea.cql.statements import CreateStream, parse_text
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs import admit_duplicates
 from sweeparea.spark_jobs.admit_heartbeat import policy_of
+from sweeparea.spark_jobs.admit_judge import Lateness, ahead_rules, judged_by
 from sweeparea.spark_jobs.admit_rules import Rules
 from sweeparea.spark_jobs.admit_stage import Stage
 from sweeparea.spark_jobs.admit_state import StreamState
@@ -279,6 +280,9 @@ def test_a_taken_back_row_cancels_quarantine_first_then_an_element(tmp_path):
     fast.take([((5, "a", 1), -1)])  # of one in quarantine and none admitted
     assert fast.admitted()[5, "a", 1] == 0
     fast.take([((30, "a", 1), 1)])
+    fast.take([((20, "a", 1), 1)])  # an equal one, late
+    fast.take([((20, "a", 1), -1)])
+    assert fast.admitted()[20, "a", 1] == 1
     fast.take([((20, "a", 1), -1)])
     assert fast.row.info["correction_seq"] == fast.row.seq
 
@@ -298,6 +302,21 @@ def test_the_bounds_of_lateness(tmp_path):
     fast.take([((20, "a", 1), 1)])
     fast.take([((18, "a", 1), 1), ((19, "a", 1), 1)])
     assert fast.admitted() == Counter({(20, "a", 1): 1, (19, "a", 1): 1})
+
+
+def test_what_lies_below_retained_history_is_not_repaired():
+    """RETAIN bounds what can be repaired; a MAX AHEAD that is left out is a day after the commit."""
+    ticks = pa.chunked_array([[88, 89, 90, 101]])
+    rows = pa.table({"__tick": ticks})
+    judged = judged_by(rows, Lateness(100, repair=True, within=20, retain=11).rules(ticks, TIME))
+    assert judged.good.column("__tick").to_pylist() == [89, 90, 101]
+    assert judged.reasons.to_pylist() == ["late: below the retained history (RETAIN) at heartbeat 100 (tick 100)"]
+    day = 86_400_000_000
+    seconds = TimeDomain("TIMESTAMP", 1_000_000)
+    ticks = pa.chunked_array([[86_400, 86_401]])
+    judged = judged_by(pa.table({"__tick": ticks}), ahead_rules(ticks, seconds, None, 999_999))
+    assert judged.good.column("__tick").to_pylist() == [86_400]
+    assert ahead_rules(ticks, TIME, day, 0) == []
 
 
 def test_an_update_below_the_heartbeat_is_a_correction_under_reject_too(tmp_path):

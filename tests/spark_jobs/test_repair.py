@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs import difference
 from sweeparea.spark_jobs.admit import admit
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.backfill import backfill, outlook
@@ -113,7 +114,9 @@ def test_a_backfill_writes_nothing_where_nothing_differs(spark, repaired):
     assert "would be computed again" in text and "busy" in text
 
 
-def test_a_backfill_replaces_what_was_damaged(spark, on_time, repaired):
+@pytest.mark.parametrize("at_a_time", [difference.PART_ROWS, 3])
+def test_a_backfill_replaces_what_was_damaged(spark, on_time, repaired, monkeypatch, at_a_time):
+    monkeypatch.setattr(difference, "PART_ROWS", at_a_time)
     app, _ = repaired
     _damage(app, "turnover")
     assert shop.contents(app, "turnover") != shop.contents(on_time, "turnover")

@@ -18,6 +18,7 @@ from sweeparea.spark_jobs import quarantine
 from sweeparea.spark_jobs.admit import StreamAdmission, admit
 from sweeparea.spark_jobs.admit_heartbeat import advance
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.frames import LOCAL_ROWS
 from sweeparea.spark_jobs.process import process
 from sweeparea.spark_jobs.release import release
 from sweeparea.spark_jobs.release_rows import Wanted
@@ -137,6 +138,19 @@ def test_heartbeats_per_source_and_by_a_policy(spark, tmp_path):
     for target, said in [("latest:number", "no function"), ("latest", "names no Python object"), ("none:x", "none")]:
         with pytest.raises(BindError, match=said):
             stream(python, f"HEARTBEAT POLICY '{target}'").source_expressions("s")
+
+
+def test_many_rows_at_one_instant(spark, tmp_path):
+    """More than travel inside a query; the third version delivers half of them again."""
+    app = stream(tmp_path, "HEARTBEAT FOR t AS t - 1 DEDUPLICATE BY id WITHIN 10 CONSTRAINT c EXPECT (x > 0)")
+    count = LOCAL_ROWS + 10
+    table = pa.table([pa.array([7] * count), pa.array(map(str, range(count))), pa.array([0.0, *[1.0] * (count - 1)])])
+    for part in (table, table.slice(0, count // 2)):
+        write_deltalake(str(tmp_path / "data/source/s"), part.rename_columns(TICKS.names), mode="append")
+    report = admit(app, "s", spark)
+    assert (report.rows, report.heartbeat) == (count - 1, 6)
+    assert (report.deduplicated, report.quarantined.total()) == (count // 2 - 1, 2)
+    assert not list((tmp_path / "data/_sweeparea").glob("spill/*"))
 
 
 def test_two_runs_at_a_time_admit_nothing_twice(spark, tmp_path, monkeypatch):

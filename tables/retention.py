@@ -1,0 +1,96 @@
+"""What may go from the disk: files that no version of the last days holds, and what dead runs have left.
+
+Kept are the files of every version that somebody may still read: those of the retention time, and of the versions that
+readers have pinned, however old.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.tables.attempts import Attempts
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import has_folder, remove_folder
+from sweeparea.tables.layout import Layout
+
+HOURS = 7 * 24
+"""Default of the retention: Delta's own."""
+LEAST_HOURS = 1
+"""Below, running readers and runs at work would lose what they are about to read."""
+EMPTY_SECONDS = 86_400.0
+ORPHAN_HOURS = 7 * 24
+"""Files that no version ever held are of a run at work, or of one that was killed; after so long the latter."""
+
+
+def vacuum(log: DeltaLog, hours: int, kept: Collection[int] = (), dry_run: bool = False) -> list[str]:
+    """Deletes files of a table that neither a version of the last ``hours`` nor one of ``kept`` holds; returns them.
+
+    And files of runs that were killed, when they are old. Raises SweepAreaError below ``LEAST_HOURS``.
+    """
+    if hours < LEAST_HOURS:
+        raise SweepAreaError(
+            f"A retention of {hours} hours would delete files that running readers and runs at work need. Give at"
+            f" least {LEAST_HOURS} hour."
+        )
+    gone = log.vacuum(hours, kept=kept, dry_run=dry_run)
+    return gone + log.vacuum(max(hours, ORPHAN_HOURS), orphans=True, kept=kept, dry_run=dry_run)
+
+
+def pinned_versions(log: DeltaLog, app: str, sequences: Iterable[int]) -> list[int]:
+    """The versions of a table that readers have pinned by the sequence numbers of its commits."""
+    found = {log.version_tagged(app, seq) for seq in set(sequences)}
+    return sorted(version for version in found if version is not None)
+
+
+def left_over(layout: Layout, hours: int, dry_run: bool = False) -> list[str]:
+    """Removes builds and spilled rows of runs that have not lived for ``hours``; returns their paths in the data
+    folder. On an object store nothing tells how old a folder is, and nothing is removed.
+    """
+    if "://" in layout.data_folder or not has_folder(layout.data_folder):
+        return []
+    base = Path(layout.data_folder)
+    alive = {path.name.rpartition(".")[2] for path in Path(Attempts(layout).folder).glob("*.*")}
+    gone = []
+    for folder in sorted((*base.glob("_sweeparea/builds/*"), *base.glob("_sweeparea/spill/*"))):
+        if folder.name.rpartition("-")[2] in alive or time.time() - _touched(folder) < 3600 * hours:
+            continue
+        gone.append(str(folder.relative_to(base)))
+        if not dry_run:
+            remove_folder(str(folder))
+    return gone
+
+
+def empty_folders(table: str) -> int:
+    """Removes folders of a table's former attempts in which nothing is left; returns how many.
+
+    Without it a table has one a commit for ever. An object store knows no folders.
+    """
+    base = Path(table.removeprefix("file://")) / "data"
+    if "://" in table.removeprefix("file://") or not base.is_dir():
+        return 0
+    gone = 0
+    for folder in base.iterdir():
+        # one that was just made is about to be written to
+        with suppress(OSError):
+            if folder.is_dir() and time.time() - folder.stat().st_mtime > EMPTY_SECONDS:
+                folder.rmdir()
+                gone += 1
+    return gone
+
+
+def _touched(folder: Path) -> float:
+    """When anything in a folder was last written (seconds since the epoch)."""
+    newest = 0.0
+    for path in (folder, *folder.rglob("*")):
+        try:
+            newest = max(newest, path.stat().st_mtime)
+        except FileNotFoundError:  # whoever owns it is at work
+            return time.time()
+    return newest
+
+
+__all__ = ["HOURS", "LEAST_HOURS", "empty_folders", "left_over", "pinned_versions", "vacuum"]
