@@ -34,6 +34,8 @@ NEUTRAL_SETTINGS = (
     "rstream.max_rows_per_slice",
     "state.expiry_partitions",
     "state.lazy_percent",
+    "maintenance.retention",
+    "maintenance.every",
 )
 """Settings that say how, when or in what portions a query is run: its results are the same (laws S2 and S4)."""
 NEUTRAL_CLAUSES = ("RETAIN",)

@@ -34,6 +34,12 @@ SETTINGS: dict[str, Setting] = {
     ),
     "state.lazy_percent": Setting("how late expired rows go, in % of the window", (), r"[1-9][0-9]?|100", "5"),
     "backfill_slice": Setting("length of the slices of a backfill", (), r".*\S.*", "6 hours"),
+    "maintenance.retention": Setting(
+        "how long former versions of tables can be read", (), r"\s*[1-9][0-9]*\s*(hour|day|week)s?\s*", "7 days"
+    ),
+    "maintenance.every": Setting(
+        "how often Airflow maintains an application", (), r"\s*[1-9][0-9]*\s*(minute|hour|day)s?\s*", "1 hour"
+    ),
     "rewrites": Setting("which rewrite rules may change plans", (), r"[a-z_]+(\s*,\s*[a-z_]+)*", "all"),
     "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]+", "flights"),
 }

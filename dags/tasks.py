@@ -87,7 +87,10 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
         )
     if report.get("paused"):
         raise AirflowSkipException("Paused by PAUSE CONTINUOUS QUERY; RESUME CONTINUOUS QUERY lets it go on.")
-    if not report.get("versions") and not report.get("slices"):
+    again = report.get("recomputed") or {}
+    rows = [n for side in ("removed", "added") for n in (again.get(side) or {}).values()]
+    changed = bool(report.get("repaired")) or any(rows)
+    if not report.get("versions") and not report.get("slices") and not changed:
         waits = report.get("waits_for")
         raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))
     return report

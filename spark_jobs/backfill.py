@@ -7,6 +7,7 @@ slices go on meanwhile: what they add is computed on before the exchange.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def _run(
         report.rows_in = shadow.rows_in
         done = Rewritten()
         if upto == row.committed or Rewrite(shadow, upto, closed=True).differs():
-            done = _exchange(application, shadow, row, f"backfill from {instant_text(plan.time, since + 1)}")
+            done = exchange(application, shadow, row, f"backfill from {instant_text(plan.time, since + 1)}")
     report.removed, report.added = done.removed, done.added
     what = slice_text(plan.time, since, upto)
     same = f"{what} computed again from {report.rows_in:,} rows: nothing differs, nothing was written"
@@ -140,14 +141,20 @@ def _run(
     return report
 
 
-def _exchange(application: Application, shadow: Shadow, row: LedgerRow, cause: str) -> Rewritten:
-    """Goes on to the query's instant, also while live slices move it, and takes over what differs up to there."""
+def exchange(
+    application: Application, shadow: Shadow, row: LedgerRow, cause: str, renewed: Collection[str] = ()
+) -> Rewritten:
+    """Goes on to the query's instant, also while live slices move it, and takes over what differs up to there.
+
+    ``renewed``: as of ``Rewrite``; SweepAreas are exchanged then, even if no result differs.
+    """
     name = shadow.plan.name
     for _ in range(TRIES):
         assert row.committed is not None
         shadow.run(row.committed)
         try:
-            return Rewrite(shadow, row.committed, closed=False).publish(cause, row.pins, always=False)
+            rewrite = Rewrite(shadow, row.committed, closed=False, renewed=renewed)
+            return rewrite.publish(cause, row.pins, always=bool(renewed))
         except LostRace:
             row = _moved(application, shadow, row)
     raise LostRace(f"live slices of {name} were faster {TRIES} times.")

@@ -166,6 +166,21 @@ def _parser() -> argparse.ArgumentParser:
         "status", _status, placed, "show heartbeats, committed instants, state, late rows, and what waits for what"
     )
     command.add_argument("--all", action="store_true", help="also the subplans that queries share")
+    command = add("maintain", _maintain, placed, "pack small files, let go what RETAIN allows, delete old files")
+    command.add_argument("name", nargs="?", help="one stream, relation or query (default: all, and the ledger)")
+    command.add_argument("--dry-run", action="store_true", help="say what would be done; change nothing")
+    command.add_argument(
+        "--retention",
+        metavar="TIME",
+        help="how long former versions stay readable: '36 hours' (default: SET maintenance.retention, else 7 days)",
+    )
+    command = add("check", _check, placed, "verify tables against the ledger, and results against the laws R1 and R2")
+    command.add_argument("name", nargs="?", help="one stream, relation or query (default: all)")
+    command.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="compute the SweepAreas of NAME, and results of it that are damaged, again from its inputs",
+    )
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
     command.add_argument("query", help="a continuous query of the application, or the text of one in quotes")
     command.add_argument(
@@ -381,6 +396,30 @@ def _status(options: argparse.Namespace) -> int:
 
     print(status(_open(options), options.all))
     return 0
+
+
+def _maintain(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.maintain import maintain
+
+    report = maintain(_open(options), options.name, dry_run=options.dry_run, retention=options.retention, tell=_tell)
+    return 1 if report.problems else 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.check import check
+    from sweeparea.spark_jobs.jobs import rebuild
+
+    application = _open(options)
+    if options.rebuild and not application.is_query(options.name or ""):
+        known = ", ".join(application.catalog.queries) or "none"
+        raise SweepAreaError(f"Name the query that is to be rebuilt: `sweeparea check APP QUERY --rebuild` ({known}).")
+    found = check(application, options.name, _tell)
+    if options.rebuild:
+        _tell(f"{options.name}: {rebuild(application, options.name, found.damaged.get(options.name, ()), _tell)}")
+        found = check(application, options.name, _tell)
+    faults = sum(map(len, found.wrong.values()))
+    _tell(f"{faults} faults" if faults else "all as the ledger says")
+    return 1 if faults else 0
 
 
 def _explain(options: argparse.Namespace) -> int:

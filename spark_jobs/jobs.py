@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,30 @@ def refresh(application: str | Application, name: str) -> str:
     opened = application if isinstance(application, Application) else Application.open(application)
     with spark_session() as spark, tagged(spark), opened.analyzing(spark):
         return run(opened, name, spark)
+
+
+def maintain(application: str | Application, name: str | None = None, tell: Tell = _log) -> dict[str, Any]:
+    """Maintains the tables of an application, or of one name; no Spark. Raises SweepAreaError after the rest is done
+    if a table was not as it should be.
+    """
+    from sweeparea.infra.errors import SweepAreaError
+    from sweeparea.spark_jobs.maintain import maintain as run
+
+    opened = application if isinstance(application, Application) else Application.open(application)
+    report = run(opened, name, tell=tell)
+    if report.problems:
+        raise SweepAreaError(f"{'; '.join(report.problems)} The rest was maintained: {report.words}.")
+    return report.as_dict()
+
+
+def rebuild(application: str | Application, query: str, damaged: Collection[str], tell: Tell = _log) -> str:
+    """Computes a query's SweepAreas and its ``damaged`` tables again; returns what came of it, in words."""
+    from sweeparea.spark_jobs.rebuild import rebuild as run
+    from sweeparea.spark_jobs.session import spark_session
+
+    opened = application if isinstance(application, Application) else Application.open(application)
+    with spark_session() as spark, tagged(spark):
+        return run(opened, query, spark, damaged, tell).words
 
 
 def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:

@@ -26,49 +26,49 @@ PART_ROWS = 4_000_000
 STREAMS = {"istream": 1, "dstream": -1}
 
 
+_Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class _Part:
     """Per kind of table its records' codes, and the instants from and to (ticks); ``records`` by code."""
 
     records: pa.Table
-    kinds: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
+    kinds: dict[str, _Rows]
 
 
 def broken(tables: Mapping[str, History], committed: int) -> list[str]:
     """What is wrong with the tables of one query, by kind (relation, istream, dstream; others are not looked at), up to
     a committed instant: a sentence for each kind of fault, with its first row.
     """
+    looked_at = {kind: history for kind, history in tables.items() if kind in ("relation", *STREAMS)}
     found: dict[str, str] = {}
-    for part in _parts({kind: history for kind, history in tables.items() if kind in ("relation", *STREAMS)}):
-        time = next(iter(tables.values())).time
-
-        def say(fault: str, rows: np.ndarray, part: _Part = part) -> None:
+    for part in _parts(looked_at):
+        for fault, rows in _faults(part.kinds, committed):
             if rows.shape[1] and fault not in found:
-                code, tick = int(rows[0][0]), int(rows[1][0])
-                record = part.records.slice(code, 1).to_pylist()
-                shown = record[0] if record else {}
-                found[fault] = f"{fault}, first at {instant_text(time, tick)}: {shown}"
-
-        if "relation" in part.kinds:
-            codes, start, end = part.kinds["relation"]
-            say(
-                "rows of the relation that begin or end after the committed instant",
-                _late(codes, start, end, committed),
-            )
-            say("rows of the relation that are empty", np.stack([codes, start])[:, end <= start])
-            say("levels of the relation that are not canonical", _crooked(codes, start, end))
-            changes = splice.events(codes, start, end, np.ones(len(codes), np.int64))
-            for kind, sign in STREAMS.items():
-                if kind in part.kinds:
-                    wanted = changes[:, changes[2] * sign > 0] * np.array([[1], [1], [sign]])
-                    is_ = _counted(part.kinds[kind])
-                    say(f"changes of the relation that {kind} lacks or has too many of (R1, R2)", _net(wanted, is_))
-        elif part.kinds.keys() >= STREAMS.keys():
-            come, go = _counted(part.kinds["istream"]), _counted(part.kinds["dstream"])
-            both = netted(*(np.append(a, b) for a, b in zip(_ones(come), _ones(go), strict=True)))
-            say("values that are in istream and dstream at one instant (R1)", both[:, both[2] > 1])
-            say("values that dstream takes and istream never brought (R2)", _below_zero(come, go))
+                at = instant_text(next(iter(looked_at.values())).time, int(rows[1][0]))
+                record = part.records.slice(int(rows[0][0]), 1).to_pylist()
+                found[fault] = f"{fault}, first at {at}: {record[0] if record else {}}"
     return list(found.values())
+
+
+def _faults(kinds: Mapping[str, _Rows], committed: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Kinds of faults, each with its rows: record code and tick first."""
+    if "relation" in kinds:
+        codes, start, end = kinds["relation"]
+        late = (start > committed) | ((end > committed) & (end != INF))
+        yield "rows of the relation begin or end after the committed instant", np.stack([codes, start])[:, late]
+        yield "rows of the relation are empty", np.stack([codes, start])[:, end <= start]
+        yield "levels of the relation are not canonical", _crooked(codes, start, end)
+        changes = splice.events(codes, start, end, np.ones(len(codes), np.int64))
+        for kind, sign in STREAMS.items():
+            if kind in kinds:
+                wanted = changes[:, changes[2] * sign > 0] * np.array([[1], [1], [sign]])
+                yield f"{kind} is not what the relation's changes are (R1, R2)", _net(wanted, _counted(kinds[kind]))
+    elif kinds.keys() >= STREAMS.keys():
+        come, go = _counted(kinds["istream"]), _counted(kinds["dstream"])
+        yield "values are in istream and dstream at one instant (R1)", _both(come, go)
+        yield "dstream takes values that istream never brought (R2)", _below_zero(come, go)
 
 
 def _parts(tables: Mapping[str, History]) -> Iterator[_Part]:
@@ -109,7 +109,7 @@ def _read(history: History, part: int, parts: int) -> tuple[pa.Table, np.ndarray
     return pa.concat_tables(tables), np.concatenate(starts), np.concatenate(ends)
 
 
-def _counted(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+def _counted(rows: _Rows) -> np.ndarray:
     """A stream's elements as (code, tick, number)."""
     return netted(rows[0], rows[1], np.ones(len(rows[0]), np.int64))
 
@@ -118,8 +118,10 @@ def _net(wanted: np.ndarray, is_: np.ndarray) -> np.ndarray:
     return netted(*(np.append(a, b) for a, b in zip(wanted, is_ * np.array([[1], [1], [-1]]), strict=True)))
 
 
-def _ones(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return rows[0], rows[1], np.ones(rows.shape[1], np.int64)
+def _both(come: np.ndarray, go: np.ndarray) -> np.ndarray:
+    code, tick = (np.append(a, b) for a, b in zip(come[:2], go[:2], strict=True))
+    twice = netted(code, tick, np.ones(len(code), np.int64))
+    return twice[:, twice[2] > 1]
 
 
 def _below_zero(come: np.ndarray, go: np.ndarray) -> np.ndarray:
@@ -132,10 +134,6 @@ def _below_zero(come: np.ndarray, go: np.ndarray) -> np.ndarray:
     before = np.append(0, total[:-1])[first]
     running = total - np.repeat(before, np.diff(np.append(first, len(total))))
     return net[:, running < 0]
-
-
-def _late(codes: np.ndarray, start: np.ndarray, end: np.ndarray, committed: int) -> np.ndarray:
-    return np.stack([codes, start])[:, (start > committed) | ((end > committed) & (end != INF))]
 
 
 def _crooked(codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

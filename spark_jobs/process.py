@@ -18,6 +18,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.catch_up import catch_up
 from sweeparea.spark_jobs.corrections import Corrected
 from sweeparea.spark_jobs.repair import repair
+from sweeparea.spark_jobs.retained import require_history
 from sweeparea.spark_jobs.slice import Slice
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.ledger import LedgerRow
@@ -104,6 +105,8 @@ def _process(
     if ready is None:
         report.waits_for = ", ".join(_waiting(application, query, head, None))
         return report
+    if report.committed is None:
+        require_history(application, plan, plan.start)
     target = ready if until is None else min(ready, until)
 
     def run(h0: int, h1: int) -> dict[str, Any]:

@@ -293,14 +293,13 @@ class Registry:
                 f"{statement.place}: The definition of {name} has changed since it was deployed: {found}. Results of"
                 f" two definitions are never mixed, and {', '.join(below)} {'has' if len(below) == 1 else 'have'} been"
                 f" computed by the old one. Either give the new one a name of its own, or {write}run `{apply}`,"
-                " which drops the results of"
-                f" {', '.join(below)} and computes them anew from START (`{shown}` shows it beforehand)."
+                f" which computes the results of {', '.join(below)} anew from START (`{shown}` shows it beforehand)."
                 f"\n{found.diff}".rstrip()
             )
         return ChangedDefinition(
             f"{statement.place}: The definition of {name} has changed since it was deployed: {found}. Results of two"
             " definitions are never mixed. Either give the new definition a name of its own, or"
-            f" {write}run `{apply}`, which drops the results of {name}{also} and computes them anew from START"
+            f" {write}run `{apply}`, which computes the results of {name}{also} anew from START"
             f" (`{shown}` shows it beforehand); `{application.command('drop', name)}` removes its tables only."
             f"\n{found.diff}".rstrip()
         )

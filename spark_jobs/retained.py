@@ -60,6 +60,13 @@ def require_history(application: Application, plan: Plan, origin: int) -> None:
         )
 
 
+def gone_up_to(application: Application, plan: Plan) -> int | None:
+    """The greatest tick up to which a stream that a plan reads has let elements go; None if none has."""
+    head = application.ledger.head()
+    rows = [row for name in plan.inputs if (row := head.get(application.owner(name))) is not None]
+    return max((row.info[RETAINED] for row in rows if row.info.get(RETAINED) is not None), default=None)
+
+
 @dataclass
 class Retention:
     """What RETAIN lets go of one stream: rows up to tick ``cut`` (None: none), and why no more than that."""

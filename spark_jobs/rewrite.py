@@ -9,7 +9,7 @@ change in one commit; where nothing differs nothing is written.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,11 +58,15 @@ class Rewritten:
 
 class Rewrite:
     """The difference between a shadow, computed up to ``upto``, and what is published; ``closed``: results after
-    ``upto`` stand as they are, and the SweepAreas too; ``whole``: all that is published is compared.
+    ``upto`` stand as they are, and the SweepAreas too; ``whole``: all that is published is compared; ``renewed``:
+    tables, by their paths in the data folder, that are exchanged whole, whatever they hold.
     """
 
-    def __init__(self, shadow: Shadow, upto: int, closed: bool, whole: bool = False) -> None:
+    def __init__(
+        self, shadow: Shadow, upto: int, closed: bool, whole: bool = False, renewed: Collection[str] = ()
+    ) -> None:
         self.shadow, self.upto, self.closed, self.whole = shadow, upto, closed, whole
+        self.renewed = frozenset(renewed)
         self.application, self.name = shadow.application, shadow.plan.name
         self.time = shadow.plan.time
 
@@ -90,8 +94,12 @@ class Rewrite:
             raise LostRace(f"another run of {self.name} has gone on meanwhile; what was recomputed has to follow.")
         seq, done = previous.seq + 1, Rewritten()
         told: list[Difference] = []
-        for kind, old, new in self._tables():
-            part = self._difference(kind, old, new)
+        for kind, (log, new) in self.shadow.tables().items():
+            if publication.layout.relative(log.uri) in self.renewed:
+                self._exchange(publication, attempt, new, log, f"{kind} of continuous query {self.name}")
+                done.renewed = True
+                continue
+            part = self._difference(kind, History.of(log, self.time), new)
             if part is not None:
                 self._stage(publication, attempt, part)
                 done.removed[kind], done.added[kind] = part.out, part.come.num_rows
@@ -163,9 +171,9 @@ class Rewrite:
         if not same_columns(log.schema(), wanted):
             publication.stage(log.uri, schema=wanted)
 
-    @staticmethod
-    def _exchange(publication: Publication, attempt: str, new: DeltaLog, old: DeltaLog, title: str) -> None:
+    def _exchange(self, publication: Publication, attempt: str, new: DeltaLog, old: DeltaLog, title: str) -> None:
         """Stages all rows of one table in place of those of another, with their columns."""
+        anew = publication.layout.relative(old.uri) in self.renewed
         if not old.exists():
             old.create(new.schema(), name=old.uri.rsplit("/", 1)[-1], description=title)
         adds = []
@@ -174,9 +182,9 @@ class Rewrite:
             copy_file(f"{new.uri}/{file.path}", f"{old.uri}/{path}")
             adds.append(replace(file, path=path))
         if same_columns(old.schema(), new.schema()):
-            publication.stage(old.uri, adds=adds, removes=old.files())
+            publication.stage(old.uri, adds=adds, removes=old.files(), anew=anew)
         else:
-            publication.stage(old.uri, adds=adds, schema=new.schema())
+            publication.stage(old.uri, adds=adds, schema=new.schema(), anew=anew)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
@@ -228,7 +236,8 @@ class Rewrite:
             if mine.exists():
                 self._exchange(publication, attempt, mine, log, f"SweepArea {op} of {self.name}")
             elif log.exists():
-                publication.stage(log.uri, removes=log.files())
+                anew = publication.layout.relative(log.uri) in self.renewed
+                publication.stage(log.uri, removes=log.files(), anew=anew)
             told["state_rows"].setdefault(op, 0)
             told["state_bytes"].setdefault(op, 0)
         return told

@@ -20,6 +20,7 @@ from sweeparea.spark_jobs.catch_up import MAX_ROWS, Tell, catch_up, number_setti
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.inputs import new_rows
 from sweeparea.spark_jobs.place import Place
+from sweeparea.spark_jobs.retained import require_history
 from sweeparea.spark_jobs.slice import Slice
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
@@ -85,7 +86,9 @@ class Shadow:
         return self.place.ledger.row(self.plan.name)
 
     def run(self, upto: int) -> None:
-        """Computes on, up to an instant."""
+        """Computes on, up to an instant. HistoryGone: RETAIN has let go what that needs, before or meanwhile."""
+        first = self.done + 1
+        require_history(self.application, self.plan, first)
         few = new_rows(self.application, self.plan, self.done, upto) <= number_setting(
             self.plan, "slice.max_rows", MAX_ROWS
         )
@@ -95,6 +98,7 @@ class Shadow:
         ):
             self.done = done
             self.rows_in += info["rows_in"]
+        require_history(self.application, self.plan, first)
 
     def _slice(self, h0: int, h1: int) -> dict[str, Any]:
         return Slice(

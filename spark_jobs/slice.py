@@ -166,7 +166,8 @@ class Slice:
         drops = readers_of(application, name) if is_hidden(name) else (name,)
         commands = " and ".join(f"`{application.command('drop', n)}`" for n in drops)
         way_out = (
-            f"Restore the data folder {application.data} from a backup of one moment, or run {commands} and process"
+            f"Run `{application.command('check', name, '--rebuild')}`, which computes it again from its inputs, or"
+            f" restore the data folder {application.data} from a backup of one moment, or run {commands} and process"
             f" {'it' if len(drops) == 1 else 'them'} anew."
         )
         for table in previous.actions:

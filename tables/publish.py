@@ -122,11 +122,13 @@ class Publication:
         *,
         base_version: int | None = None,
         schema: pa.Schema | None = None,
+        anew: bool = False,
     ) -> None:
         """Name files to add to and remove from a table, which must exist. Several calls for one table add up.
 
         ``base_version`` is the version at which the caller read the files that it removes; the latest if not given.
-        ``schema``: the table gets these columns and holds nothing but ``adds`` then.
+        ``schema``: the table gets these columns and holds nothing but ``adds`` then. ``anew``: whatever has become of
+        the table is taken as it is; for who exchanges all of its rows.
         Raises ForeignWrite if others changed the table, TableError if the actions do not fit it.
         """
         self._begun()
@@ -136,9 +138,10 @@ class Publication:
         log = self.ledger.log(relative)
         if staged is None:
             latest = log.version()
-            log.foreign_commits(log.last_version_of({self.name}, latest), {self.name}, latest)
             previous_seq = log.app_version(f"{self.name}:{self.registration}", latest)
-            self._check_state(log.uri, relative, previous_seq)
+            if not anew:
+                log.foreign_commits(log.last_version_of({self.name}, latest), {self.name}, latest)
+                self._check_state(log.uri, relative, previous_seq)
             staged = _Staged(latest if base_version is None else base_version, previous_seq)
         elif base_version is not None and base_version != staged.base_version:
             raise TableError(

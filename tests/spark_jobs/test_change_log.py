@@ -88,7 +88,7 @@ def batches_of(row: st.SearchStrategy) -> st.SearchStrategy:
     return st.lists(st.tuples(st.lists(row, max_size=8), st.integers(-1, END)), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(batches_of(signed))
 def test_copies_against_a_walk_over_all_instants(batches):
     """Late changes, changes ahead, and more taken away than there is."""
@@ -129,7 +129,7 @@ def order(row: tuple) -> tuple:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(batches_of(operation))
 def test_keys_against_a_dictionary(batches):
     net, refused = run(OPS, ["k", "v", "s"], KEYED, batches)

@@ -21,8 +21,8 @@ from sweeparea.spark_jobs.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.change_relation import RelationAdmission
 from sweeparea.spark_jobs.drop import drop
 from sweeparea.spark_jobs.plan import plan
-from sweeparea.spark_jobs.release_rows import Wanted
 from sweeparea.spark_jobs.release_relation import BY_ITSELF, release_changes
+from sweeparea.spark_jobs.release_rows import Wanted
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs import relations as rel
 from tests.spark_jobs.relations import admitted, application, changes, contents, put, quarantine, schema, tick
@@ -39,6 +39,9 @@ def history(folder: Path, heartbeat: str = "FOR f AS f", more: str = "") -> Appl
 
 def log(folder: Path, key: str = "", heartbeat: str = "FOR at AS at", more: str = "") -> Application:
     return application(folder, LOG.format(key, heartbeat, more))
+
+
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
 
 
 # -- HISTORY BY ------------------------------------------------------------------------------------------------------
@@ -125,7 +128,7 @@ def test_late_rows_of_a_history(tmp_path):
     assert contents(app, tick(60)) == {("a", 1.0): 1, ("c", 1.0): 1, ("c", 2.0): 1}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_history_is_its_source_at_every_instant(tmp_path, seed):
     """However the versions are cut into runs, and whatever one of them adds, fills in, moves and deletes."""
     chance = random.Random(seed)
@@ -250,7 +253,7 @@ def test_a_log_is_only_appended_to(tmp_path):
     assert app.ledger.head()["r"].info["source_version"] == 0
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_keys_however_versions_are_cut_and_however_late(tmp_path, seed):
     """Law L1: with REPAIR a relation is the same whether its changes came on time or late."""
     chance = random.Random(seed)
@@ -542,7 +545,7 @@ VERSIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", VERSIONS)
+@pytest.mark.parametrize("kind", ["history", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("log", "feed"))])
 def test_versions_that_are_gone(tmp_path, kind):
     """A first run takes the source as it is; a later one stops, and goes on by difference where it is told to."""
 
@@ -603,7 +606,10 @@ def test_the_log_of_changes_keeps_few_files(tmp_path):
     assert len(changes(app)) == 17
 
 
-POINTS = ["publish.staged", "publish.ledger_committed", "publish.applied:"]
+POINTS = [
+    "publish.applied:",
+    *(pytest.param(f"publish.{p}", marks=pytest.mark.slow) for p in ("staged", "ledger_committed")),
+]
 
 
 class Killed(BaseException):

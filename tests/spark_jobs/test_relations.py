@@ -203,6 +203,7 @@ def test_inputs_must_count_alike(tmp_path):
         app.plan("q")
 
 
+@pytest.mark.slow
 def test_a_window_over_a_relation_counts_in_the_time_of_the_stream_behind_it(spark, tmp_path):
     text = f"""CREATE CONTINUOUS QUERY q {START} AS SELECT c.item, price FROM
       ISTREAM(SELECT item, price FROM prices) [RANGE 4 SECONDS EXCLUSIVE] c JOIN sales [RANGE 10 SECONDS EXCLUSIVE] s
@@ -314,6 +315,7 @@ def test_a_query_that_raced_ahead_takes_a_refresh_as_a_correction(spark, tmp_pat
         assert at(rows, second) == [("a", "apple" if second < 2 else "apricot")] * len(sold)
 
 
+@pytest.mark.slow
 def test_a_refresh_before_any_query_ran_holds_from_its_start(spark, tmp_path):
     app = application(tmp_path, STREAM + STATIC)
     put(tmp_path, "sales", SALES, SOLD)

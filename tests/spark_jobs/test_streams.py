@@ -144,9 +144,10 @@ def test_many_rows_at_one_instant(spark, tmp_path):
     """More than travel inside a query; the third version delivers half of them again."""
     app = stream(tmp_path, "HEARTBEAT FOR t AS t - 1 DEDUPLICATE BY id WITHIN 10 CONSTRAINT c EXPECT (x > 0)")
     count = LOCAL_ROWS + 10
-    table = pa.table([pa.array([7] * count), pa.array(map(str, range(count))), pa.array([0.0, *[1.0] * (count - 1)])])
+    x = pa.array([0.0, *[1.0] * (count - 1)])
+    table = pa.table([pa.array([7] * count), pa.array(map(str, range(count))), x], names=TICKS.names)
     for part in (table, table.slice(0, count // 2)):
-        write_deltalake(str(tmp_path / "data/source/s"), part.rename_columns(TICKS.names), mode="append")
+        write_deltalake(str(tmp_path / "data/source/s"), part, mode="append")
     report = admit(app, "s", spark)
     assert (report.rows, report.heartbeat) == (count - 1, 6)
     assert (report.deduplicated, report.quarantined.total()) == (count // 2 - 1, 2)
