@@ -1,4 +1,4 @@
-"""DAGs from an application: one per stream or relation, one per continuous query.
+"""DAGs from an application: one per stream or relation, one per continuous query, one for maintenance.
 
 Each DAG is woken by an asset of its own, which a watcher in Airflow's triggerer raises while the stream or query is
 behind. A second asset per stream and query, which nothing is scheduled on, draws the lineage graph.
@@ -30,11 +30,21 @@ def query_dag_id(app: str, query: str) -> str:
     return f"{dag_prefix(app)}__{query}"
 
 
+def maintenance_dag_id(app: str) -> str:
+    return f"{dag_prefix(app)}__maintenance"
+
+
 def build(application: Application) -> list[DAG]:
     """All DAGs of an application."""
     dags = [_admit_dag(application, source) for source in application.sources.values()]
     dags += [_query_dag(application, query) for query in application.queries.values()]
+    dags.append(_maintenance_dag(application))
     ids = [dag.dag_id for dag in dags]
+    if ids.count(maintenance_dag_id(application.name)) > 1:
+        raise ApplicationError(
+            f"The continuous query maintenance of the application {application.name} would get the same DAG as its "
+            "maintenance. Rename the query."
+        )
     for source in application.sources.values():
         if ids.count(admit_dag_id(application.name, source.name)) > 1:
             raise ApplicationError(
@@ -91,6 +101,21 @@ def _query_dag(application: Application, query: Query) -> DAG:
             max_active_tis_per_dag=1,
             inlets=[_lineage(app, table) for table in query.inputs],
             outlets=[_lineage(app, name)],
+        )
+    return dag
+
+
+def _maintenance_dag(application: Application) -> DAG:
+    app = application.name
+    with DAG(
+        maintenance_dag_id(app),
+        schedule=application.maintenance,
+        description="Packs small files, lets go what RETAIN allows, deletes old files",
+        tags=[GROUP, app, "maintenance"],
+        **{**_common("", ""), "catchup": False, "doc_md": "`sweeparea maintain`, beside live slices"},
+    ) as dag:
+        SweepAreaOperator(
+            task_id="maintain", app=app, subject=app, action="maintain", max_active_tis_per_dag=1, inlets=[], outlets=[]
         )
     return dag
 

@@ -20,6 +20,8 @@ APPS_VARIABLE = "SWEEPAREA_APPS"
 ``shop@dev`` is one in an environment.
 """
 
+DEFAULT_MAINTENANCE = timedelta(hours=1)
+
 _SLICE = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 
 
@@ -63,12 +65,13 @@ class Query:
 
 @dataclass(frozen=True)
 class Application:
-    """``data_folder`` holds its tables and its ledger."""
+    """``data_folder`` holds its tables and its ledger. ``maintenance``: how often these are maintained."""
 
     name: str
     data_folder: str
     sources: dict[str, Source]
     queries: dict[str, Query]
+    maintenance: timedelta = DEFAULT_MAINTENANCE
 
     def watched(self) -> dict[str, Any]:
         """What the application's wake-up trigger looks at (``heartbeats.trigger.Watched``)."""
@@ -122,7 +125,8 @@ def load(name: str) -> Application:
     sources |= {s.name: _source(s, "relation", data) for s in catalog.relations.values()}
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
     queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
-    return Application(name, str(data), sources, queries)
+    every = catalog.settings.get("maintenance.every")
+    return Application(name, str(data), sources, queries, DEFAULT_MAINTENANCE if every is None else _length(every))
 
 
 def load_all(dag_id: str | None = None) -> tuple[list[Application], dict[str, SweepAreaError]]:
@@ -195,14 +199,19 @@ def _table_owner(table: str, names: set[str]) -> str:
 def _slice(text: str | None, query: str, place: str) -> timedelta:
     if text is None:
         return DEFAULT_SLICE
-    match = _SLICE.fullmatch(text)
-    length = timedelta(**{f"{match[2].lower()}s": int(match[1])}) if match else timedelta(0)
+    length = _length(text)
     if length <= timedelta(0):
         raise ApplicationError(
             f"{place}: the setting backfill_slice of the continuous query {query} is {text!r}, which is no length of "
             "time. Write a whole number and a unit, such as '1 day', '6 hours' or '30 days'."
         )
     return length
+
+
+def _length(text: str) -> timedelta:
+    """``6 hours`` as a length of time; none at all where it is not one."""
+    match = _SLICE.fullmatch(text)
+    return timedelta(**{f"{match[2].lower()}s": int(match[1])}) if match else timedelta(0)
 
 
 def _locate(uri: str, data: locations.Folder) -> str:

@@ -14,7 +14,8 @@ WAIT = timedelta(seconds=5)
 
 
 class SweepAreaOperator(BaseOperator):
-    """``action`` is admit (``subject``: a stream) or process (``subject``: a query) of the application ``app``.
+    """``action`` is admit (``subject``: a stream), process (``subject``: a query) or maintain (all) of the application
+    ``app``.
 
     The result is the job's summary. The DAG run decides between live and backfill: a run with a data interval that is
     not empty is a slice of a backfill, every other one is live, and then the job itself chooses the slice.
@@ -29,6 +30,8 @@ class SweepAreaOperator(BaseOperator):
     def execute(self, context: Any) -> dict[str, Any]:
         if self.action == "admit":
             return tasks.admit(self.app, self.subject)
+        if self.action == "maintain":
+            return tasks.maintain(self.app)
         run = context["dag_run"]
         if run.data_interval_start == run.data_interval_end:
             return tasks.process(self.app, self.subject)

@@ -38,6 +38,13 @@ def process(app: str, query: str, until: int | None = None) -> dict[str, Any]:
     return _outcome(jobs.process, app, query, until)
 
 
+def maintain(app: str) -> dict[str, Any]:
+    """Maintains the tables of an application; needs no Spark."""
+    from sweeparea.spark_jobs import jobs
+
+    return jobs.maintain(app)
+
+
 def backfill(app: str, query: str, start: datetime, end: datetime) -> dict[str, Any]:
     """Processes or recomputes the instants of [start, end) of a query."""
     from sweeparea.spark_jobs import jobs

@@ -16,6 +16,7 @@ from sweeparea.spark_jobs import user_code
 from sweeparea.spark_jobs.admit_state import StreamState
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.errors import NotReadyError
+from sweeparea.spark_jobs.instants import instant_of, instant_text, tick_of
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.publish import Publication, recover
 
@@ -52,6 +53,19 @@ def policy_of(
             none = pa.table({"__tick": pa.array([], pa.int64())})
             return UserPolicy(spec.policy or "", call, declared.name, version, none if elements is None else elements)
     return policies.Manual()
+
+
+def advance_to(application: Application, name: str, instant: str) -> tuple[str, str | None]:
+    """As ``advance``, to an instant as a person writes it; returns the heartbeat and what it was (None: none), as
+    texts.
+    """
+    application.source(name)
+    time = application.input_schema(name).time
+    tick = tick_of(instant, time)
+    if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
+        tick = policies.last_tick_at(instant_of(instant), time.chronon)
+    before = advance(application, name, tick)
+    return instant_text(time, tick), None if before is None else instant_text(time, before)
 
 
 def advance(application: Application, name: str, heartbeat: int) -> int | None:

@@ -289,14 +289,14 @@ def _admit(options: argparse.Namespace) -> int:
 
 
 def _process(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.instants import instant_text
+    from sweeparea.spark_jobs.instants import instant_text, tick_of
     from sweeparea.spark_jobs.jobs import process
 
     application = _open(options)
 
     def work(name: str) -> None:
         time = application.plan(name).time
-        until = None if options.until is None else _tick(options.until, time)
+        until = None if options.until is None else tick_of(options.until, time)
         report = process(application, name, until=until, tell=_tell)
         done = "nothing" if report["committed"] is None else instant_text(time, report["committed"])
         if report["paused"]:
@@ -317,12 +317,13 @@ def _process(options: argparse.Namespace) -> int:
 
 def _backfill(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.backfill import outlook
+    from sweeparea.spark_jobs.instants import tick_of
     from sweeparea.spark_jobs.jobs import recompute
 
     application = _open(options)
     application.query(options.query)
     time = application.plan(options.query).time
-    first, last = (None if text is None else _tick(text, time) for text in (options.first, options.last))
+    first, last = (None if text is None else tick_of(text, time) for text in (options.first, options.last))
     if options.dry_run:
         print(outlook(application, options.query, first, last))
         return 0
@@ -331,24 +332,14 @@ def _backfill(options: argparse.Namespace) -> int:
 
 
 def _heartbeat(options: argparse.Namespace) -> int:
-    from sweeparea.heartbeats.policies import last_tick_at
-    from sweeparea.spark_jobs.admit import advance
-    from sweeparea.spark_jobs.instants import instant_text
-    from sweeparea.spark_jobs.json_values import micros_of
+    from sweeparea.spark_jobs.admit_heartbeat import advance_to
 
     words = options.words[1:] if len(options.words) == 4 and options.words[0] == "advance" else options.words
     if len(words) != 3:
         options.wrong("write sweeparea heartbeat advance APPLICATION NAME INSTANT")
     options.application, name, instant = words
-    application = _open(options)
-    application.source(name)
-    time = application.input_schema(name).time
-    tick = _tick(instant, time)
-    if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
-        tick = last_tick_at(micros_of(instant), time.chronon)
-    before = advance(application, name, tick)
-    was = "nowhere" if before is None else instant_text(time, before)
-    _tell(f"{name}: heartbeat {instant_text(time, tick)} (was {was})")
+    now, before = advance_to(_open(options), name, instant)
+    _tell(f"{name}: heartbeat {now} (was {before or 'nowhere'})")
     return 0
 
 
@@ -374,21 +365,6 @@ def _quarantine(options: argparse.Namespace) -> int:
     for row, reason in report["refused"]:
         print(f"sweeparea: {row} stays in quarantine: {reason}", file=sys.stderr)
     return 1 if report["refused"] else 0
-
-
-def _tick(text: str, time: object) -> int:
-    """An instant from the command line as a tick of the query's time."""
-    from sweeparea.spark_jobs.json_values import micros_of
-
-    kind, chronon = time.kind, time.chronon  # type: ignore[attr-defined]
-    if kind == "BIGINT":
-        if text.lstrip("-").isdigit():
-            return int(text)
-        raise SweepAreaError(f"{text} is no tick: time is counted in BIGINT ticks here, so give a whole number.")
-    try:
-        return micros_of(text) // chronon
-    except ValueError:
-        raise SweepAreaError(f"{text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC).") from None
 
 
 def _status(options: argparse.Namespace) -> int:

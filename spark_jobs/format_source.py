@@ -23,6 +23,7 @@ import pyarrow.fs as pafs
 from sweeparea.cql.source_formats import FILES, PARSED, in_folder
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import refuse_reserved
+from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.frames import quoted
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
@@ -60,10 +61,25 @@ def land(
     folder = application.layout.landing(name)
     path = application.located(source.uri) if source.uri else ""
     seen = listing(path) if in_folder(source) else None
-    frame = _read(spark, source, path, name)
     log = DeltaLog(folder)
-    fields = [pa.field(f.name, arrow_type(f.dataType.simpleString())) for f in frame.schema]
-    log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
+    try:
+        frame = _read(spark, source, path, name)
+        fields = [pa.field(f.name, arrow_type(f.dataType.simpleString())) for f in frame.schema]
+        log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
+        _run(spark, frame, folder)
+    except Exception as error:
+        raise _explained(error, name, source) from error
+    crash_point("format.read", folder)
+    landed = _publish(log, name)
+    if seen is not None:
+        note(folder, seen)
+    if landed:
+        tell(f"{name}: landed {landed} new batch{'es' if landed > 1 else ''} of {source.format}")
+    return landed
+
+
+def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
+    """Brings what is there into the sink, and ends."""
     with _configured(spark):
         query = (
             frame.writeStream.format("parquet")
@@ -75,21 +91,26 @@ def land(
         )
         try:
             query.awaitTermination()
-        except BaseException as error:
+        except BaseException:
             query.stop()
-            if isinstance(error, Exception) and "CONCURRENT" in str(error).upper():
-                raise SweepAreaError(
-                    f"{name}: another run is reading its source at the same time. Nothing was lost or read twice; wait"
-                    " for it, then run again."
-                ) from error
             raise
-    crash_point("format.read", folder)
-    landed = _publish(log, name)
-    if seen is not None:
-        note(folder, seen)
-    if landed:
-        tell(f"{name}: landed {landed} new batch{'es' if landed > 1 else ''} of {source.format}")
-    return landed
+
+
+def _explained(error: Exception, name: str, source: SourceSpec) -> SweepAreaError:
+    text = str(error)
+    if "CONCURRENT" in text.upper():
+        return SweepAreaError(
+            f"{name}: another run is reading its source at the same time. Nothing was lost or read twice; wait for it,"
+            " then run again."
+        )
+    if "DATA_SOURCE_NOT_FOUND" in text:
+        return SweepAreaError(
+            f"{name}: Spark knows no source named {source.format}. Correct the name after FROM FORMAT, or give Spark"
+            " the jar that has it."
+        )
+    # a stream's failure is told inside another one, which has ids of its own
+    inner = text.split("terminated with exception:", 1)[-1]
+    return readable(error if inner == text else RuntimeError(inner), f"{name}, reading its source FROM FORMAT")
 
 
 def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> DataFrame:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+WARM_UP_ROWS = 200_000
+"""Reading so many rows again costs less than looking for a checkpoint."""
+
+
 class Shadow:
     """The results of a query after ``since`` and its SweepAreas at ``done``, beside the published ones.
 
@@ -62,13 +66,22 @@ class Shadow:
         self.done = origin - 1
         self.rows_in = 0
         self._seeded = False
-        if checkpoints and back >= INF:
-            self._go_on()
+        if checkpoints and (back >= INF or self._warm_up() > WARM_UP_ROWS):
+            self._go_on(back >= INF)
 
-    def _go_on(self) -> None:
+    def _warm_up(self, done: int | None = None) -> int:
+        """About how many rows are read before anything can be shown, from a given instant on."""
+        return new_rows(self.application, self.published, self.done if done is None else done, self.since)
+
+    def _go_on(self, needed: bool) -> None:
+        """Goes on from SweepAreas of an earlier instant, unless warming up is as cheap."""
         row = checkpoint.latest(self.application, self.published, self.since, self.pins)
-        if row is not None and row.committed is not None and row.committed > self.done:
+        if row is None or row.committed is None or row.committed <= self.done:
+            return
+        size = sum((row.info.get("state_rows") or {}).values())
+        if needed or 2 * (size + self._warm_up(row.committed)) < self._warm_up():
             checkpoint.seed(self.application, row, self.place)
+            self.plan = self.published
             self.done = self.since = row.committed
             self._seeded = True
 

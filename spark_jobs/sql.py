@@ -45,7 +45,7 @@ class Reader:
         found = []
         for name, row in sorted((application.ledger.head() if head is None else head).items()):
             if row.kind == "query":
-                suffixes = ("", "__relation", "__istream", "__dstream", "__rstream")
+                suffixes = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
                 candidates = [("main", f"{name}{s}", layout.result(f"{name}{s}")) for s in suffixes]
             else:
                 candidates = [("admitted", name, layout.admitted(name)), ("quarantine", name, layout.quarantine(name))]

@@ -10,6 +10,7 @@ from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.corrections import announced
 from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables.ledger import LedgerRow
 
@@ -128,6 +129,8 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         parts.append(f"ready up to {shown(time, ready)}{_lag(time, done, ready)}")
     else:
         parts.append(f"up to date with {', '.join(n for n, h in heartbeats.items() if h == ready)}")
+    if row is not None and (corrected := announced(application, plan, row, head)):
+        parts.append(f"to be repaired after corrections of {', '.join(corrected)}")
     before = _before_start(application, plan)
     if before:
         parts.append(f"about {before} elements before START take no part")
@@ -143,6 +146,8 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         warned = {k: v for verdict in info.get("verdicts") or [] for k, v in verdict["warnings"].items()}
         parts.append(f"last verdict: {'passed' if not warned else f'warnings {warned}'}")
         parts.append(f"last slice {sum((info.get('seconds') or {}).values()):.2f} s")
+        if rewritten := info.get("rewrite"):
+            parts.append(f"results changed afterwards by {rewritten['cause']} ({rewritten['rows']})")
     return "; ".join(parts)
 
 

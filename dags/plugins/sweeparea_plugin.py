@@ -1,4 +1,6 @@
-"""Airflow's plugin: the timetable of queries, and a page that shows how far streams and queries are. Read-only."""
+"""Airflow's plugin: the timetable of queries, a page that shows how far streams and queries are, and the one thing that
+is done from outside: moving the heartbeat of what is declared HEARTBEAT MANUAL.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.plugins_manager import AirflowPlugin
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from pydantic import BaseModel
 
 from sweeparea.dags.model import Application, ApplicationCache
 from sweeparea.dags.timetables import HeartbeatSchedule
@@ -37,6 +40,33 @@ def state(user: GetUserDep) -> dict[str, Any]:
         "applications": [_application_state(one, allowed) for one in loaded],
         "broken": {name: str(error) for name, error in broken.items()},
     }
+
+
+class Advance(BaseModel):
+    """Up to when no element will come any more: ``2013-01-31 12:00:00`` (UTC), or a tick."""
+
+    instant: str
+
+
+@app.post("/api/heartbeat/{name}/{source}")
+def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
+    """Moves the heartbeat of a stream or relation, for users who may edit its DAG. Going back is an error (409)."""
+    from sweeparea.dags.factory import admit_dag_id
+    from sweeparea.infra import settings
+    from sweeparea.infra.errors import SweepAreaError
+    from sweeparea.spark_jobs.admit_heartbeat import advance_to
+    from sweeparea.spark_jobs.application import Application as Opened
+
+    known = {one.name: one for one in applications()[0]}
+    allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")
+    if name not in known or source not in known[name].sources or admit_dag_id(name, source) not in allowed:
+        return Response(status_code=404)
+    try:
+        opened = Opened.open(settings.application(name) if "@" not in name else name, known[name].data_folder)
+        now, before = advance_to(opened, source, to.instant)
+    except SweepAreaError as error:
+        return Response(str(error), status_code=409, media_type="text/plain")
+    return JSONResponse({"heartbeat": now, "was": before})
 
 
 @app.get("/picture/{name}/{query}")

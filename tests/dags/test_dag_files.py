@@ -56,9 +56,11 @@ def test_parsing_is_fast_and_starts_nothing_heavy(in_airflow):
     names, seconds, heavy = json.loads(in_airflow(PARSE).splitlines()[-1])
     assert names == [
         "mill__admit_sacks",
+        "mill__maintenance",
         "mill__recent",
         "shop__admit_orders",
         "shop__admit_products",
+        "shop__maintenance",
         "shop__sales",
         "shop__surges",
     ]
@@ -70,7 +72,7 @@ def test_a_broken_application_is_an_import_error_and_the_others_load(in_airflow,
     with (home / "queries" / "mill" / "mill.cql").open("a") as file:
         file.write("CREATE CONTINUOUS QUERY wrong AS SELECT FROM;\n")
     dags, errors = result(in_airflow(BAG))
-    assert dags == ["shop__admit_orders", "shop__admit_products", "shop__sales", "shop__surges"]
+    assert dags == ["shop__admit_orders", "shop__admit_products", "shop__maintenance", "shop__sales", "shop__surges"]
     assert list(errors) == ["sweeparea_broken.py"]
     assert "mill.cql:3" in errors["sweeparea_broken.py"]
 
@@ -81,9 +83,15 @@ def test_dags_survive_serialization_with_order_lineage_and_slices(in_airflow):
     assert sales["summary"] == "Heartbeat"
     assert (sales["inlets"], sales["outlets"]) == (["shop.orders", "shop.products"], ["shop.sales"])
     assert (dags["shop__surges"]["inlets"], dags["shop__admit_orders"]["outlets"]) == (["shop.sales"], ["shop.orders"])
-    for dag in dags.values():
+    for dag_id, dag in dags.items():
         assert dag["file"] == "sweeparea_dags.py"
-        assert (dag["max_active_runs"], dag["task"][1:], dag["paused"], dag["doc"]) == (1, [1, 2], False, True)
+        assert (dag["max_active_runs"], dag["task"][1:], dag["paused"], dag["doc"]) == (
+            1,
+            [1, 2],
+            False,
+            not dag_id.endswith("__maintenance"),
+        )
+    assert dags["shop__maintenance"]["summary"] == "1:00:00"
     assert sales["tags"] == ["query", "shop", "sweeparea"]
     starts = ["01T00", "01T06", "01T12", "01T18", "02T00", "02T06"]
     assert [run[0][8:13] for run in sales["runs"]] == starts
@@ -112,7 +120,10 @@ def admit(app, stream):
 def backfill(app, query, start, end):
     calls.append(["backfill", app, query, start.isoformat(), end.isoformat()])
     return {"slices": 1}
-jobs.process, jobs.admit, jobs.backfill = process, admit, backfill
+def maintain(app):
+    calls.append(["maintain", app])
+    return {"deleted": 0}
+jobs.process, jobs.admit, jobs.backfill, jobs.maintain = process, admit, backfill, maintain
 sys.modules["sweeparea.spark_jobs.jobs"] = jobs
 bag = DagBag()
 from airflow.dag_processing.bundles.manager import DagBundlesManager
@@ -120,7 +131,7 @@ from airflow.dag_processing.dagbag import sync_bag_to_db
 DagBundlesManager().sync_bundles_to_db()
 sync_bag_to_db(bag, "dags-folder", None)
 states = {}
-for dag_id in ("shop__admit_orders", "shop__sales", "shop__surges", "mill__recent"):
+for dag_id in ("shop__admit_orders", "shop__sales", "shop__surges", "mill__recent", "shop__maintenance"):
     run = bag.dags[dag_id].test()
     states[dag_id] = [str(run.state), [str(ti.state) for ti in run.get_task_instances()]]
 print("RESULT", json.dumps([calls, states]))
@@ -134,8 +145,10 @@ def test_runs_call_the_jobs_and_map_their_outcomes(in_airflow):
         ["process", "shop", "sales", None],
         ["process", "shop", "surges", None],
         ["process", "mill", "recent", None],  # once: rows do not change by trying again
+        ["maintain", "shop"],
     ]
     assert states["shop__admit_orders"] == ["success", ["success"]]
     assert states["shop__sales"] == ["success", ["success"]]
+    assert states["shop__maintenance"] == ["success", ["success"]]
     assert states["shop__surges"][1] == ["skipped"]
     assert states["mill__recent"] == ["failed", ["failed"]]

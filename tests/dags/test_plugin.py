@@ -41,6 +41,16 @@ out = {
     ],
     "picture": client.get("/sweeparea/picture/shop/sales", headers=seen).text,
     "post": client.post("/sweeparea/api/state", headers=seen).status_code,
+    "advance": [
+        client.post("/sweeparea/api/heartbeat/shop/orders", json={"instant": "2020-01-01"}).status_code,
+        *(
+            client.post(f"/sweeparea/api/heartbeat/{p}", json={"instant": "2020-01-01"}, headers=seen).status_code
+            for p in ("shop/nothing", "no/orders")
+        ),
+    ],
+    "moved": client.post(
+        "/sweeparea/api/heartbeat/shop/orders", json={"instant": "2020-01-01"}, headers=seen
+    ).text,
 }
 print("RESULT", json.dumps(out))
 """
@@ -51,6 +61,9 @@ def test_the_page_shows_positions_to_users_only(in_airflow):
     assert out["closed"][:2] == [401, 401]
     assert out["closed"][2] == 404
     assert out["post"] == 405
+    assert out["advance"] == [401, 404, 404]
+    # it reaches the command, which says what it cannot do (orders has no source here, or moves by itself)
+    assert "orders" in out["moved"]
     assert out["hidden"] == [401, 404, 404]
     # the example's source tables are nowhere here, so its plan cannot be made: that is told, and is no failure
     assert out["picture"].startswith("<svg") or "orders" in out["picture"]

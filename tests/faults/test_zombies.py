@@ -106,10 +106,12 @@ def test_a_name_that_was_dropped_and_made_anew_is_another_one(later: Scenario, p
     made_anew(str(folder), 4)
 
 
-def test_one_that_was_dropped_for_good_does_not_come_back(later: Scenario) -> None:
-    folder, pid, _ = later.struck("commit.before:_sweeparea/ledger", 2, signal.SIGSTOP)
+def test_one_that_was_dropped_for_good_does_not_come_back(first: Scenario) -> None:
+    """A first commit expects no row; the history knows that there was one."""
+    folder, pid, _ = first.struck("commit.before:_sweeparea/ledger", 2, signal.SIGSTOP)
+    first.finish(folder)
     drop(str(folder))
-    end = later.zygote.resume(pid)
+    end = first.zygote.resume(pid)
     assert end.state == "refused", end
     assert Ledger(str(folder / "data")).row("q") is None
 

@@ -28,6 +28,10 @@ _BY_HAND = (
 )
 _ADMIT = tuple(f"tests/spark_jobs/test_admit_versions.py::test_{name}" for name in _BY_HAND)
 _POLICIES = ("tests/heartbeats/test_policies.py",)
+_KILLS = "tests/faults/test_kills.py::test_"
+_ZOMBIES = "tests/faults/test_zombies.py::test_"
+_OTHERS = "tests/faults/test_others.py::test_"
+_LEFT = "tests/faults/test_left_behind.py::test_"
 _AGGREGATE = ("tests/operators/test_aggregate.py",)
 _VALUES = ("tests/operators/test_aggregate_values.py",)
 _AREA = ("tests/operators/test_sweep_area.py",)
@@ -660,6 +664,63 @@ MUTANTS = (
         "or value[0] > h + 1}",
         "an idle source is forgotten that still holds the heartbeat back when it returns",
         _POLICIES,
+    ),
+    # -- one commit, whoever is killed, suspended or in a hurry
+    Mutant(
+        "tables/ledger.py",
+        "if moved or (own is not None and expected_attempt not in (None, own.attempt)):",
+        "if moved:",
+        "a run of a name that was dropped goes on with one that was made anew",
+        (f"{_ZOMBIES}a_name_that_was_dropped_and_made_anew_is_another_one",),
+    ),
+    Mutant(
+        "tables/ledger.py",
+        "if own is None and self.used(row.app):",
+        "if False:",
+        "a name that was dropped comes back with a run that was left over",
+        (f"{_ZOMBIES}one_that_was_dropped_for_good_does_not_come_back",),
+    ),
+    Mutant(
+        "tables/publish.py",
+        "self._check_state(log.uri, relative, previous_seq)",
+        "pass",
+        "a table that lost commits, or has more than the ledger, is gone on with",
+        (f"{_OTHERS}a_table_older_than_the_ledger_is_refused", f"{_OTHERS}a_table_newer_than_the_ledger_is_refused"),
+    ),
+    Mutant(
+        "tables/publish.py",
+        "if applied is not None and applied >= row.seq:",
+        "if applied is not None and applied > row.seq:",
+        "a commit is applied twice",
+        (f"{_KILLS}killed_at_the_points_of_a_later_run",),
+    ),
+    Mutant(
+        "tables/publish.py",
+        "if (ledger.applied_seq(row) or 0) >= row.seq:",
+        "if (ledger.applied_seq(row) or 1) >= row.seq:",
+        "a first commit that was not applied is taken for applied",
+        (f"{_KILLS}killed_at_the_points_of_a_first_run",),
+    ),
+    Mutant(
+        "tables/attempts.py",
+        'if not committed(found["attempt"]):',
+        "if True:",
+        "what a dead run has committed is removed as if it had not",
+        (f"{_KILLS}an_attempt_that_was_committed_is_never_removed",),
+    ),
+    Mutant(
+        "tables/snapshot.py",
+        "if (log.app_version(app, version) or 0) <= seq:",
+        "if True:",
+        "a reader sees one table of a slice before the other",
+        (f"{_OTHERS}a_version_that_an_optimize_replaced_is_not_needed_any_more",),
+    ),
+    Mutant(
+        "tables/delta_log.py",
+        "self._sync(base_version + 1)",
+        "pass",
+        "a power cut takes a commit and leaves what rests on it",
+        (f"{_LEFT}each_step_is_on_the_disk_before_the_next_rests_on_it",),
     ),
 )
 """Each is applied alone."""

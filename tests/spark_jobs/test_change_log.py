@@ -122,11 +122,8 @@ operation = st.tuples(
 def order(row: tuple) -> tuple:
     """The total order of (sequence, op, columns): NULL first."""
     k, op, v, s, _, _ = row
-    return (
-        tuple((x is not None, 0 if x is None else x) for x in (s,))
-        + (op,)
-        + tuple((x is not None, 0 if x is None else x) for x in (k, v))
-    )
+    first = (s is not None, s or 0)
+    return (first, op, *((x is not None, 0 if x is None else x) for x in (k, v)))
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,7 +11,20 @@ from sweeparea.infra import settings
 from sweeparea.spark_jobs.cli import main
 from tests.spark_jobs import shop
 
-COMMANDS = ("plan", "apply", "admit", "process", "heartbeat", "status", "explain", "replay", "sql", "run", "drop")
+COMMANDS = (
+    "plan",
+    "apply",
+    "admit",
+    "process",
+    "heartbeat",
+    "quarantine",
+    "status",
+    "explain",
+    "replay",
+    "sql",
+    "run",
+    "drop",
+)
 
 
 @pytest.fixture

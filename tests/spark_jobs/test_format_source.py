@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from sweeparea.infra import settings
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admit import admit
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.process import process
@@ -104,6 +105,26 @@ def test_a_source_that_is_no_folder_of_files(spark, tmp_path: Path) -> None:
     assert [admit(app, "s", spark).rows for _ in range(2)] == [5, 5]
     values = sorted(r["value"] for r in DeltaLog(app.layout.admitted("s")).read().to_pylist())
     assert values == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("'json'", "'jsno'", "s: Spark knows no source named jsno"),
+        ("PATH 'in'", "PATH 'nowhere'", r"s, reading its source FROM FORMAT: \[PATH_NOT_FOUND\]"),
+        ("SCHEMA", "OPTIONS (mode = failfast) SCHEMA", r"s, reading its source FROM FORMAT: \[.*FAILFAST"),
+        ("a INT", "a INTERVAL DAY", "column a of its SCHEMA"),
+        ("a INT", "__a INT", "begin with two underscores"),
+    ],
+)
+def test_what_cannot_be_read_is_told_and_admits_nothing(spark, tmp_path: Path, old: str, new: str, says: str) -> None:
+    arrive(tmp_path, "1.json", '{"t": 1, "a": "x"}\n')
+    text = FLAT.format(format="json", options="").replace(old, new).replace("CONSTRAINT c EXPECT (a <> 13)", "")
+    app = opened(tmp_path, text)
+    with pytest.raises(SweepAreaError, match=says) as caught:
+        admit(app, "s", spark)
+    assert "Traceback" not in str(caught.value)
+    assert not DeltaLog(app.layout.admitted("s")).exists()
 
 
 KILLED = """
