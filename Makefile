@@ -53,7 +53,7 @@ test-all: jars lint  ## as test, with the long suites
 fuzz: jars  ## random queries against brute force: make fuzz SEED=1 N=200 (LONG=1: many slices, odd keys)
 	@$(PY) -m tests.replay.fuzz --seed $(or $(SEED),0) --n $(or $(N),100) $(if $(LONG),--long)
 
-faults: jars  ## kill and suspend runs at every point that they pass (half an hour)
+faults: jars  ## kill and suspend runs at every point that they pass (an hour or two)
 	@$(PYTEST) tests/faults && $(PY) -m benchmarks.faults
 
 s3: jars  ## the jobs against an S3 server on this machine (fetches 690 MB of jars and moto, once)

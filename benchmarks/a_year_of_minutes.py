@@ -25,6 +25,7 @@ from sweeparea.tables.compaction import compact
 from sweeparea.tables.files import write_file
 from sweeparea.tables.ledger import Ledger
 from sweeparea.tables.publish import Publication, recover
+from sweeparea.tables.retention import trim
 
 YEAR = 525_600
 ROWS = 20
@@ -41,10 +42,13 @@ def main() -> None:
     every = int(sys.argv[3]) if len(sys.argv) > 3 else 60
     with tempfile.TemporaryDirectory() as folder:
         seconds, pauses = [], []
-        for each, pause in {"tables": tables, "slices": slices}[what](folder, commits, every):
-            seconds.append(each)
-            if pause is not None:
-                pauses.append(pause)
+        try:
+            for each, pause in {"tables": tables, "slices": slices}[what](folder, commits, every):
+                seconds.append(each)
+                if pause is not None:
+                    pauses.append(pause)
+        except KeyboardInterrupt:
+            commits = len(seconds)
     report(f"{what}: {commits:,} minute slices, maintenance every {every}", seconds)
     if pauses:
         report(f"maintenance, {len(pauses)} times", pauses)
@@ -98,7 +102,11 @@ def tables(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
             for name, (column, _) in TABLES.items():
                 if not name.startswith("state/"):
                     compact(ledger.log(name), column)
-            compact(ledger.log(ledger.layout.history), "seq", ("name", "seq"))
+                trim(ledger.log(name), seconds=0)  # a minute takes less than one here
+            history = ledger.log(ledger.layout.history)
+            compact(history, "seq", ("name", "seq"))
+            trim(history, seconds=0)
+            ledger.log(ledger.layout.ledger).trim(60, 0)  # an hour
             ledger.clean()
             pause = time.process_time() - begun
         yield seconds, pause

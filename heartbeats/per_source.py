@@ -45,8 +45,8 @@ class PerSource:
             raise SweepAreaError(
                 f"Stream {self.stream}: HEARTBEAT PER has {len(kept):,} sources that are not idle, and their progress"
                 f" is kept for at most {MAX_SOURCES:,}. Nothing of this version was admitted. Ways out: leave out"
-                " sources that went silent (IDLE AFTER), take a coarser column (a site instead of a device), or one bound for"
-                " all of them (HEARTBEAT FOR)."
+                " sources that went silent (IDLE AFTER), take a coarser column (a site, not a device), or one bound"
+                " for all of them (HEARTBEAT FOR)."
             )
         return HeartbeatDecision(h, clamped, {"sources": kept})
 

@@ -197,9 +197,7 @@ class Store:
 
         try:
             if stream not in self.tables:
-                self.tables[stream] = (
-                    LandingTable(uri) if stream in self.watched.formats else SourceTable(uri, None)
-                )
+                self.tables[stream] = LandingTable(uri) if stream in self.watched.formats else SourceTable(uri, None)
             version = int(self.tables[stream].version())
         except Exception as error:  # a source of another team: not there yet, moved, unreachable
             self.tables.pop(stream, None)

@@ -54,9 +54,15 @@ class Rules:
             None if deduplicate is None else deduplicate.within.in_ticks(domain, "DEDUPLICATE BY .. WITHIN"),
         )
 
-    def lateness(self, heartbeat: int | None) -> Lateness:
-        """How late elements are treated at a heartbeat."""
-        return Lateness(heartbeat, self.declared.late == "repair", self.within, self.retain)
+    def lateness(self, heartbeat: int | None, repairs_from: int | None = None) -> Lateness:
+        """How late elements are treated at a heartbeat. ``repairs_from``: below that tick what a repair would read has
+        gone (``retained.py``), whatever RETAIN says now.
+        """
+        retain = self.retain
+        if heartbeat is not None and repairs_from is not None:
+            least = max(heartbeat - repairs_from, -1)
+            retain = least if retain is None else min(retain, least)
+        return Lateness(heartbeat, self.declared.late == "repair", self.within, retain)
 
 
 def expressions(rules: Rules, heartbeat: str | None, constraints: Sequence[str]) -> dict[str, str]:

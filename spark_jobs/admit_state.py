@@ -21,6 +21,8 @@ COUNTS = (
 that were admitted."""
 
 
+REPAIRS_FROM = "repairs_from"
+"""In a stream's info, once RETAIN has let elements go: the least tick of which a late element can be repaired."""
 RELEASED = "released"
 """In a commit's info: rows that it released from quarantine. What others keep there is carried on, this is not."""
 
@@ -44,6 +46,11 @@ class StreamState:
     taken_back: bool = False
     totals: Counter[str] = field(default_factory=Counter)
     info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def repairs_from(self) -> int | None:
+        """The tick below which elements that come now cannot be repaired; None where nothing has gone."""
+        return self.info.get(REPAIRS_FROM)
 
     @classmethod
     def of(cls, row: LedgerRow | None) -> StreamState:

@@ -21,7 +21,7 @@ from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs.admit_checks import check_identity
-from sweeparea.spark_jobs.admit_judge import condition_sql, constraint_rules, evaluated, judged_by
+from sweeparea.spark_jobs.admit_judge import condition_sql, constraint_rules, evaluated, judged_by, malformed_rules
 from sweeparea.spark_jobs.admit_report import Admitted
 from sweeparea.spark_jobs.admit_stage import Stage, quarantine_rows
 from sweeparea.spark_jobs.admit_version import copies, sized
@@ -137,9 +137,11 @@ def _rows(
     what = f"Relation {name}, version {version} of its source"
     for piece in sized(application.source_table(name).snapshot_pieces(version)):
         rows = piece.append_column("__n", pa.repeat(pa.scalar(1, pa.int64()), piece.num_rows))
-        if checks:
-            judged = evaluated(spark, rows, checks)
-            judgement = judged_by(judged, constraint_rules(judged, declared.constraints, what, report.warned))
+        unread = malformed_rules(rows)
+        if checks or unread:
+            judged = evaluated(spark, rows, checks) if checks else rows
+            rules = [*unread, *constraint_rules(judged, declared.constraints, what, report.warned)]
+            judgement = judged_by(judged, rules)
             bad, rows = judgement.bad.select(rows.column_names), judgement.good.select(rows.column_names)
             if bad.num_rows:
                 bad = bad.append_column("__tick", pa.nulls(bad.num_rows, pa.int64()))

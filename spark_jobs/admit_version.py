@@ -156,7 +156,7 @@ def judge_version(
     ``duplicates`` the rows must come in one piece.
     """
     outcome, done = Outcome(), 0
-    lateness, name = rules.lateness(state.heartbeat), rules.declared.name
+    lateness, name = rules.lateness(state.heartbeat, state.repairs_from), rules.declared.name
     if corrects:
         lateness = replace(lateness, repair=True)
     what = f"Stream {name}, version {version} of its source"

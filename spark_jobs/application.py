@@ -222,11 +222,11 @@ class Application:
 
     def relation_source(self, name: str) -> RelationSource:
         """How the source of a relation is read: as it was first admitted, else as it is now."""
-        declared = self.catalog.relations[name]
-        kept = DeltaLog(
-            self.layout.state(name, CHANGES) if declared.contents != "static" else self.layout.admitted(name)
-        )
-        if kept.exists():
+        declared, log = self.catalog.relations[name], DeltaLog(self.layout.state(name, CHANGES))
+        # a log of changes beside a static relation was left by another definition
+        static = declared.contents == "static" and not log.exists()
+        kept = DeltaLog(self.layout.admitted(name)) if static else log
+        if kept.exists() and (static or declared.contents != "static"):
             columns = [(f.name, spark_type(f.type)) for f in kept.schema() if not f.name.startswith("__")]
         else:
             columns = self.source_table(name).spark_schema()

@@ -35,7 +35,8 @@ class SweepAreas:
     """The SweepAreas of one slice.
 
     ``log(op)`` gives an operator's table, ``create(op, schema)`` makes it unless it is there. ``staged``: the files
-    that the slice replaces, by operator that it has run; ``workers``: how many workers share a keyed operator;
+    that the slice replaces, by operator that it has run; ``workers``, ``keys``: how many workers share a keyed
+    operator, and its keys;
     ``may_be_silent``: those that leave nothing when nothing came; ``versions``: at which the tables were read.
     ``expiry_partitions``: into how many parts the log of a join's side divides its window. ``lazy_percent``: how late
     rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
@@ -55,6 +56,7 @@ class SweepAreas:
     counts: dict[str, int] = field(default_factory=dict)
     staged: dict[str, list[DataFile]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     may_be_silent: set[str] = field(default_factory=set)
     versions: dict[str, int] = field(default_factory=dict)
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
@@ -95,7 +97,7 @@ class SweepAreas:
         root, files = self.log(op).uri, self.files(op)
         area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h0, self.h1, partitions=workers)
         self.create(op, area.stored)
-        self.workers[op] = workers
+        self.workers[op], self.keys[op] = workers, tuple(keys)
         merge = self.staged[op] = _to_merge(files, self.counts.get(op))
         described = {file.path: AreaFile.of(root, file) for file in files}
         return replace(area, files=tuple(described.values()), merge=tuple(described[file.path] for file in merge))

@@ -14,6 +14,7 @@ from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.history import History
+from sweeparea.spark_jobs.only import Only
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Beginning:
     """Results begin after ``since``. ``published``: the relation's table, whose levels are open there; None where it
-    is not kept, or where nothing is to be shown of this slice.
+    is not kept, or where nothing is to be shown of this slice. ``only``: of some keys.
     """
 
     since: int
     published: History | None = None
+    only: Only | None = None
 
     def of(self, spark: SparkSession, plan: Plan, rows: DataFrame | None) -> DataFrame | None:
         """The slice's rows of the plan's root from ``since`` on, and the levels that are open there."""
@@ -36,7 +38,8 @@ class Beginning:
             levels = self.published.levels(spark, self.since)
             if levels is not None:
                 named = (f"{frames.quoted(c.label)} AS {c.id}" for c in plan.root.columns)
-                parts.append(levels.selectExpr(*named, f"__from AS {TS}", f"{INF}L AS {TE}", f"1L AS {N}"))
+                levels = levels.selectExpr(*named, f"__from AS {TS}", f"{INF}L AS {TE}", f"1L AS {N}")
+                parts.append(levels if self.only is None else self.only.of(levels, self.only.key.column))
         return frames.concatenated(parts) if parts else None
 
     def _clipped(self, plan: Plan, rows: DataFrame) -> DataFrame:

@@ -22,6 +22,7 @@ from sweeparea.operators.splice import Changed
 from sweeparea.operators.ticks import INF, MIN_TICK
 from sweeparea.spark_jobs import corrections
 from sweeparea.spark_jobs.history import History
+from sweeparea.spark_jobs.only import Only
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 
@@ -69,12 +70,21 @@ class Comparison:
     """A published table against one computed beside it, from after ``since`` to ``upto``.
 
     ``closed``: what is published after ``upto`` stands. ``whole``: all rows are compared, whatever their instants.
+    ``only``: rows with some values of a column are.
     """
 
     def __init__(
-        self, kind: str, old: History, new: DeltaLog, since: int, upto: int, closed: bool, whole: bool = False
+        self,
+        kind: str,
+        old: History,
+        new: DeltaLog,
+        since: int,
+        upto: int,
+        closed: bool,
+        whole: bool = False,
+        only: tuple[str, Only] | None = None,
     ) -> None:
-        self.kind, self.old = kind, old
+        self.kind, self.old, self.only = kind, old, only
         self.since, self.upto = (MIN_TICK - 1, INF) if whole else (since, upto)
         self.closed = closed and old.relation
         self.files = tuple(old.log.files(old.version) if whole else old.files(since, upto))
@@ -135,6 +145,8 @@ class Comparison:
                 chosen = (start <= upto) & (end > self.since)
             else:
                 chosen = (start > self.since) & (start <= upto)
+            if self.only is not None:
+                chosen &= self.only[1].where(rows.column(self.only[0]))
             if parts > 1:
                 hashes = key_hash([rows.column(c) for c in self.old.record], rows.num_rows)
                 chosen &= hashes.view(np.uint64) % np.uint64(parts) == part

@@ -23,6 +23,8 @@ from sweeparea.tables.delta_log import DeltaLog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from sweeparea.spark_jobs.only import Only
+
 
 @dataclass(frozen=True)
 class Input:
@@ -66,12 +68,19 @@ def own_ticks(low: int | None, high: int | None, scale: int) -> tuple[int | None
 
 
 class InputReader:
-    """Reads the inputs of one slice ``(h0, h1]`` of a query that starts at ``start``."""
+    """Reads the inputs of one slice ``(h0, h1]`` of a query that starts at ``start``; ``only``: some keys of them."""
 
     def __init__(
-        self, spark: SparkSession, inputs: dict[str, Input], time: TimeDomain, start: int, h0: int, h1: int
+        self,
+        spark: SparkSession,
+        inputs: dict[str, Input],
+        time: TimeDomain,
+        start: int,
+        h0: int,
+        h1: int,
+        only: Only | None = None,
     ) -> None:
-        self.spark, self.inputs, self.time = spark, inputs, time
+        self.spark, self.inputs, self.time, self.only = spark, inputs, time, only
         self.start, self.h0, self.h1 = start, h0, h1
 
     @property
@@ -107,7 +116,7 @@ class InputReader:
         if node.instant is not None:
             columns.append(f"{self.instant_sql(tick)} AS {node.instant.id}")
         # the pseudo-column ts is a function of the tick, so the bag stays a function of (record, tick)
-        bag = frame.selectExpr(*columns, f"{tick} AS {TS}", f"{tick} + 1L AS {TE}", f"{n} AS {N}")
+        bag = self._some(node, frame.selectExpr(*columns, f"{tick} AS {TS}", f"{tick} + 1L AS {TE}", f"{n} AS {N}"))
         if not source.taken_back:
             return bag
         from pyspark.sql.functions import expr
@@ -154,7 +163,7 @@ class InputReader:
 
     def _changes(self, node: RelationScan, frame: DataFrame, ts: str, n: str) -> DataFrame:
         columns = [f"{frames.quoted(name)} AS {c.id}" for c, name in node.source]
-        return frame.selectExpr(*columns, f"{ts} AS {TS}", f"{INF}L AS {TE}", f"{n} AS {N}")
+        return self._some(node, frame.selectExpr(*columns, f"{ts} AS {TS}", f"{INF}L AS {TE}", f"{n} AS {N}"))
 
     def _query_changes(self, node: RelationScan, source: Input, low: int | None, high: int) -> DataFrame | None:
         names = [name for _, name in node.source]
@@ -170,6 +179,10 @@ class InputReader:
             f"inline(array(struct({start} AS __at, 1L AS __sign), struct({end} AS __at, -1L AS __sign)))",
         ).where(f"__at IS NOT NULL AND __at <= {high}L" + (f" AND __at >= {low}L" if low is not None else ""))
         return self._changes(node, events, f"greatest(__at, {self.start}L)", "__sign")
+
+    def _some(self, node: StreamScan | RelationScan, bag: DataFrame) -> DataFrame:
+        carrier = None if self.only is None else self.only.carrier([c.id for c, _ in node.source])
+        return bag if self.only is None or carrier is None else self.only.of(bag, carrier)
 
     # -- shared --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ deleted. Each step is a commit of its own that live slices adopt or overtake; wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import TABLES, recover
-from sweeparea.tables.retention import HOURS, empty_folders, left_over, pinned_versions, vacuum
+from sweeparea.tables.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
 
 RETENTION = "maintenance.retention"
 """The setting that says how long former versions of tables can be read."""
@@ -81,8 +81,8 @@ def maintain(
     ledger, report = application.ledger, Maintained()
     head = ledger.head()
     if name is not None and name not in head:
-        known = ", ".join(sorted(head)) or "none yet"
-        raise SweepAreaError(f"{name} has no tables to maintain. There are tables of {known}.")
+        known = f"There are tables of {', '.join(sorted(head))}." if head else "Nothing has been admitted yet."
+        raise SweepAreaError(f"{name} has no tables to maintain. {known}")
     for each in sorted(head) if name is None else [name]:
         try:
             _maintain_name(application, each, hours, dry_run, report, tell)
@@ -116,9 +116,10 @@ def _maintain_name(
         log.refuse_foreign(name)
         done = _pack(log, table, dry_run)
         assert row is not None
-        kept = _pinned(application, row, log, hours)
+        kept = _pinned(application, row, log)
         gone = len(vacuum(log, hours, kept, dry_run))
         if not dry_run:
+            trim(log, kept)
             empty_folders(log.uri)
         report.packed += done
         report.deleted += gone
@@ -159,18 +160,11 @@ def _is_closed(file: DataFile) -> bool:
     return stats.nulls(file.stats, "valid_to") == 0
 
 
-def _pinned(application: Application, row: LedgerRow, log: DeltaLog, hours: int) -> list[int]:
-    """The versions of a table that readers which stand still have pinned: a backfill of theirs reads these."""
-    if row.kind != "query":
-        return []
-    long_ago = row.at - hours * 3_600_000_000
-    return pinned_versions(log, row.app, set(_sequences(application, row.name, long_ago)))
-
-
-def _sequences(application: Application, name: str, long_ago: int) -> Iterator[int]:
-    for reader in application.ledger.head().values():
-        if reader.at < long_ago:
-            yield from (pin["seq"] for source, pin in reader.pins.items() if application.owner(source) == name)
+def _pinned(application: Application, row: LedgerRow, log: DeltaLog) -> list[int]:
+    """The versions of a query's table that its readers have pinned: a backfill of theirs reads these."""
+    readers = application.ledger.head().values() if row.kind == "query" else ()
+    pins = [pin["seq"] for r in readers for source, pin in r.pins.items() if application.owner(source) == row.name]
+    return pinned_versions(log, row.app, pins)
 
 
 def _maintain_ledger(application: Application, hours: int, dry_run: bool, report: Maintained) -> None:
@@ -179,6 +173,8 @@ def _maintain_ledger(application: Application, hours: int, dry_run: bool, report
     if history.exists():
         report.packed += compact(history, "seq", ("name", "seq"), dry_run=dry_run)
         report.deleted += len(vacuum(history, hours, dry_run=dry_run))
+        if not dry_run:
+            trim(history)
     if not dry_run and ledger.head():
         report.deleted += ledger.clean()
         for uri in (history.uri, application.layout.ledger):

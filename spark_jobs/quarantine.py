@@ -28,6 +28,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DataFile, DeltaLog
+from sweeparea.tables.landing import MALFORMED
 
 SHOWN = 100
 """Rows that a list shows unless it is asked for more."""
@@ -98,6 +99,11 @@ def typed(rows: pa.Table, columns: Sequence[pa.Field], what: str) -> pa.Table:
     not fit.
     """
     values = [json.loads(text) for text in rows.column("__row").to_pylist()]
+    if columns and any(MALFORMED in value for value in values):
+        raise DataError(
+            f"{what}: a malformed record has no columns. Write what it should have been with --row, or all columns with"
+            " --set."
+        )
     return pa.table(
         [json_values.column([v.get(f.name) for v in values], f.type, f"{what}, column {f.name}") for f in columns],
         schema=pa.schema(list(columns)),

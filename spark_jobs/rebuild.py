@@ -80,7 +80,7 @@ def _run(
     results = {table for table in damaged if table.startswith("results/")}
     if gone is not None and back < INF and not results:
         # what came before has gone; SweepAreas need no more than the windows hold
-        since = min(committed, max(since, gone + back))
+        since = min(committed - 1, max(since, gone + back + 1))
     areas = {application.layout.relative(application.layout.state(name, op)) for op in row.info.get("state_rows") or {}}
     pins = {source: pin["seq"] for source, pin in row.pins.items()}
     tell(f"{name}: {slice_text(plan.time, since, committed)} is computed again")

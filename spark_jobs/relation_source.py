@@ -194,6 +194,11 @@ def expressions_of(application: Application, source: RelationSource) -> Relation
         heartbeat = application.heartbeat_of(declared, source.schema)
     except SweepAreaError as error:
         faults.append(error)
+    if declared.late_within is not None and declared.contents != "static":
+        try:
+            declared.late_within.in_ticks(source.time, "LATE REPAIR WITHIN")
+        except SweepAreaError as error:
+            faults.append(error)
     constraints: list[Expr] = []
     for spec in declared.constraints:
         what = f"constraint {spec.name}"

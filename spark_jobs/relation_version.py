@@ -31,6 +31,7 @@ from sweeparea.spark_jobs.admit_judge import (
     Rule,
     constraint_rules,
     judged_by,
+    malformed_rules,
     timestamp_rules,
 )
 from sweeparea.spark_jobs.admit_rules import Rules
@@ -39,6 +40,7 @@ from sweeparea.spark_jobs.admit_version import Outcome, added_and_removed, copie
 from sweeparea.spark_jobs.change_log import ENDS, SETS
 from sweeparea.spark_jobs.history_events import FROM, TO, events, representatives
 from sweeparea.spark_jobs.relation_source import SIGNS, RelationSource
+from sweeparea.tables.landing import MALFORMED
 
 Evaluate = Callable[[pa.Table], pa.Table]
 """Adds to rows of the source ``__from`` and ``__to``, or ``__tick``, and ``__heartbeat``, ``__check_0``, .."""
@@ -145,7 +147,7 @@ class VersionReader:
         judged = self.evaluate(rows)
         if self.source.contents == "feed":
             judged = judged.append_column("__tick", _repeated(instant, judged.num_rows))
-        rules = [*self._time_rules(judged), *self._operation_rules(judged)]
+        rules = [*malformed_rules(judged), *self._time_rules(judged), *self._operation_rules(judged)]
         judged = self._excused(judged)
         specs, checks = self._constraints(judged, only_quarantine=removed)
         rules += constraint_rules(checks, specs, what, Counter() if removed else warned)
@@ -242,6 +244,7 @@ class VersionReader:
         if not bad.num_rows:
             return
         names = [name for name, _ in self.source.columns]
+        names += [MALFORMED] if MALFORMED in bad.column_names else []
         rows = log_rows(bad.select([*names, "__tick", "__n"]), self.source)
         told.kept_out.append(quarantine_rows(rows, reasons, self.source.name, version))
         told.outcome.reasons += counts

@@ -105,7 +105,7 @@ def _judge(
         lookup = partial(_kept, stage, again)
     commit_time = max(state.commit_time, time.time_ns() // 1000)
     scratch = f"{stage.publication.layout.data_folder}/_sweeparea/spill"
-    rows, lateness = evaluated(spark, rows, sql, scratch), again.lateness(state.heartbeat)
+    rows, lateness = evaluated(spark, rows, sql, scratch), again.lateness(state.heartbeat, state.repairs_from)
     judged, _ = judge_piece(rows, again, lateness, commit_time, declared.name, Counter(), lookup)
     good = judged.good.sort_by("__at")
     left = np.zeros(count, np.int64)

@@ -7,6 +7,7 @@ tables; what differs is published as one commit and logged, and passed on to the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.logical import Plan
@@ -15,8 +16,9 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.catch_up import Tell
 from sweeparea.spark_jobs.corrections import announced, pending
 from sweeparea.spark_jobs.instants import slice_text
+from sweeparea.spark_jobs.only import only
 from sweeparea.spark_jobs.place import Place
-from sweeparea.spark_jobs.rewrite import NotMet, Rewrite, Rewritten
+from sweeparea.spark_jobs.rewrite import NotMet, NotSelectable, Rewrite, Rewritten
 from sweeparea.spark_jobs.shadow import Shadow
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import Publication, recover
@@ -44,9 +46,13 @@ def repair(application: Application, plan: Plan, spark: SparkSession, tell: Tell
             _acknowledge(application, plan, row, read)
             continue
         cause = _cause(found, row, pins)
-        done = _repair(application, plan, spark, stretch, row.committed, cause, read, tell)
+        done = _repair(application, plan, spark, stretch, row, cause, read, set(found), tell)
         tell(f"{plan.name}: {done.words}")
         yield done
+
+
+FEW_ROWS = 200_000
+"""Where no more rows are read, all keys are computed anew: selecting some has costs of its own."""
 
 
 def _repair(
@@ -54,26 +60,39 @@ def _repair(
     plan: Plan,
     spark: SparkSession,
     stretch: Stretch,
-    committed: int,
+    row: LedgerRow,
     cause: str,
     read: Mapping[str, dict[str, int | None]],
+    names: set[str],
     tell: Tell,
 ) -> Rewritten:
+    assert row.committed is not None
     since = max(stretch.first, plan.start) - 1
     # contents are equal again after the last instant touched: what begins or ends there is part of the difference
-    closed = stretch.last + 1 <= committed
-    upto = stretch.last + 1 if closed else committed
+    closed = stretch.last + 1 <= row.committed
+    upto = stretch.last + 1 if closed else row.committed
     pins = {name: told["seq"] or 0 for name, told in read.items()}
     with Shadow(application, plan, spark, since, pins, tell, checkpoints=True) as shadow:
-        shadow.run(upto)
-        try:
-            done = Rewrite(shadow, upto, closed).publish(cause, read, always=True)
-        except NotMet:
-            upto = committed
-            shadow.run(upto)
-            done = Rewrite(shadow, upto, closed=False).publish(cause, read, always=True)
+        some = only(application, plan, row, pins, names, row.committed) if shadow.rows(upto) > FEW_ROWS else None
+        done = None
+        if some is not None:
+            with Shadow(application, plan, spark, since, pins, tell, only=some) as narrow, suppress(NotSelectable):
+                done = _exchanged(narrow, upto, closed, row.committed, cause, read)
+        if done is None:
+            done = _exchanged(shadow, upto, closed, row.committed, cause, read)
     done.words = f"repaired {slice_text(plan.time, since, upto)} after {cause}: {done.counts}"
     return done
+
+
+def _exchanged(
+    shadow: Shadow, upto: int, closed: bool, committed: int, cause: str, read: Mapping[str, dict[str, int | None]]
+) -> Rewritten:
+    shadow.run(upto)
+    try:
+        return Rewrite(shadow, upto, closed).publish(cause, read, always=True)
+    except NotMet:
+        shadow.run(committed)
+        return Rewrite(shadow, committed, closed=False).publish(cause, read, always=True)
 
 
 def _cause(found: Mapping[str, Stretch], row: LedgerRow, pins: Mapping[str, int]) -> str:

@@ -21,6 +21,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory
+from sweeparea.spark_jobs.admit_state import REPAIRS_FROM
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
@@ -69,11 +70,15 @@ def gone_up_to(application: Application, plan: Plan) -> int | None:
 
 @dataclass
 class Retention:
-    """What RETAIN lets go of one stream: rows up to tick ``cut`` (None: none), and why no more than that."""
+    """What RETAIN lets go of one stream: rows up to tick ``cut`` (None: none), or the ``reasons`` why nothing may go.
+
+    ``repairs_from``: the least tick of which a late element can be repaired afterwards; ``INF``: of none.
+    """
 
     stream: str
     cut: int | None = None
     reasons: list[str] = field(default_factory=list)
+    repairs_from: int = INF
     rows: int = 0
     files: int = 0
 
@@ -93,33 +98,39 @@ def outlook(application: Application, name: str) -> Retention | None:
     if declared.deduplicate is not None:  # they make later rows duplicates
         needed -= declared.deduplicate.within.in_ticks(time, "DEDUPLICATE BY .. WITHIN")
     repairs = declared.late == "repair" or declared.on_source_change == "correct"
-    for query, least in _readers(application, name, late, repairs):
+    from_start = INF  # the first instant of a query that is repaired from START on
+    for query, least, plan in _readers(application, name, late, repairs):
         if isinstance(least, str):
             found.reasons.append(f"{query} {least}")
         else:
             needed = min(needed, least)
+        if plan is not None and memory(plan.root) >= INF:
+            from_start = min(from_start, plan.start)
     if not found.reasons:
         found.cut = needed - 1
+        found.repairs_from = INF if from_start <= found.cut else late
         for file in _gone(DeltaLog(application.layout.admitted(name)), found.cut):
             found.rows, found.files = found.rows + file.rows, found.files + 1
     return found
 
 
-def _readers(application: Application, name: str, late: int, repairs: bool) -> Iterator[tuple[str, int | str]]:
-    """Per query that reads a stream the least tick that it may still need, or why that is all of them."""
+def _readers(
+    application: Application, name: str, late: int, repairs: bool
+) -> Iterator[tuple[str, int | str, Plan | None]]:
+    """Per query that reads a stream the least tick that it may still need, or why that is all of them, and its plan."""
     head, deployed = application.ledger.head(), application.registry.deployed.rows()
     hidden = [row.name for row in deployed.values() if is_hidden(row.name)]
     for query in (*application.catalog.queries, *hidden):
         try:
             plan = application.plan(query)
         except SweepAreaError as error:
-            yield query, f"cannot be planned, so what it needs is not known: {error}"
+            yield query, f"cannot be planned, so what it needs is not known: {error}", None
             continue
         if name in plan.inputs:
-            yield query, _least(plan, head.get(query), name, late, repairs)
+            yield query, _least(plan, head.get(query), name, late, repairs), plan
     for row in deployed.values():
         if row.kind == "query" and row.name not in application.catalog.queries and name in row.depends_on:
-            yield row.name, "is deployed and no file declares it any more, so what it needs is not known"
+            yield row.name, "is deployed and no file declares it any more, so what it needs is not known", None
 
 
 def _least(plan: Plan, row: LedgerRow | None, name: str, late: int, repairs: bool) -> int | str:
@@ -128,22 +139,24 @@ def _least(plan: Plan, row: LedgerRow | None, name: str, late: int, repairs: boo
     least = row.committed + 1
     if name in read_again(plan.root):
         reach = reach_of(plan.root).get(name, 0)
-        if reach >= INF:
+        if reach >= INF and plan.start < late:
             return "reads all elements again for a join over a window without an end"
-        least -= reach + 1
+        least = plan.start if reach >= INF else least - reach - 1
     back = memory(plan.root)
     if back < INF:
         # an element that is late is repaired from so far before it
         least = min(least, min(late, row.committed + 1) - back - 1)
+    elif repairs and plan.start < late:
+        return "repairs late elements from START on, since its windows do not end: write LATE REJECT, or bound them"
     elif repairs:
-        return "repairs late elements by computing anew from START: write LATE REJECT, or windows that end after a time"
+        least = min(least, plan.start)
     return least
 
 
 def _gone(log: DeltaLog, cut: int) -> list[DataFile]:
     """Files that hold rows up to tick ``cut`` only, and those that hold such rows for the greater part."""
     found = []
-    for file in log.files():
+    for file in log.files() if log.exists() else ():
         least, greatest = scan.bounds(file, "__tick")
         if least is None or greatest is None or least > cut:
             continue
@@ -175,7 +188,8 @@ def let_go(application: Application, name: str) -> Retention | None:
     adds = [file for file in adds if file.rows]
     found.rows = sum(f.rows for f in removes) - sum(f.rows for f in adds)
     publication.stage(log.uri, adds=adds, removes=removes, base_version=version)
-    info: dict[str, Any] = {**previous.info, RETAINED: greatest}
+    before = previous.info.get(REPAIRS_FROM, found.repairs_from)
+    info: dict[str, Any] = {**previous.info, RETAINED: greatest, REPAIRS_FROM: max(before, found.repairs_from)}
     publication.commit(committed=previous.committed, pins=dict(previous.pins), info=info)
     return found
 

@@ -16,24 +16,32 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sweeparea.operators.columns import with_columns
 from sweeparea.operators.splice import NotMet
+from sweeparea.operators.sweep_area import DUE, HASH, SEQ, AreaFile, SweepArea, bag_due
 from sweeparea.spark_jobs import corrections
 from sweeparea.spark_jobs.difference import Comparison, Difference
 from sweeparea.spark_jobs.history import History
+from sweeparea.spark_jobs.only import Only
 from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.relevel import relevel
 from sweeparea.spark_jobs.shadow import Shadow
 from sweeparea.spark_jobs.slice import MATERIALIZE
+from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import copy_file, write_file
+from sweeparea.tables.files import DataFile, copy_file, write_file
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import TABLES, Publication
 from sweeparea.tables.schema import same_columns
 
 CAUSE = "a new definition"
-STATE = ("state_rows", "state_bytes", "state_touched", "state_live")
+STATE = ("state_rows", "state_bytes", "state_touched", "state_live", "state_keys")
+
+
+class NotSelectable(Exception):
+    """A SweepArea of which some keys cannot be exchanged: all of it has to be."""
 
 
 @dataclass
@@ -112,7 +120,9 @@ class Rewrite:
         if told:
             self._tell(publication, attempt, told, cause, seq)
             info[corrections.SEQ] = seq
-        if not self.closed:
+        if not self.closed and self.shadow.only is not None:
+            info |= self._areas_of(self.shadow.only, publication, attempt, previous)
+        elif not self.closed:
             info |= self._areas(publication, attempt, previous)
         for part in told:
             if part.opened is not None:
@@ -176,15 +186,17 @@ class Rewrite:
         anew = publication.layout.relative(old.uri) in self.renewed
         if not old.exists():
             old.create(new.schema(), name=old.uri.rsplit("/", 1)[-1], description=title)
-        adds = []
-        for file in new.files():
-            path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
-            copy_file(f"{new.uri}/{file.path}", f"{old.uri}/{path}")
-            adds.append(replace(file, path=path))
+        adds = [Rewrite._copied(new, file, old, attempt) for file in new.files()]
         if same_columns(old.schema(), new.schema()):
             publication.stage(old.uri, adds=adds, removes=old.files(), anew=anew)
         else:
             publication.stage(old.uri, adds=adds, schema=new.schema(), anew=anew)
+
+    @staticmethod
+    def _copied(source: DeltaLog, file: DataFile, target: DeltaLog, attempt: str) -> DataFile:
+        path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
+        copy_file(f"{source.uri}/{file.path}", f"{target.uri}/{path}")
+        return replace(file, path=path)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
@@ -193,7 +205,10 @@ class Rewrite:
             yield kind, History.of(old, self.time), new
 
     def _difference(self, kind: str, old: History, new: DeltaLog) -> Difference | None:
-        return Comparison(kind, old, new, self.shadow.since, self.upto, self.closed, self.whole).difference()
+        some = self.shadow.only
+        labels = {c.id: c.label for c in self.shadow.plan.root.columns}
+        only = None if some is None else (labels[some.key.column], some)
+        return Comparison(kind, old, new, self.shadow.since, self.upto, self.closed, self.whole, only).difference()
 
     @staticmethod
     def _stage(publication: Publication, attempt: str, part: Difference) -> None:
@@ -242,6 +257,62 @@ class Rewrite:
             told["state_bytes"].setdefault(op, 0)
         return told
 
+    def _areas_of(
+        self, only: Only, publication: Publication, attempt: str, previous: LedgerRow
+    ) -> dict[str, dict[str, int]]:
+        """As ``_areas``, for some keys. NotSelectable: a SweepArea's rows do not tell their key."""
+        row = self.shadow.row
+        told: dict[str, dict[str, int]] = {key: dict(previous.info.get(key) or {}) for key in STATE}
+        for op in sorted({*((row.info.get("state_rows") or {}) if row else {}), *told["state_rows"]}):
+            mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
+            log = DeltaLog(self.application.layout.state(self.name, op))
+            fresh = mine.files() if mine.exists() else []
+            if not log.exists() and fresh:
+                log.create(mine.schema(), name=f"{self.name}.{op}", description=f"SweepArea {op} of {self.name}")
+            if not log.exists():
+                continue
+            names, version = log.schema().names, log.version()
+            carrier = only.carrier(names)
+            if carrier is None:
+                publication.abandon()
+                raise NotSelectable(op)
+            files = log.files(version)
+            adds, removes = [], []
+            if rows := self._current(mine, fresh, op, publication):
+                adds.append(write_file(rows, log.uri, attempt, f"{op}-new"))
+            for number, file in enumerate(files):
+                rows = scan.plan(log, [file]).read(names)
+                gone = only.where(rows.column(carrier))
+                if gone.any():
+                    removes.append(file)
+                    if not gone.all():
+                        adds.append(write_file(rows.filter(pa.array(~gone)), log.uri, attempt, f"{op}-kept-{number}"))
+            publication.stage(log.uri, adds=adds, removes=removes, base_version=version)
+            left = [*adds, *(file for file in files if file not in removes)]
+            told["state_rows"][op] = sum(file.rows for file in left)
+            told["state_bytes"][op] = sum(file.size for file in left)
+            told["state_live"].pop(op, None)
+        return told
+
+    def _current(self, mine: DeltaLog, files: list[DataFile], op: str, publication: Publication) -> pa.Table | None:
+        """The rows of a shadow's SweepArea that count, as those of the commit that takes them over: what it does not
+        replace has been written earlier.
+        """
+        if not files:
+            return None
+        schema = mine.schema()
+        rows = scan.plan(mine, files).read(schema.names)
+        if HASH in schema.names:
+            row = self.shadow.row
+            keys = tuple((row.info if row else {})["state_keys"][op])
+            inner = pa.schema([f for f in schema if f.name not in (HASH, DUE, SEQ)])
+            described = tuple(AreaFile.of(mine.uri, file) for file in files)
+            area = SweepArea(mine.uri, op, inner, keys, bag_due, 0, self.upto, self.upto, files=described)
+            rows = area.held(rows)
+            seq = (publication.previous.seq if publication.previous else 0) + 1
+            rows = with_columns(rows, {SEQ: np.full(rows.num_rows, seq, np.int64)}).sort_by(HASH)
+        return rows if rows.num_rows else None
+
     def _levels(
         self, publication: Publication, attempt: str, previous: LedgerRow, levels: pa.Table, seq: int
     ) -> dict[str, dict[str, int]]:
@@ -263,4 +334,4 @@ class Rewrite:
         return told
 
 
-__all__ = ["NotMet", "Rewrite", "Rewritten"]
+__all__ = ["NotMet", "NotSelectable", "Rewrite", "Rewritten"]

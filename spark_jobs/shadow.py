@@ -19,6 +19,7 @@ from sweeparea.spark_jobs.beginning import Beginning
 from sweeparea.spark_jobs.catch_up import MAX_ROWS, Tell, catch_up, number_setting
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.inputs import new_rows
+from sweeparea.spark_jobs.only import Only
 from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.retained import require_history
 from sweeparea.spark_jobs.slice import Slice
@@ -40,7 +41,7 @@ class Shadow:
 
     ``pins``: per input the sequence up to which it is read; ``build`` names the folder, a new one if not given;
     ``checkpoints``: SweepAreas of an earlier instant may be gone on from, in place of START. Use as a context manager:
-    the folder goes in the end.
+    the folder goes in the end. ``only``: computed for some keys.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class Shadow:
         tell: Tell = lambda text: None,
         build: str | None = None,
         checkpoints: bool = False,
+        only: Only | None = None,
     ) -> None:
         self.application, self.spark, self.tell = application, spark, tell
+        self.only = only
         self.since, self.pins = max(since, plan.start - 1), dict(pins)
         back = memory(plan.root)
         origin = plan.start if back >= INF else max(plan.start, self.since - back)
@@ -68,6 +71,10 @@ class Shadow:
         self._seeded = False
         if checkpoints and (back >= INF or self._warm_up() > WARM_UP_ROWS):
             self._go_on(back >= INF)
+
+    def rows(self, upto: int) -> int:
+        """About how many rows are read to compute up to an instant, of all keys."""
+        return new_rows(self.application, self.published, self.done, upto)
 
     def _warm_up(self, done: int | None = None) -> int:
         """About how many rows are read before anything can be shown, from a given instant on."""
@@ -123,6 +130,7 @@ class Shadow:
             place=self.place,
             pins=self.pins,
             beginning=self._beginning(h0, h1),
+            only=self.only,
         ).run()
 
     def _beginning(self, h0: int, h1: int) -> Beginning | None:
@@ -134,7 +142,7 @@ class Shadow:
             return None
         log = DeltaLog(self.application.layout.result(self._table("relation")))
         kept = "relation" in self.plan.materialize and log.exists()
-        return Beginning(self.since, History.of(log, self.plan.time) if kept else None)
+        return Beginning(self.since, History.of(log, self.plan.time) if kept else None, self.only)
 
     def _table(self, kind: str) -> str:
         own = self.plan.stream or "relation"

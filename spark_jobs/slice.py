@@ -34,6 +34,7 @@ from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
+from sweeparea.spark_jobs.only import Only
 from sweeparea.spark_jobs.place import Place
 from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables import scan, stats
@@ -63,7 +64,7 @@ class Slice:
 
     ``place``: where its results and SweepAreas go, the query's own tables if not given. ``pins``: the sequence numbers
     up to which inputs are read, what the ledger says now if not given. ``beginning``: where results start that are
-    computed beside others.
+    computed beside others; ``only``: for some keys.
     """
 
     def __init__(
@@ -77,10 +78,11 @@ class Slice:
         place: Place | None = None,
         pins: Mapping[str, int] | None = None,
         beginning: Beginning | None = None,
+        only: Only | None = None,
     ) -> None:
         self.application, self.plan, self.spark = application, lowered(plan), spark
         self.h0, self.h1 = h0, h1
-        self.pins, self.beginning = pins, beginning
+        self.pins, self.beginning, self.only = pins, beginning, only
         self.place = place or Place.of(application, plan.name)
         self.since = h0 if beginning is None else beginning.since
         self.seconds: dict[str, float] = {}
@@ -105,7 +107,7 @@ class Slice:
         if self.pins is None and previous is not None and pending(application, plan, previous, head, pins, self.h0):
             raise Corrected(f"Inputs of {plan.name} were corrected meanwhile. Run it again: it repairs them first.")
         inputs = {name: self._input(name, head[owner], pins[name]) for name, owner in owners.items()}
-        reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1)
+        reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1, self.only)
         # what the last slice carried on tells how many held rows this one will have to do with
         touched = sum((previous.info.get("state_touched") or {}).values()) if previous else 0
         arrived = new_rows(application, plan, self.h0, self.h1)
@@ -341,8 +343,8 @@ class Slice:
 
     def _stage_areas(
         self, publication: Publication, attempt: str, areas: SweepAreas, previous: LedgerRow | None
-    ) -> dict[str, dict[str, int]]:
-        """Stages the SweepAreas; returns their rows and bytes by operator, and the rows of those that were touched."""
+    ) -> dict[str, Any]:
+        """Stages the SweepAreas; returns what the ledger says of them: rows, bytes and keys by operator."""
         info = previous.info if previous is not None else {}
         rows, size = (dict(info.get(key) or {}) for key in ("state_rows", "state_bytes"))
         touched = {}
@@ -350,13 +352,17 @@ class Slice:
             adds = self._carried(op, attempt, areas)
             publication.stage(areas.log(op).uri, adds=adds, removes=removes, base_version=areas.versions.get(op))
             replaced = {file.path for file in removes}
-            live = [*(file for file in areas.files(op) if file.path not in replaced), *adds]
-            rows[op], size[op] = sum(file.rows for file in live), sum(file.size for file in live)
+            left = [*(file for file in areas.files(op) if file.path not in replaced), *adds]
+            rows[op], size[op] = sum(file.rows for file in left), sum(file.size for file in left)
             own = [file for file in adds if f"{op}.m-" not in file.path]  # the others are merged ones
             touched[op] = sum(file.rows for file in own)
             if op in areas.workers and (op in areas.counts or not areas.files(op)):
                 areas.counts[op] = areas.counts.get(op, 0) + sum(growth(file) for file in own)
-        return {"state_rows": rows, "state_bytes": size, "state_touched": touched, "state_live": areas.counts}
+        keys = {**(info.get("state_keys") or {}), **areas.keys}
+        live = areas.counts
+        return {
+            "state_rows": rows, "state_bytes": size, "state_touched": touched, "state_live": live, "state_keys": keys
+        }  # fmt: skip
 
     def _stage(
         self, publication: Publication, attempt: str, lines: list[dict[str, Any]], tables: dict[str, Any]

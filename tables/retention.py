@@ -21,6 +21,9 @@ HOURS = 7 * 24
 """Default of the retention: Delta's own."""
 LEAST_HOURS = 1
 """Below, running readers and runs at work would lose what they are about to read."""
+LOG_COMMITS = 1_000
+"""So many versions of a table can be read at least, where there were so many within the retention."""
+LOG_SECONDS = 3_600.0
 EMPTY_SECONDS = 86_400.0
 ORPHAN_HOURS = 7 * 24
 """Files that no version ever held are of a run at work, or of one that was killed; after so long the latter."""
@@ -38,6 +41,14 @@ def vacuum(log: DeltaLog, hours: int, kept: Collection[int] = (), dry_run: bool 
         )
     gone = log.vacuum(hours, kept=kept, dry_run=dry_run)
     return gone + log.vacuum(max(hours, ORPHAN_HOURS), orphans=True, kept=kept, dry_run=dry_run)
+
+
+def trim(log: DeltaLog, kept: Collection[int] = (), seconds: float = LOG_SECONDS) -> int:
+    """Shortens a table's log to ``LOG_COMMITS`` versions; returns how many files went.
+
+    Nothing younger than ``seconds`` goes: a writer that was held up for less must find the versions that beat its own.
+    """
+    return log.trim(LOG_COMMITS, seconds, kept)
 
 
 def pinned_versions(log: DeltaLog, app: str, sequences: Iterable[int]) -> list[int]:
@@ -93,4 +104,4 @@ def _touched(folder: Path) -> float:
     return newest
 
 
-__all__ = ["HOURS", "LEAST_HOURS", "empty_folders", "left_over", "pinned_versions", "vacuum"]
+__all__ = ["HOURS", "LEAST_HOURS", "empty_folders", "left_over", "pinned_versions", "trim", "vacuum"]

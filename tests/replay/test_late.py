@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sweeparea.spark_jobs import repair
 from sweeparea.spark_jobs.replay import replay
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import Generator
@@ -60,6 +61,70 @@ def _case(seed: int, rows: int = 12) -> dict:
 @pytest.mark.spark
 def test_random_lateness(spark: SparkSession):
     _check(spark, [CHAIN, *map(_case, range(6))])
+
+
+KEYED = (
+    "SELECT k, v FROM S [Partition By k Rows 2]",
+    "SELECT k, SUM(v) AS s, MIN(v) AS m FROM S GROUP BY k",
+    "SELECT a.k, a.v, b.v AS u FROM S [Partition By k Rows 1] AS a JOIN T [Range 5] AS b ON a.k = b.k",
+    "SELECT a.k, a.v, b.v AS u FROM S AS a LEFT JOIN T [Range 6] AS b ON a.k = b.k",
+    "SELECT k, COUNT(*) AS n FROM S [Session 3 Partition By k] GROUP BY k",
+    "SELECT DISTINCT k, v FROM S",
+    "SELECT k, v FROM S EXCEPT ALL SELECT k, v FROM T [Range 4]",
+    "SELECT k, v FROM S WHERE NOT EXISTS (SELECT 1 FROM T [Range 9] AS t WHERE t.k = S.k)",
+    "SELECT k, v, COUNT(*) OVER (PARTITION BY k) AS n FROM S [Range 7]",
+    "SELECT k, COUNT(*) AS n FROM (ISTREAM(SELECT k, MAX(v) AS v FROM S GROUP BY k)) [Range 6] AS q GROUP BY k",
+    "SELECT k, v FROM S [Tumbling When (v > 2) Partition By k]",
+    "SELECT k, v FROM S UNION ALL SELECT k, 0 AS v FROM T [Partition By k Rows 1]",
+)
+"""Of each the result of a key rests on rows with that key."""
+
+
+def _keyed_case(seed: int) -> dict:
+    chance = random.Random(seed)
+    query = KEYED[seed % len(KEYED)]
+    kind, pool = chance.choice([("int", [1, 2, 3, None]), ("string", ["a", "", "é'", None])])
+
+    def rows() -> list:
+        return [[chance.randint(0, 30), [chance.choice(pool), chance.choice([1, 2, 3, None])]] for _ in range(14)]
+
+    streams = {n: {"columns": {"k": kind, "v": "int"}, "rows": rows()} for n in "ST" if f" {n} " in f"{query} "}
+    ends = sorted(chance.sample(range(30), 4))
+    case = {
+        "streams": streams,
+        "query": query,
+        "heartbeats": [*ends, 40],
+        "strategy": chance.choice(["upa", "negative"]),
+    }
+    return late(case, chance, 0.15)
+
+
+def _only_some_keys(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seeds: range) -> int:
+    """Checks cases whose repairs compute the keys that were touched alone; how many repairs did."""
+    used = []
+    monkeypatch.setattr(repair, "FEW_ROWS", -1)
+    exchanged = repair._exchanged
+
+    def counted(shadow, *given):
+        done = exchanged(shadow, *given)
+        used.append(shadow.only is not None)
+        return done
+
+    monkeypatch.setattr(repair, "_exchanged", counted)
+    _check(spark, [_keyed_case(seed) for seed in seeds])
+    return sum(used)
+
+
+@pytest.mark.spark
+def test_only_the_keys_that_are_touched_are_computed(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    assert _only_some_keys(spark, monkeypatch, range(4)) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("block", range(6))
+def test_only_some_keys_of_many_queries(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, block: int):
+    assert _only_some_keys(spark, monkeypatch, range(12 * block, 12 * block + 12))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The laws between the tables of a query, looked at in tables that are right and in ones that were damaged; no Spark."""
+"""The laws between the tables of a query, in tables that are right and in ones that were damaged; no Spark."""
 
 from __future__ import annotations
 

@@ -472,6 +472,7 @@ FAULTS = [
     ("HISTORY BY (f, t) HEARTBEAT FOR g AS f", BindError, r"column g of HEARTBEAT is unknown"),
     ("HISTORY BY (f, t) HEARTBEAT FOR f AS price", TypeError_, r"HEARTBEAT needs an instant"),
     ("HISTORY BY (f, t) HEARTBEAT FOR f AS f CONSTRAINT c EXPECT (pice > 0)", BindError, r"pice is unknown"),
+    ("HISTORY BY (f, t) HEARTBEAT FOR f AS f LATE REPAIR WITHIN 5", ParseError, r"WITHIN 5 has no unit"),
     ("CHANGE DATA FEED CONSTRAINT c EXPECT (price)", TypeError_, r"constraint c needs a condition"),
 ]
 

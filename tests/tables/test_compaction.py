@@ -212,3 +212,22 @@ def test_a_kept_handle_sees_commits_of_others_without_listing_the_log(tmp_path: 
         file = write_file(pa.table(rows(number)), mine.uri, "a", f"part-{number}")
         mine.commit([file], [], app=None, base_version=number)
         assert other.version() == number + 1
+
+
+def test_a_log_is_shortened_up_to_what_is_needed_and_everybody_goes_on(ledger: Ledger) -> None:
+    log = DeltaLog(ledger.layout.result(QUERY))
+    for tick in range(1, 30):
+        publish_slice(ledger, tick)
+    behind = DeltaLog(log.uri)
+    assert behind.files(3)
+    assert log.trim(2, seconds=3600) == 0
+    assert log.trim(2, seconds=0, kept=[20]) == 0
+    assert log.trim(2, seconds=0) == 24
+    assert behind.version() == log.version() == 29
+    assert log.app_version("q:r1") == 29
+    assert log.version_tagged("q:r1", 27) == 27
+    assert log.version_tagged("q:r1", 20) is None
+    publish_slice(ledger, 30)
+    assert DeltaLog(log.uri).read().num_rows == 30
+    assert DeltaLog(log.uri).exists()
+    assert not DeltaLog(f"{log.uri}s").exists()

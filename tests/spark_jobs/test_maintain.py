@@ -1,0 +1,151 @@
+"""Maintenance beside slices, RETAIN, and `check` with a SweepArea that was lost: over real Delta sources."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.ticks import INF
+from sweeparea.spark_jobs import admit_state, cli, retained
+from sweeparea.spark_jobs.admit import admit
+from sweeparea.spark_jobs.admit_rules import Rules
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.backfill import backfill
+from sweeparea.spark_jobs.check import check
+from sweeparea.spark_jobs.maintain import hours_of, maintain
+from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.rebuild import rebuild
+from sweeparea.tables import compaction
+from sweeparea.tables.delta_log import DeltaLog
+from tests.spark_jobs import shop
+
+pytestmark = pytest.mark.spark
+STREAM = shop.STREAM.replace("  CONSTRAINT", "  RETAIN INTERVAL 20 SECONDS\n  CONSTRAINT")
+EVER = """
+CREATE CONTINUOUS QUERY ever START AT TIMESTAMP '2020-01-01 00:00:00' AS
+SELECT shop, COUNT(*) AS n FROM sales [RANGE UNBOUNDED] GROUP BY shop;
+"""
+TABLES = ("turnover", "turnover__istream", "ever")
+DAYS: list[list[tuple[int | None, str, float, int]]] = [
+    [(60 * minute + 7 * i, "abc"[i % 3], 1.5 * i + 1, minute) for i in range(5)] for minute in range(4)
+]
+
+
+def day(app: Application, folder: Path, spark, number: int) -> None:
+    shop.sell(folder, DAYS[number])
+    admit(app, "sales", spark)
+    for query in ("turnover", "ever"):
+        process(app, query, spark)
+
+
+@pytest.fixture(scope="module")
+def plain(spark, tmp_path_factory) -> dict[str, object]:
+    """The tables without any maintenance, of one slice."""
+    folder = tmp_path_factory.mktemp("plain")
+    app = shop.application(folder, shop.STREAM + shop.QUERY + EVER)
+    for rows in DAYS[:-1]:
+        shop.sell(folder, rows)
+    day(app, folder, spark, len(DAYS) - 1)
+    return {table: shop.contents(app, table) for table in TABLES}
+
+
+@pytest.fixture(scope="module")
+def maintained(spark, tmp_path_factory) -> tuple[Application, Path]:
+    folder = tmp_path_factory.mktemp("maintained")
+    app = shop.application(folder, STREAM + shop.QUERY + EVER)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compaction, "FAN", 2)
+        for number in range(len(DAYS)):
+            day(app, folder, spark, number)
+            report = maintain(app)
+            assert report.problems == []
+    return app, folder
+
+
+def test_results_are_those_without_maintenance_and_check_agrees(plain, maintained):
+    app, _ = maintained
+    assert {table: shop.contents(app, table) for table in TABLES} == plain
+    for table in (app.layout.admitted("sales"), app.layout.result("turnover__istream")):
+        assert len(DeltaLog(table).files()) < 3
+    assert check(app).wrong == {}
+
+
+def test_retain_lets_go_what_no_query_needs_and_says_up_to_where(maintained):
+    app, _ = maintained
+    row = app.ledger.head()["sales"]
+    gone = row.info[retained.RETAINED]
+    assert row.committed is not None
+    assert gone < row.committed - 20 - 60
+    # `ever` would be repaired from START on: no late element can be repaired any more, whatever is declared later
+    assert row.info[admit_state.REPAIRS_FROM] == INF
+    assert Rules.of(app.stream("sales"), app.input_schema("sales").time, ()).lateness(100, INF).retain == -1
+    admitted = DeltaLog(app.layout.admitted("sales")).read()
+    assert 0 < admitted.num_rows < sum(map(len, DAYS))
+    assert min(admitted.column("__tick").to_pylist()) > gone
+
+
+def test_what_needs_elements_that_have_gone_is_refused_with_the_way_out(spark, maintained):
+    app, _ = maintained
+    said: list[str] = []
+    with pytest.raises(retained.HistoryGone, match=r"elements of sales up to 2020-01-01 12:0.* have gone \(RETAIN\)"):
+        backfill(app, "turnover", spark, None, None, said.append)
+    new = Application.open(app.folder, str(app.data))  # pyright: ignore[reportArgumentType]
+    assert new.folder is not None
+    late = EVER.replace("ever", "later")
+    (new.folder / "later.cql").write_text(late)
+    new = Application.open(new.folder, str(app.data))
+    with pytest.raises(retained.HistoryGone, match="START AT 2020-01-01 12:0"):
+        process(new, "later", spark)
+    found = retained.outlook(new, "sales")
+    assert found is not None
+    assert (found.cut, found.reasons) == (None, ["later has not begun"])
+    assert new.folder is not None
+    (new.folder / "later.cql").unlink()
+
+
+def test_a_lost_sweep_area_is_told_refused_by_process_and_rebuilt(spark, plain, maintained, capsys):
+    app, folder = maintained
+    said: list[str] = []
+    area = next(t for t in app.ledger.head()["turnover"].info["tables"] if t.startswith("state/turnover/aggr"))
+    shutil.rmtree(app.layout.absolute(area))
+    shop.sell(folder, [(400, "a", 1.0, 1)])
+    admit(app, "sales", spark)
+    app = Application.open(app.folder, str(app.data))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(SweepAreaError, match=f"table {area} of turnover is missing.*check .* turnover --rebuild"):
+        process(app, "turnover", spark)
+    assert cli.main(["check", str(app.folder), "turnover", "--data", str(app.data)]) == 1
+    assert f"WRONG: {area}: the table is missing" in capsys.readouterr().out
+    rebuild(app, "turnover", spark, check(app, "turnover").damaged["turnover"], said.append)
+    assert check(app, "turnover").wrong == {}
+    assert shop.contents(app, "turnover") == plain["turnover"]
+    process(app, "turnover", spark)
+    assert check(app, "turnover").wrong == {}
+
+
+def test_damaged_files_and_foreign_rows_are_told(maintained):
+    app, _ = maintained
+    log = DeltaLog(app.layout.result("ever"))
+    path = Path(log.uri, log.files()[0].path)
+    kept = path.read_bytes()
+    path.write_bytes(kept[:-1])
+    assert "bytes, the log says" in check(app, "ever").wrong["ever"][0]
+    path.unlink()
+    assert check(app, "ever").wrong["ever"] == [f"results/ever: the file {log.files()[0].path} is missing"]
+    path.write_bytes(kept)
+    before = log.version()
+    DeltaTable(log.uri).delete("n = 1")
+    assert "changed from outside" in check(app, "ever").wrong["ever"][0]
+    assert maintain(app, "ever").problems
+    DeltaTable(log.uri).restore(before)
+    assert check(app, "ever").wrong == {}
+
+
+def test_lengths_of_time():
+    assert (hours_of("7 days"), hours_of("36 hours"), hours_of("2 WEEKS")) == (168, 36, 336)
+    for text in ("7", "0 days", "a while", "1 minute"):
+        with pytest.raises(SweepAreaError, match="is no length of time"):
+            hours_of(text)
