@@ -60,12 +60,15 @@ def report(title: str, seconds: Sequence[float]) -> None:
     tenths = [statistics.median(seconds[at : at + size]) for at in range(0, size * (len(seconds) // size), size)]
     print(title)
     print(f"  median ms by tenths: {', '.join(f'{1000 * s:.1f}' for s in tenths)}")
-    if len(tenths) > 2:
-        at = [size * (i + 0.5) for i in range(1, len(tenths))]  # the first is warm-up
-        slope, start = statistics.linear_regression(at, tenths[1:])
+    half = tenths[len(tenths) // 2 :]
+    if len(half) > 3:
+        at = [size * (i + 0.5) for i in range(len(tenths) - len(half), len(tenths))]
+        slope, start = statistics.linear_regression(at, half)
+        off = [tenth - start - slope * x for x, tenth in zip(at, half, strict=True)]
+        spread = (sum(x * x for x in off) / (len(half) - 2) / sum((x - statistics.mean(at)) ** 2 for x in at)) ** 0.5
         print(
-            f"  trend {1e6 * slope:+.2f} us a slice: {1000 * start:.1f} ms at the beginning,"
-            f" {1000 * (start + slope * YEAR):.1f} ms after a year if it went on like this"
+            f"  trend of the second half {1e6 * slope:+.2f} us a slice (standard error {1e6 * spread:.2f}); a year of it:"
+            f" {1000 * (start + slope * YEAR):.0f} ms"
         )
 
 

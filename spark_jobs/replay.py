@@ -334,7 +334,8 @@ class Case:
                 path, adds=[write_file(stamped.cast(source.schema), path, attempt, f"seq-{seq}")], removes=[]
             )
         info = dict(publication.previous.info) if publication.previous else {}
-        first = pc.min(rows.column("__tick")).as_py()
+        ticks = rows.column("__tick").to_pylist()
+        first = min(ticks, default=None)
         if before is not None and first is not None and first <= before:
             info[corrections.SEQ] = next_seq(publication)
         publication.commit(committed=heartbeat, pins={}, info=info)

@@ -241,11 +241,12 @@ class Rewrite:
 
     # -- SweepAreas ----------------------------------------------------------------------------------------------------
 
-    def _areas(self, publication: Publication, attempt: str, previous: LedgerRow) -> dict[str, dict[str, int]]:
+    def _areas(self, publication: Publication, attempt: str, previous: LedgerRow) -> dict[str, dict[str, Any]]:
         """Stages the shadow's SweepAreas in place of the query's; returns what the ledger says of them."""
         row = self.shadow.row
-        told: dict[str, dict[str, int]] = {key: dict((row.info.get(key) or {}) if row else {}) for key in STATE}
-        for op in sorted({*told["state_rows"], *(previous.info.get("state_rows") or {})}):
+        told: dict[str, dict[str, Any]] = {key: dict((row.info.get(key) or {}) if row else {}) for key in STATE}
+        ops: set[str] = {*told["state_rows"], *(previous.info.get("state_rows") or {})}
+        for op in sorted(ops):
             mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
             log = DeltaLog(self.application.layout.state(self.name, op))
             if mine.exists():
@@ -259,11 +260,12 @@ class Rewrite:
 
     def _areas_of(
         self, only: Only, publication: Publication, attempt: str, previous: LedgerRow
-    ) -> dict[str, dict[str, int]]:
+    ) -> dict[str, dict[str, Any]]:
         """As ``_areas``, for some keys. NotSelectable: a SweepArea's rows do not tell their key."""
         row = self.shadow.row
-        told: dict[str, dict[str, int]] = {key: dict(previous.info.get(key) or {}) for key in STATE}
-        for op in sorted({*((row.info.get("state_rows") or {}) if row else {}), *told["state_rows"]}):
+        told: dict[str, dict[str, Any]] = {key: dict(previous.info.get(key) or {}) for key in STATE}
+        ops: set[str] = {*((row.info.get("state_rows") or {}) if row else {}), *told["state_rows"]}
+        for op in sorted(ops):
             mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
             log = DeltaLog(self.application.layout.state(self.name, op))
             fresh = mine.files() if mine.exists() else []
@@ -315,7 +317,7 @@ class Rewrite:
 
     def _levels(
         self, publication: Publication, attempt: str, previous: LedgerRow, levels: pa.Table, seq: int
-    ) -> dict[str, dict[str, int]]:
+    ) -> dict[str, dict[str, Any]]:
         """Stages the levels of records whose open rows have another start; returns what the ledger says of them."""
         log = DeltaLog(self.application.layout.state(self.name, MATERIALIZE))
         ids = [c.id for c in self.shadow.plan.root.columns]

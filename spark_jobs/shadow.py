@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
@@ -92,7 +92,7 @@ class Shadow:
             self.done = self.since = row.committed
             self._seeded = True
 
-    def __enter__(self) -> Shadow:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -432,24 +432,26 @@ class DeltaLog:
         now = time.time()
         if self._handle is not None and 0 <= now - self._fresh_at < STALE_SECONDS:
             try:
-                if self._moved(self._handle.version()):
-                    self._handle.update_incremental()
-                self._fresh_at = now
-                return self._handle
+                stands, followed = self._seen(self._handle.version())
+                if stands:
+                    if followed:
+                        self._handle.update_incremental()
+                    self._fresh_at = now
+                    return self._handle
             except (DeltaError, OSError):
                 self._handle = None
         self._handle = self._open(None)
         self._fresh_at = now
         return self._handle
 
-    def _moved(self, version: int) -> bool:
-        """Whether there is a version after this one, or this one is gone. Listing the log, as delta-rs does to find
-        out, takes the longer the more commits it holds.
+    def _seen(self, version: int) -> tuple[bool, bool]:
+        """Whether a version's commit is still there (else the log was shortened, or the table is another one), and
+        whether there is one after it. Listing the log, as delta-rs does to find out, takes the longer the longer it is.
         """
         fs, base = filesystem(self.uri, self.storage_options)
         log = f"{base.rstrip('/')}/_delta_log"
         this, following = fs.get_file_info([f"{log}/{v:020d}.json" for v in (version, version + 1)])
-        return this.type == pafs.FileType.NotFound or following.type != pafs.FileType.NotFound
+        return this.type == pafs.FileType.File, following.type == pafs.FileType.File
 
     def _at(self, version: int | None) -> DeltaTable:
         if version is None:

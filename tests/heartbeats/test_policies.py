@@ -105,7 +105,8 @@ def test_per_source_forgets_only_what_cannot_matter(versions, idle):
         told.append((sources, at))
     most: dict[str, int] = {}
     last: dict[str, int] = {}
-    h, expected = None, []
+    h: int | None = None
+    expected = []
     for sources, now in told:
         for source, tick in sources.items():
             most[source], last[source] = max(tick, most.get(source, tick)), now

@@ -43,14 +43,19 @@ def day(app: Application, folder: Path, spark, number: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def plain(spark, tmp_path_factory) -> dict[str, object]:
-    """The tables without any maintenance, of one slice."""
+def unmaintained(spark, tmp_path_factory) -> Application:
+    """Without any maintenance, in one slice."""
     folder = tmp_path_factory.mktemp("plain")
     app = shop.application(folder, shop.STREAM + shop.QUERY + EVER)
     for rows in DAYS[:-1]:
         shop.sell(folder, rows)
     day(app, folder, spark, len(DAYS) - 1)
-    return {table: shop.contents(app, table) for table in TABLES}
+    return app
+
+
+@pytest.fixture(scope="module")
+def plain(unmaintained) -> dict[str, object]:
+    return {table: shop.contents(unmaintained, table) for table in TABLES}
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +129,23 @@ def test_a_lost_sweep_area_is_told_refused_by_process_and_rebuilt(spark, plain, 
     assert shop.contents(app, "turnover") == plain["turnover"]
     process(app, "turnover", spark)
     assert check(app, "turnover").wrong == {}
+
+
+def test_lost_results_and_tables_that_others_have_changed_are_rebuilt(spark, plain, unmaintained):
+    app, said = unmaintained, []
+    shutil.rmtree(app.layout.result("turnover__istream"))
+    relation = DeltaLog(app.layout.result("turnover"))
+    Path(relation.uri, relation.files()[0].path).unlink()
+    areas = [t for t in app.ledger.head()["turnover"].info["tables"] if t.startswith("state/")]
+    DeltaTable(app.layout.absolute(areas[0])).delete()
+    for path in Path(app.layout.absolute(areas[-1]), "_delta_log").iterdir():
+        path.write_text("no log")
+    found = check(app, "turnover")
+    assert found.damaged["turnover"] == {"results/turnover", "results/turnover__istream", areas[0], areas[-1]}
+    rebuild(app, "turnover", spark, found.damaged["turnover"], said.append)
+    assert check(app, "turnover").wrong == {}
+    assert {table: shop.contents(app, table) for table in TABLES} == plain
+    assert any("its log cannot be read" in text for text in said)
 
 
 def test_damaged_files_and_foreign_rows_are_told(maintained):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -231,3 +232,25 @@ def test_a_log_is_shortened_up_to_what_is_needed_and_everybody_goes_on(ledger: L
     assert DeltaLog(log.uri).read().num_rows == 30
     assert DeltaLog(log.uri).exists()
     assert not DeltaLog(f"{log.uri}s").exists()
+
+
+def test_slices_and_packing_at_the_same_time_lose_nothing(ledger: Ledger) -> None:
+    folder, slices = ledger.layout.data_folder, 15
+    publish_slice(ledger, 1)
+
+    def publish() -> None:
+        mine = Ledger(folder)
+        for tick in range(2, slices + 1):
+            publish_slice(mine, tick)
+
+    done = compaction.Compacted()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(publish)
+        mine = Ledger(folder)
+        while not running.done():
+            done += compact(mine.log(f"results/{QUERY}__istream"), "tick")
+            done += compact(mine.log(mine.layout.history), "seq", ("name", "seq"))
+        running.result()
+    assert done.removed > slices
+    assert texts(istream(ledger)) == sorted(f"{tick}.{i}" for tick in range(1, slices + 1) for i in (0, 1))
+    assert [row.seq for row in ledger.history()] == list(range(1, slices + 1))
