@@ -67,8 +67,8 @@ def report(title: str, seconds: Sequence[float]) -> None:
         off = [tenth - start - slope * x for x, tenth in zip(at, half, strict=True)]
         spread = (sum(x * x for x in off) / (len(half) - 2) / sum((x - statistics.mean(at)) ** 2 for x in at)) ** 0.5
         print(
-            f"  trend of the second half {1e6 * slope:+.2f} us a slice (standard error {1e6 * spread:.2f}); a year of it:"
-            f" {1000 * (start + slope * YEAR):.0f} ms"
+            f"  trend of the second half {1e6 * slope:+.2f} us a slice (standard error {1e6 * spread:.2f});"
+            f" a year of it: {1000 * (start + slope * YEAR):.0f} ms"
         )
 
 
