@@ -1,7 +1,7 @@
 """What one late element costs, in a year of history: ``python -m benchmarks.late_repair [--rows N]``.
 
 A keyed sum over an hour's window, of a year's elements. Prints the seconds of a small slice, of the repair after one
-element of half a year ago, and of one of the last hour, each the best of three.
+element of half a year ago, and of one of the last hour, each the best of three; then the rows a second of a backfill.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from deltalake import write_deltalake
 
 from sweeparea.spark_jobs.admit import admit
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.backfill import backfill
 from sweeparea.spark_jobs.process import process
 from sweeparea.spark_jobs.session import spark_session
 
@@ -74,6 +75,12 @@ def main() -> None:
                     rows = _rows(np.array([where + i if where > 0 else end + where + i]), i, options.keys)
                 best.append(run(rows))
             print(f"{what}: {min(s for s, _ in best):.2f} s {best[-1][1]}")
+        begun = time.monotonic()
+        report = backfill(Application.open(queries, data), "q", spark, None, None, lambda text: None)
+        took = time.monotonic() - begun
+        print(
+            f"backfill of it all: {took:.1f} s, {report.rows_in / took:,.0f} rows/s (live: {options.rows / seconds:,.0f})"
+        )
 
 
 if __name__ == "__main__":
