@@ -78,9 +78,8 @@ def main() -> None:
         begun = time.monotonic()
         report = backfill(Application.open(queries, data), "q", spark, None, None, lambda text: None)
         took = time.monotonic() - begun
-        print(
-            f"backfill of it all: {took:.1f} s, {report.rows_in / took:,.0f} rows/s (live: {options.rows / seconds:,.0f})"
-        )
+        rate, live = report.rows_in / took, options.rows / seconds
+        print(f"backfill of it all: {took:.1f} s, {rate:,.0f} rows/s (the first run: {live:,.0f})")
 
 
 if __name__ == "__main__":

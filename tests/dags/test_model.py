@@ -114,3 +114,14 @@ def test_the_cache_parses_again_only_after_a_change(home, monkeypatch):
     (home / "queries" / "mill" / "mill.cql").write_text("-- changed")
     cache()
     assert loads == ["mill", "shop"] * 2
+
+
+def test_how_often_an_application_is_maintained(home):
+    assert model.load("shop").maintenance == timedelta(hours=1)
+    with (home / "queries" / "shop" / "settings.cql").open("w") as file:
+        file.write("SET maintenance.every = '30 minutes';\n")
+    assert model.load("shop").maintenance == timedelta(minutes=30)
+    with (home / "queries" / "shop" / "settings.cql").open("w") as file:
+        file.write("SET maintenance.every = 'often';\n")
+    with pytest.raises(SweepAreaError, match=r"settings.cql:1.*maintenance.every cannot be 'often'"):
+        model.load("shop")
