@@ -24,6 +24,7 @@ from sweeparea.infra.text_table import text_table
 from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs import json_values
+from sweeparea.spark_jobs.admit_stage import QUARANTINE_SCHEMA
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables import scan
@@ -63,18 +64,7 @@ def held(application: Application, name: str, version: int | None = None) -> Hel
 
 
 _OF_ID = ("__seq", "__row", "__reason")
-_EMPTY = pa.schema(
-    [
-        ("__version", pa.int64()),
-        ("__seq", pa.int64()),
-        ("__reason", pa.string()),
-        ("__tick", pa.int64()),
-        ("__row", pa.string()),
-        ("__n", pa.int64()),
-        ("__file", pa.int64()),
-        ("__at", pa.int64()),
-    ]
-).empty_table()
+_EMPTY = pa.schema([*list(QUARANTINE_SCHEMA)[1:], ("__file", pa.int64()), ("__at", pa.int64())]).empty_table()
 
 
 def row_id(seq: int, row: str, reason: str) -> str:
