@@ -49,9 +49,9 @@ def main() -> None:
                     pauses.append(pause)
         except KeyboardInterrupt:
             commits = len(seconds)
-    report(f"{what}: {commits:,} minute slices, maintenance every {every}", seconds)
-    if pauses:
-        report(f"maintenance, {len(pauses)} times", pauses)
+        report(f"{what}: {commits:,} minute slices, maintenance every {every}", seconds)
+        if pauses:
+            report(f"maintenance, {len(pauses)} times", pauses)
 
 
 def report(title: str, seconds: Sequence[float]) -> None:
