@@ -38,7 +38,9 @@ def latest(application: Application, plan: Plan, since: int, pins: Mapping[str, 
     identity = state_identity(lowered(plan))
     for _ in range(TRIES):
         found = None if row is None else application.ledger.last_before(plan.name, row.registration, since)
-        if found is None or found.committed is None or found.info.get("plan") != identity:
+        if found is None or found.committed is None or row is None or found.seq < row.info.get("built", 0):
+            return None
+        if (found.info.get("plan"), found.info.get("start")) != (identity, plan.start):
             return None
         corrected = pending(application, plan, found, head, pins, found.committed)
         if not corrected:

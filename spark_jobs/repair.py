@@ -89,10 +89,10 @@ def _exchanged(
 ) -> Rewritten:
     shadow.run(upto)
     try:
-        return Rewrite(shadow, upto, closed).publish(cause, read, always=True)
+        return Rewrite(shadow, upto, closed).publish(cause, read, always=True, repairs=True)
     except NotMet:
         shadow.run(committed)
-        return Rewrite(shadow, committed, closed=False).publish(cause, read, always=True)
+        return Rewrite(shadow, committed, closed=False).publish(cause, read, always=True, repairs=True)
 
 
 def _cause(found: Mapping[str, Stretch], row: LedgerRow, pins: Mapping[str, int]) -> str:

@@ -37,6 +37,8 @@ from sweeparea.tables.publish import TABLES, Publication
 from sweeparea.tables.schema import same_columns
 
 CAUSE = "a new definition"
+BUILT = "built"
+"""In a query's info: the commit before which SweepAreas are not gone on from."""
 STATE = ("state_rows", "state_bytes", "state_touched", "state_live", "state_keys")
 
 
@@ -86,13 +88,13 @@ class Rewrite:
             return True
 
     def publish(
-        self, cause: str, pins: Mapping[str, dict[str, int | None]], always: bool, more: Mapping[str, Any] | None = None
+        self, cause: str, pins: Mapping[str, dict[str, int | None]], always: bool, repairs: bool = False
     ) -> Rewritten:
         """Stages and commits; the published tables must stand at ``upto`` unless the stretch is closed.
 
-        ``pins``: what the query's ledger row says from now on of its inputs; ``more``: what its info says besides.
-        ``always``: also where no row differs. Raises LostRace if the query has gone on meanwhile, NotMet if a closed
-        stretch does not meet what follows it.
+        ``pins``: what the query's ledger row says from now on of its inputs. ``always``: also where no row differs.
+        ``repairs``: only inputs were corrected; else what was computed before is not trusted any more. Raises LostRace
+        if the query has gone on meanwhile, NotMet if a closed stretch does not meet what follows it.
         """
         place = Place.of(self.application, self.name)
         publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
@@ -116,7 +118,7 @@ class Rewrite:
         if not done and not always:
             publication.abandon()
             return done
-        info = {**previous.info, **(more or {})}
+        info = {**previous.info, **({} if repairs else {BUILT: seq})}
         if told:
             self._tell(publication, attempt, told, cause, seq)
             info[corrections.SEQ] = seq
@@ -160,7 +162,7 @@ class Rewrite:
         if told:
             self._tell(publication, attempt, told, CAUSE, seq)
         crash_point("replace.staged_results")
-        info = {**row.info, **self._areas(publication, attempt, previous), corrections.SEQ: seq}
+        info = {**row.info, **self._areas(publication, attempt, previous), corrections.SEQ: seq, BUILT: seq}
         info["rewrite"] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
         gone = [t for t in previous.info.get(TABLES, {}) if t.startswith("results/") and t not in kept]

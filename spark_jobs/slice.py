@@ -149,7 +149,7 @@ class Slice:
         }
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
         if previous is not None:  # what was changed afterwards stays told
-            info |= {key: previous.info[key] for key in (SEQ, "rewrite") if key in previous.info}
+            info |= {key: previous.info[key] for key in (SEQ, "rewrite", "built") if key in previous.info}
         publication.commit(committed=self.h1, pins=read, info=info)
         self._lap("publish")
         return info
