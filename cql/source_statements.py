@@ -266,7 +266,7 @@ class SourceStatements(ConstraintClauses):
         if self.take("FROM", "COLUMN"):
             return st.HeartbeatSpec("column", column=self.name("a column"), place=here)
         if self.take("FROM", "CLOCK"):
-            lag = self.duration("LAG") if self.take("LAG") else 0
+            lag = self._lag() if self.take("LAG") else 0
             return st.HeartbeatSpec("clock", lag=lag, place=here)
         if self.word() in ("FOR", "PER"):
             kind = self.word().lower()
@@ -282,6 +282,16 @@ class SourceStatements(ConstraintClauses):
             hint=nearest(self.word(), ("FOR", "EACH", "FROM", "PER", "MANUAL", "POLICY"))
             or "Write HEARTBEAT FOR departed AS departed - INTERVAL 30 MINUTES",
         )  # fmt: skip
+
+    def _lag(self) -> int:
+        here, lag = self.here(), self.duration("LAG")
+        if lag < 0:
+            raise ParseError(
+                "LAG must not be negative: a heartbeat ahead of the clock would make every row late",
+                here,
+                "Write LAG INTERVAL 1 MINUTE, or leave it out",
+            )
+        return lag
 
     def _deduplicate(self) -> st.DeduplicateSpec:
         here = self.source.place(self._prev.start)

@@ -11,7 +11,7 @@ The policies with a state of their own have their own files: ``per_source.py``, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -134,13 +134,15 @@ class Manual:
     def evaluate(self, previous: int | None, version: VersionFacts) -> HeartbeatDecision:
         return HeartbeatDecision(previous)
 
-    def set(self, stream: str, previous: int | None, value: int) -> HeartbeatDecision:
+    def set(
+        self, stream: str, previous: int | None, value: int, shown: Callable[[int], str] = "tick {}".format
+    ) -> HeartbeatDecision:
         """The heartbeat that a person asks for. Going back is an error here, never clamped: someone meant something
         else."""
         if previous is not None and value < previous:
             raise DataError(
-                f"The heartbeat of stream {stream} stands at tick {previous} and cannot go back to {value}: results up "
-                f"to {previous} may have been published. Give a tick of at least {previous}, or correct the rows "
+                f"The heartbeat of stream {stream} stands at {shown(previous)} and cannot go back to {shown(value)}: "
+                f"results up to {shown(previous)} may have been published. Give at least that, or correct the rows "
                 "themselves (LATE REPAIR, or release them from quarantine)."
             )
         return advance(previous, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import pyarrow as pa
 
@@ -83,6 +84,7 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
             f"Stream {name} ({declared.place}) moves its heartbeat by its own policy. Only a stream declared HEARTBEAT"
             " MANUAL is moved by hand."
         )
+    domain = application.input_schema(name).time
     recover(str(application.data), application.ledger, [name])
     for tried in range(TRIES):
         row = application.ledger.head().get(name)
@@ -91,7 +93,7 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
         publication = Publication(str(application.data), application.ledger, name, "stream", row.registration)
         publication.begin()
         state = StreamState.of(publication.previous)
-        decision = policies.Manual().set(name, state.heartbeat, heartbeat)
+        decision = policies.Manual().set(name, state.heartbeat, heartbeat, partial(instant_text, domain))
         try:
             _commit(publication, state, decision)
         except LostRace:

@@ -106,7 +106,7 @@ class Application:
 
     def command(self, verb: str, *arguments: str) -> str:
         """What to type to run a command on this application, as its user has named it."""
-        return shlex.join(["sweeparea", verb, self.given or self.name, *arguments, *self.options])
+        return shlex.join(["sweeparea", *verb.split(), self.given or self.name, *arguments, *self.options])
 
     @functools.cached_property
     def registry(self) -> Registry:

@@ -135,6 +135,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick"
     )
+    command = add("backfill", _backfill, placed, "compute a range of a query's results again and replace what differs")
+    command.add_argument("query", help="a continuous query")
+    command.add_argument("--from", dest="first", metavar="INSTANT", help="the first instant (default: START)")
+    command.add_argument("--to", dest="last", metavar="INSTANT", help="the last instant (default: all that is there)")
+    command.add_argument("--dry-run", action="store_true", help="tell only what it would read and replace")
     command = add("heartbeat", _heartbeat, where, "move the heartbeat of what is declared HEARTBEAT MANUAL")
     command.add_argument(
         "words",

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import INF
@@ -61,8 +62,15 @@ class History:
         return [f for f in begun if f.path not in ended or f.path in over]
 
     def read(self, file: DataFile) -> pa.Table:
-        """All rows of one file, as they are stored."""
-        return scan.plan(self.log, [file]).read(self.log.schema().names)
+        """All rows of one file, as they are stored. SweepAreaError: it is gone."""
+        try:
+            return scan.plan(self.log, [file]).read(self.log.schema().names)
+        except FileNotFoundError:
+            raise SweepAreaError(
+                f"The file {file.path} of {self.log.uri} is gone, though the table has it. `sweeparea check` with"
+                " --rebuild computes the query's tables again; to have the file itself back, restore the data folder"
+                " from a backup of one moment."
+            ) from None
 
     def ticks(self, rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         """From and to of each row; a stream's element is ``[t, t+1)``."""

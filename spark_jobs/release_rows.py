@@ -51,7 +51,7 @@ def chosen(
     known = set(held.rows.column("__id").to_pylist())
     for each in wanted.ids:
         if each not in known:
-            shown = application.command("quarantine", "list", name)
+            shown = application.command("quarantine list", name)
             raise SweepAreaError(
                 f"There is no row {each} in the quarantine of {name}: it may have been released already."
                 f" {nearest(each, known)} `{shown}` lists what is there.".replace("  ", " ")

@@ -205,6 +205,15 @@ class _Source:
         """Whether late elements are waiting to be admitted."""
         return any(self.is_late(tick) for tick, _, _ in self.pending)
 
+    def check_arrivals(self, heartbeats: int) -> None:
+        """DataError for a row that would never arrive."""
+        for after, *_ in self.arrivals:
+            if not 0 <= after <= heartbeats:
+                raise DataError(
+                    f"{self.name}: a row of arrivals comes after heartbeat {after}, but the case has {heartbeats}."
+                    " Count from 1; 0 is before the first one."
+                )
+
     def deliver(self, after: int) -> None:
         """The arrivals that come after the ``after``-th heartbeat."""
         for when, tick, values in self.arrivals:
@@ -269,6 +278,8 @@ class Case:
     def run(self) -> dict[str, Any]:
         application = self._application()
         heartbeats = self._heartbeats()
+        for source in self.sources.values():
+            source.check_arrivals(len(heartbeats))
         plan = application.plan(self.name)  # errors of the text before anything runs
         if self.rstream is not None:
             if plan.stream == "rstream" and self.rstream != (plan.every or 1, plan.anchor):

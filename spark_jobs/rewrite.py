@@ -130,7 +130,8 @@ class Rewrite:
             if part.opened is not None:
                 info |= self._levels(publication, attempt, previous, part.opened, seq)
         crash_point("rewrite.staged_areas")
-        info["rewrite"] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+        if done:
+            info["rewrite"] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
         done.seq = seq
         return done

@@ -69,7 +69,14 @@ class Reader:
         ends = self._ends(snapshot.head)
         for schema, name, log, row in self.tables(snapshot.head):
             files = log.files(snapshot.version(log, row))
-            self._view(connection, schema, name, log, files, ends.get(name.removesuffix("__relation")))
+            try:
+                self._view(connection, schema, name, log, files, ends.get(name.removesuffix("__relation")))
+            except duckdb.IOException as error:
+                check = self.application.command("check", row.name)
+                raise SweepAreaError(
+                    f"The table {name} lacks a file that it names: {str(error).splitlines()[0]}. `{check}` tells what"
+                    " is wrong, and with --rebuild it computes a query's tables again."
+                ) from None
         return connection
 
     def _ends(self, head: Mapping[str, LedgerRow]) -> dict[str, int]:

@@ -61,7 +61,7 @@ def test_from_column_and_from_clock():
 def test_manual_moves_only_by_hand_and_never_back():
     assert Manual().evaluate(3, VersionFacts(100, 100, 100, 100)) == HeartbeatDecision(3)
     assert Manual().set("flights", 3, 9) == HeartbeatDecision(9)
-    with pytest.raises(DataError, match="stream flights stands at tick 9 and cannot go back to 3"):
+    with pytest.raises(DataError, match="stream flights stands at tick 9 and cannot go back to tick 3"):
         Manual().set("flights", 9, 3)
 
 
@@ -99,7 +99,8 @@ def test_per_source_is_the_minimum_and_leaves_idle_ones_out():
 )
 def test_per_source_forgets_only_what_cannot_matter(versions, idle):
     """The kept state is small, and gives what all of history gives."""
-    at, told = 0, []
+    at = 0
+    told: list[tuple[dict[str, int], int]] = []
     for sources, step in versions:
         at += step
         told.append((sources, at))

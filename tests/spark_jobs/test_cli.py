@@ -16,9 +16,12 @@ COMMANDS = (
     "apply",
     "admit",
     "process",
+    "backfill",
     "heartbeat",
     "quarantine",
     "status",
+    "maintain",
+    "check",
     "explain",
     "replay",
     "sql",
@@ -134,3 +137,10 @@ def test_all_mistakes_of_a_file_are_told_at_once(capsys, tmp_path):
 def test_the_stack_trace_only_when_asked(sales):
     with pytest.raises(Exception, match="Did you mean sales"):
         main(["admit", *sales, "sale", "--debug"])
+
+
+def test_a_backfill_of_what_has_not_run_is_told_so(sales, capsys):
+    assert main(["backfill", *sales[:1], "turnover", "--dry-run", *sales[1:]]) == 2
+    assert "has not computed anything yet" in capsys.readouterr().err
+    assert main(["backfill", *sales[:1], "turnovr", "--dry-run", *sales[1:]]) != 0
+    assert "turnover" in capsys.readouterr().err
