@@ -89,7 +89,7 @@ def correction(head: Mapping[str, LedgerRow], query: str, queries: Mapping[str, 
         source = head.get(owner)
         if source is None:
             continue
-        corrected = source.info.get("correction_seq") or 0
+        corrected = source.correction_seq
         if corrected > pin.get("seq", corrected):
             found.append(corrected)
         elif source.kind == "query" and owner not in queries:

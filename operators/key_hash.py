@@ -32,6 +32,11 @@ def key_hash(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int) -> np.nda
     return total.view(np.int64)
 
 
+def in_part(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int, part: int, parts: int) -> np.ndarray:
+    """Which rows are in one of ``parts`` parts, of which each has all rows of its records."""
+    return key_hash(columns, rows).view(np.uint64) % np.uint64(parts) == part
+
+
 def _column(array: pa.Array) -> np.ndarray:
     found = _values(array)
     if array.null_count:

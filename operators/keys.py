@@ -63,6 +63,17 @@ def codes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[np.ndarray, in
     return result, count
 
 
+def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
+    """Per code below ``count`` the first row that has it, 0 where none has.
+
+    >>> first_rows(np.array([2, 0, 2]), 3).tolist()
+    [1, 0, 0]
+    """
+    first = np.zeros(count, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first
+
+
 def column_codes(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
     """``codes`` of one column."""
     array = one_array(column)

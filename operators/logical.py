@@ -521,3 +521,12 @@ class Plan:
     rewrites: tuple[str, ...] = ()
     functions: tuple[UserFunction, ...] = ()
     emits_each: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the query itself is: relation, istream, dstream or rstream."""
+        return self.stream or "relation"
+
+    def table(self, kind: str) -> str:
+        """The name of the result table of that kind: after the query what it is itself, others with a suffix."""
+        return self.name if kind == self.kind else f"{self.name}__{kind}"

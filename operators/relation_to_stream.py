@@ -103,8 +103,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     future = changes[:, changes[1] > h1]
     at = np.flatnonzero(old & (end > h0) & (n != 0))
     opened_before = netted(group[at], start[at], n[at])
-    row_of = np.zeros(groups, np.int64)
-    row_of[group[::-1]] = np.arange(len(group))[::-1]
+    row_of = key_codes.first_rows(group, groups)
     names = [*spec.columns, *spec.checks]
     records = key_codes.canonical(rows.select(names))
 

@@ -159,6 +159,18 @@ class SweepArea:
     partitions: int = 1
     storage_options: dict[str, str] | None = None
 
+    @classmethod
+    def beside(
+        cls, root: str, op: str, stored: pa.Schema, keys_: Sequence[str], files: Sequence[DataFile], seq: int, h: int
+    ) -> SweepArea:
+        """A SweepArea as its query has left it at ``h``, for somebody who is no slice: nothing of it is due.
+
+        ``stored``, ``files``: its table's.
+        """
+        schema = pa.schema([f for f in stored if f.name not in (HASH, DUE, SEQ)])
+        described = tuple(AreaFile.of(root, file) for file in files)
+        return cls(root, op, schema, tuple(keys_), bag_due, seq, h, h, files=described)
+
     @property
     def alone(self) -> bool:
         """Whether one worker has all keys."""
@@ -227,8 +239,7 @@ class SweepArea:
             code, count = self._codes(held, rows)
             left = np.ones(count, np.bool_)
             left[code[held.num_rows :]] = False
-            first = np.full(count, -1)
-            first[code[: held.num_rows][::-1]] = np.arange(held.num_rows)[::-1]
+            first = keys.first_rows(code[: held.num_rows], count)
             gone = held.select(list(self.key_columns)).take(pa.array(first[left]))
             parts.append(self._laid_out(_widened(gone, self.schema), None))
         self._write([_by_hash(pa.concat_tables(parts))], attempt, f"{self.op}.c-{partition:05d}-{held.num_rows}")

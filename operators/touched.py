@@ -93,6 +93,12 @@ def memory(node: Node) -> int:
     return of(node)
 
 
+def warm_from(root: Node, start: int, since: int) -> int:
+    """The tick from which inputs are read, so that a query with this START is known at ``since`` and after."""
+    back = memory(root)
+    return start if back >= INF else max(start, since - back)
+
+
 def _holds(window: Window) -> int:
     """For how many ticks an element can make a difference to a window's contents."""
     spec = window.spec

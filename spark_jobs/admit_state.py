@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeparea.operators.logical import TimeDomain
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.ledger import CORRECTION, LedgerRow
 
 COUNTS = (
     "rows", "quarantined", "late", "repaired", "deduplicated", "ignored", "taken_back", "cancelled", "released",
@@ -65,7 +65,7 @@ class StreamState:
             instant,
             info.get("commit_time", instant),
             info.get("policy") or {},
-            info.get("correction_seq") or 0,
+            row.correction_seq,
             bool(info.get("taken_back")),
             Counter(info.get("totals") or {}),
             dict(info),
@@ -94,7 +94,7 @@ class StreamState:
             "instant": self.instant,
             "commit_time": self.commit_time,
             "policy": self.policy,
-            "correction_seq": self.correction_seq,
+            CORRECTION: self.correction_seq,
             "taken_back": self.taken_back,
             "totals": dict(self.totals),
             "rows": counts["rows"],

@@ -27,12 +27,11 @@ from sweeparea.spark_jobs.admit_stage import Stage, quarantine_rows
 from sweeparea.spark_jobs.admit_version import copies, sized
 from sweeparea.spark_jobs.application import Application, refuse_reserved
 from sweeparea.spark_jobs.change_relation import check_relation_columns
-from sweeparea.spark_jobs.corrections import SEQ
 from sweeparea.spark_jobs.history_events import representatives
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.spark_jobs.relation_source import expressions_of
 from sweeparea.tables import scan
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import Publication, recover
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
         return f"{name}: nothing differs between what was pinned and version {version} of its source"
     tick, clock = next_instant(application, name)
     stage.admit(_at(changed, tick))
-    more = {**previous.info, REFRESHED: previous.info.get(REFRESHED, 0) + 1, SEQ: stage.seq}
+    more = {**previous.info, REFRESHED: previous.info.get(REFRESHED, 0) + 1, CORRECTION: stage.seq}
     _commit(application, stage, version, report, more)
     readers = application.catalog.readers(name)
     since = "the beginning" if tick == MIN_TICK else instant_text(TimeDomain("TIMESTAMP" if clock else "BIGINT"), tick)

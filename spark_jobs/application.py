@@ -327,7 +327,7 @@ class Application:
     def _materialization_schema(self, name: str, query: str) -> InputSchema:
         """The schema of ``q__istream`` and its like: the query's columns under another kind of table."""
         plan, kind = self.whole(query), name.rpartition("__")[2]
-        if kind not in (plan.stream or "relation", *plan.materialize):
+        if kind not in (plan.kind, *plan.materialize):
             kept = ", ".join(k.upper() for k in plan.materialize)
             declared = self.catalog.queries.get(query)
             raise BindError(
@@ -347,7 +347,7 @@ class Application:
         """The folder of a query's result, or of one of its materializations."""
         owner = self.owner(name)
         kind = name.rpartition("__")[2]
-        return self.layout.result(owner if owner != name and kind == (self.plan(owner).stream or "relation") else name)
+        return self.layout.result(owner if owner != name and kind == self.plan(owner).kind else name)
 
     def fingerprint(self, name: str) -> str:
         """The identity of a name's definition."""

@@ -7,16 +7,15 @@ slices go on meanwhile: what they add is computed on before the exchange.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.touched import memory
+from sweeparea.operators.touched import warm_from
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.catch_up import MAX_ROWS, Tell, number_setting
+from sweeparea.spark_jobs.catch_up import Tell, slices
 from sweeparea.spark_jobs.corrections import pending
 from sweeparea.spark_jobs.errors import NotReadyError
 from sweeparea.spark_jobs.history import History
@@ -32,6 +31,7 @@ from sweeparea.tables.publish import recover
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
 TRIES = 20
 """After so many live slices that came in between, a backfill gives up; each costs it one slice more."""
 
@@ -61,30 +61,34 @@ def backfill(
     """
     with application.analyzing(spark):
         recover(str(application.data), application.ledger, [query])
-        plan, row, since, upto = _range(application, query, first, last)
-        for _ in range(TRIES):
-            try:
-                return _run(application, plan, row, spark, since, upto, tell)
-            except LostRace as error:
-                tell(f"{query}: {error} Starting again.")
-                row = application.ledger.head()[query]
-        raise SweepAreaError(f"{query}: other runs were faster {TRIES} times. Nothing was replaced; run again later.")
+
+        def run() -> Backfilled:
+            return _run(application, *_range(application, query, first, last), spark, tell)
+
+        return until_first(query, run, tell)
+
+
+def until_first(query: str, run: Callable[[], T], tell: Tell) -> T:
+    """What ``run`` gives; it is begun again where another run of the query was faster. SweepAreaError in the end."""
+    for _ in range(TRIES):
+        try:
+            return run()
+        except LostRace as error:
+            tell(f"{query}: {error} Starting again.")
+    raise SweepAreaError(f"{query}: other runs were faster {TRIES} times. Nothing was replaced; run again later.")
 
 
 def outlook(application: Application, query: str, first: int | None, last: int | None) -> str:
     """What a backfill of a range would do, in words; reads no data."""
     plan, _, since, upto = _range(application, query, first, last)
-    back = memory(plan.root)
-    origin = plan.start if back >= INF else max(plan.start, since - back)
+    origin = warm_from(plan.root, plan.start, since)
     rows = new_rows(application, plan, origin - 1, upto)
-    slices = max(1, round(rows / number_setting(plan, "slice.max_rows", MAX_ROWS)))
+    count = slices(plan, rows)
     lines = [
         f"{query}: {slice_text(plan.time, since, upto)} would be computed again from about {rows:,} input rows since"
-        f" {instant_text(plan.time, origin)}, in about {slices} slice{'s' if slices > 1 else ''}"
+        f" {instant_text(plan.time, origin)}, in about {count} slice{'s' if count > 1 else ''}"
     ]
-    own = plan.stream or "relation"
-    for kind in plan.materialize:
-        name = query if kind == own else f"{query}__{kind}"
+    for name in map(plan.table, plan.materialize):
         log = DeltaLog(application.layout.result(name))
         files = History.of(log, plan.time).files(since, upto) if log.exists() else []
         rows = sum(f.rows for f in files)
@@ -124,7 +128,7 @@ def _range(
 
 
 def _run(
-    application: Application, plan: Plan, row: LedgerRow, spark: SparkSession, since: int, upto: int, tell: Tell
+    application: Application, plan: Plan, row: LedgerRow, since: int, upto: int, spark: SparkSession, tell: Tell
 ) -> Backfilled:
     pins = {name: pin["seq"] for name, pin in row.pins.items()}
     report = Backfilled(plan.name, since, upto)

@@ -72,7 +72,7 @@ def catch_up(
             raise readable(error, f"{kind} {plan.name}, slice {slice_text(plan.time, done, h1)}", names) from error
         count, taken, done = count + 1, taken + info["rows_in"], h1
         left = _rows_left(application, plan, done, target)
-        of = f" of about {count + max(1, round(left / _limit(plan)))}" if left is not None else ""
+        of = f" of about {count + slices(plan, left)}" if left is not None else ""
         now = time.monotonic()
         told = (
             f"{plan.name}: {what}slice {count}{of} up to {instant_text(plan.time, h1)}: {info['rows_in']} rows in,"
@@ -85,14 +85,20 @@ def catch_up(
         yield h1, info
 
 
-def _limit(plan: Plan) -> int:
+def limit(plan: Plan) -> int:
+    """About how many new rows a slice takes."""
     return number_setting(plan, "slice.max_rows", MAX_ROWS)
+
+
+def slices(plan: Plan, rows: int) -> int:
+    """About how many slices take so many rows."""
+    return max(1, round(rows / limit(plan)))
 
 
 def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:
     """The end of a slice of at most about ``slice.max_rows`` new rows; a single instant is never cut."""
-    limit = _limit(plan)
-    while h1 > h0 + 1 and new_rows(application, plan, h0, h1) > limit:
+    most = limit(plan)
+    while h1 > h0 + 1 and new_rows(application, plan, h0, h1) > most:
         h1 = h0 + max(1, (h1 - h0) // 2)
     return h1
 

@@ -134,9 +134,9 @@ def _laws(application: Application, row: LedgerRow, outcome: Checked, tell: Tell
     except SweepAreaError as error:
         tell(f"{name}: its laws are not looked at, since its text cannot be planned: {error}")
         return
-    own, tables = plan.stream or "relation", {}
+    tables = {}
     for kind in plan.materialize:
-        log = DeltaLog(layout.result(name if kind == own else f"{name}__{kind}"))
+        log = DeltaLog(layout.result(plan.table(kind)))
         if log.exists():
             tables[kind] = History.of(log, plan.time)
     faults = laws.broken(tables, row.committed)

@@ -20,7 +20,7 @@ from sweeparea.operators.plan_identity import state_identity
 from sweeparea.operators.sweep_area import SEQ
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.corrections import pending
-from sweeparea.spark_jobs.place import BESIDE, Place
+from sweeparea.spark_jobs.place import BESIDE, BUILT, Place
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile, filesystem, is_file, write_pieces
 from sweeparea.tables.ledger import LedgerRow
@@ -38,7 +38,7 @@ def latest(application: Application, plan: Plan, since: int, pins: Mapping[str, 
     identity = state_identity(lowered(plan))
     for _ in range(TRIES):
         found = None if row is None else application.ledger.last_before(plan.name, row.registration, since)
-        if found is None or found.committed is None or row is None or found.seq < row.info.get("built", 0):
+        if found is None or found.committed is None or row is None or found.seq < row.info.get(BUILT, 0):
             return None
         if (found.info.get("plan"), found.info.get("start")) != (identity, plan.start):
             return None

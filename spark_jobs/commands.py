@@ -165,10 +165,7 @@ class Session:
             facts += [
                 ("reads", ", ".join(catalog.inputs(name))),
                 ("start", instant_text(plan.time, plan.start)),
-                (
-                    "tables",
-                    ", ".join(name if k == (plan.stream or "relation") else f"{name}__{k}" for k in plan.materialize),
-                ),
+                ("tables", ", ".join(map(plan.table, plan.materialize))),
                 ("state", self._state(name, head.get(name))),
             ]
         elif schema is not None:

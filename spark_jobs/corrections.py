@@ -29,9 +29,6 @@ from sweeparea.tables.ledger import LedgerRow
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.application import Application
 
-SEQ = "correction_seq"
-"""In a ledger row's info: the last sequence that changed anything at or below the heartbeat before it."""
-
 
 class Corrected(SweepAreaError):
     """Inputs have corrections for instants that a slice would take for known; they have to be repaired first."""
@@ -42,7 +39,7 @@ def announced(application: Application, plan: Plan, previous: LedgerRow, head: M
     found = []
     for name in plan.inputs:
         seen, row = previous.pins.get(name, {}).get("seq"), head.get(application.owner(name))
-        if seen is not None and row is not None and row.info.get(SEQ, 0) > seen:
+        if seen is not None and row is not None and row.correction_seq > seen:
             found.append(name)
     return found
 
@@ -76,11 +73,7 @@ def _of_admitted(application: Application, plan: Plan, name: str, seen: int, pin
     last = own_ticks(None, upto, scale)[1]
     if application.is_static(name):
         last = None  # what a refresh changes, even if it lies ahead: no SweepArea has counted on that
-    files = scan.prune(scan.prune(log.files(), "__seq", seen + 1, pin), "__tick", None, last)
-    condition = (pc.field("__seq") > seen) & (pc.field("__seq") <= pin)
-    if last is not None:
-        condition &= pc.field("__tick") <= last
-    ticks = scan.plan(log, files).read(["__tick"], condition).column("__tick")
+    ticks = admitted_between(log, "__tick", seen, pin, last)
     if scale > 1:
         ticks = pa.chunked_array([pa.array(keys.int64_of(ticks) // scale)])
     if application.is_static(name) and len(ticks):
@@ -92,12 +85,23 @@ def _of_admitted(application: Application, plan: Plan, name: str, seen: int, pin
     return Stretch(pc.min(ticks).as_py(), pc.max(ticks).as_py()) if len(ticks) else None
 
 
+def admitted_between(log: DeltaLog, column: str, seen: int, pin: int, last: int | None) -> pa.ChunkedArray:
+    """A column of the rows that came into an admitted table after commit ``seen`` and up to ``pin``, none with a tick
+    beyond ``last`` (None: all).
+    """
+    files = scan.prune(scan.prune(log.files(), "__seq", seen + 1, pin), "__tick", None, last)
+    condition = (pc.field("__seq") > seen) & (pc.field("__seq") <= pin)
+    if last is not None:
+        condition &= pc.field("__tick") <= last
+    return scan.plan(log, files).read([column], condition).column(column)
+
+
 def _of_result(application: Application, plan: Plan, name: str, seen: int, pin: int) -> Stretch | None:
     owner = application.owner(name)
     log = DeltaLog(application.layout.result(f"{owner}__corrections"))
     if not log.exists():
         return None
-    kind = application.plan(owner).stream or "relation" if name == owner else name.rpartition("__")[2]
+    kind = application.plan(owner).kind if name == owner else name.rpartition("__")[2]
     files = scan.prune(log.files(), "seq", seen + 1, pin)
     condition = (pc.field("seq") > seen) & (pc.field("seq") <= pin) & (pc.field("kind") == kind)
     rows = scan.plan(log, files).read(log.schema().names, condition)

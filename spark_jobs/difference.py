@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import splice
-from sweeparea.operators.key_hash import key_hash
+from sweeparea.operators import keys, splice
+from sweeparea.operators.key_hash import in_part
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.netting import netted
 from sweeparea.operators.splice import Changed
@@ -27,7 +27,7 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 
 PART_ROWS = 4_000_000
-"""About how many rows are compared at a time."""
+"""About how many rows of a table are looked at at a time; it is read once for each such part of its records."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,7 @@ class Comparison:
             if self.only is not None:
                 chosen &= self.only[1].where(rows.column(self.only[0]))
             if parts > 1:
-                hashes = key_hash([rows.column(c) for c in self.old.record], rows.num_rows)
-                chosen &= hashes.view(np.uint64) % np.uint64(parts) == part
+                chosen &= in_part([rows.column(c) for c in self.old.record], rows.num_rows, part, parts)
             at = np.flatnonzero(chosen)
             tables.append(rows.take(pa.array(at)))
             columns.append((np.full(len(at), number), at, start[at], end[at]))
@@ -180,8 +179,7 @@ class Comparison:
         codes, start, end = (np.append(a[changed.removed], b[changed.added]) for a, b in zip(olds, news, strict=True))
         signs = np.append(np.full(out.num_rows, -1), np.full(come.num_rows, 1))
         net = splice.events(codes, start, end, signs) if self.old.relation else netted(codes, start, signs)
-        row_of = np.zeros(int(codes.max()) + 1, np.int64)
-        row_of[codes[::-1]] = np.arange(len(codes))[::-1]
+        row_of = keys.first_rows(codes, int(codes.max()) + 1)
         both = pa.concat_tables([out, come]).select(self.old.record).combine_chunks()
         records = both.take(pa.array(row_of[net[0]])).combine_chunks()
         return corrections.rows(records, net[1], net[2], self.kind, self.old.time)

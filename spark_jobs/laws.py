@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from sweeparea.operators import keys, splice
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.key_hash import key_hash
+from sweeparea.operators.key_hash import in_part
 from sweeparea.operators.netting import netted
 from sweeparea.operators.ticks import INF
+from sweeparea.spark_jobs.difference import PART_ROWS
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.instants import instant_text
 
-PART_ROWS = 4_000_000
-"""About how many rows are looked at at a time; a table is read once for each such part of its records."""
 STREAMS = {"istream": 1, "dstream": -1}
 
 
@@ -82,8 +81,7 @@ def _parts(tables: Mapping[str, History]) -> Iterator[_Part]:
             codes = keys.codes([records.column(c) for c in records.column_names])[0]
         else:
             codes = np.zeros(sum(len(start) for _, start, _ in read.values()), np.int64)
-        first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        first = keys.first_rows(codes, int(codes.max(initial=-1)) + 1)
         kinds, at = {}, 0
         for kind, (_, start, end) in read.items():
             kinds[kind] = codes[at : at + len(start)], start, end
@@ -100,8 +98,7 @@ def _read(history: History, part: int, parts: int) -> tuple[pa.Table, np.ndarray
         start, end = history.ticks(rows)
         records = rows.select(history.record)
         if parts > 1:
-            hashes = key_hash([records.column(c) for c in history.record], rows.num_rows)
-            chosen = hashes.view(np.uint64) % np.uint64(parts) == part
+            chosen = in_part([records.column(c) for c in history.record], rows.num_rows, part, parts)
             records, start, end = records.filter(pa.array(chosen)), start[chosen], end[chosen]
         tables.append(records)
         starts.append(start)

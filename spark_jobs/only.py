@@ -16,7 +16,7 @@ from sweeparea.operators.keyed_by import Key, keys
 from sweeparea.operators.logical import Node, Plan, RelationScan, StreamScan
 from sweeparea.operators.lowering import lowered
 from sweeparea.spark_jobs.application import Application
-from sweeparea.tables import scan
+from sweeparea.spark_jobs.corrections import admitted_between
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.ledger import LedgerRow
 
@@ -93,6 +93,4 @@ def _type(application: Application, node: StreamScan | RelationScan, column: str
 
 def _values(application: Application, name: str, column: str, seen: int, pin: int, upto: int) -> set[Any]:
     log = DeltaLog(application.layout.admitted(name))
-    files = scan.prune(scan.prune(log.files(), "__seq", seen + 1, pin), "__tick", None, upto)
-    condition = (pc.field("__seq") > seen) & (pc.field("__seq") <= pin) & (pc.field("__tick") <= upto)
-    return set(scan.plan(log, files).read([column], condition).column(column).unique().to_pylist())
+    return set(admitted_between(log, column, seen, pin, upto).unique().to_pylist())

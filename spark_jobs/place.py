@@ -12,6 +12,10 @@ from sweeparea.tables.ledger import Ledger
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.application import Application
 
+BUILT = "built"
+"""In a query's ledger info: the commit before which SweepAreas are not gone on from."""
+REWRITE = "rewrite"
+"""In a query's ledger info: what changed its results afterwards, last: cause, since, upto (ticks) and rows."""
 BESIDE = -(1 << 40)
 """Sequence numbers of rows in SweepAreas that were computed beside the query: lower than any that its own slices give,
 so that what these add counts as later."""

@@ -10,12 +10,11 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.backfill import TRIES, exchange
+from sweeparea.spark_jobs.backfill import exchange, until_first
 from sweeparea.spark_jobs.catch_up import Tell
 from sweeparea.spark_jobs.errors import NotReadyError
 from sweeparea.spark_jobs.instants import slice_text
@@ -24,7 +23,7 @@ from sweeparea.spark_jobs.retained import gone_up_to
 from sweeparea.spark_jobs.rewrite import Rewritten
 from sweeparea.spark_jobs.shadow import Shadow
 from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.errors import LostRace, TableError
+from sweeparea.tables.errors import TableError
 from sweeparea.tables.files import has_folder, move_folder
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import recover
@@ -48,17 +47,11 @@ def rebuild(
     """
     with application.analyzing(spark):
         plan = application.plan(query)
-        row = _row(application, plan)
+        _row(application, plan)  # there is something to rebuild
         damaged = set(damaged)
         _set_aside(application, query, damaged, tell)
         recover(str(application.data), application.ledger, [query])
-        for _ in range(TRIES):
-            try:
-                return _run(application, plan, row, spark, damaged, tell)
-            except LostRace as error:
-                tell(f"{query}: {error} Starting again.")
-                row = _row(application, plan)
-    raise SweepAreaError(f"{query}: other runs were faster {TRIES} times. Nothing was replaced; run again later.")
+        return until_first(query, lambda: _run(application, plan, _row(application, plan), spark, damaged, tell), tell)
 
 
 def _row(application: Application, plan: Plan) -> LedgerRow:

@@ -94,10 +94,8 @@ def _as_they_are(held: quarantine.Held, columns: list[pa.Field]) -> pa.Table:
 
 def _judged(reader: VersionReader, rows: pa.Table, held: quarantine.Held) -> tuple[pa.Table, dict[int, str]]:
     """Corrected rows of a log as changes (with ``__at``), and the reasons against those that are still wrong."""
-    failing = tuple(
-        replace(c, on_violation="quarantine") if c.on_violation == "fail" else c for c in reader.declared.constraints
-    )
-    again = replace(reader, declared=replace(reader.declared, constraints=failing))
+    constraints = release_rows.keeping_out(reader.declared.constraints)
+    again = replace(reader, declared=replace(reader.declared, constraints=constraints))
     count = rows.num_rows
     rows = rows.append_column("__n", held.rows.column("__n"))
     numbered = rows.append_column("__at", pa.array(range(count), pa.int64()))

@@ -30,7 +30,7 @@ from sweeparea.spark_jobs.admit_state import StreamState
 from sweeparea.spark_jobs.admit_version import copies, judge_piece
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.errors import NotReadyError
-from sweeparea.spark_jobs.release_rows import Released, Wanted, chosen, corrected
+from sweeparea.spark_jobs.release_rows import Released, Wanted, chosen, corrected, keeping_out
 from sweeparea.tables import scan
 from sweeparea.tables.publish import Publication
 
@@ -96,10 +96,8 @@ def _judge(
     rows = rows.append_column("__n", n).append_column("__at", pa.array(range(count), pa.int64()))
     # never too late: a person has looked at it. What the history may not hold any more cannot be repaired.
     declared = rules.declared
-    failing = tuple(
-        replace(c, on_violation="quarantine") if c.on_violation == "fail" else c for c in declared.constraints
-    )
-    again = replace(rules, declared=replace(declared, constraints=failing, late="repair"), within=None)
+    constraints = keeping_out(declared.constraints)
+    again = replace(rules, declared=replace(declared, constraints=constraints, late="repair"), within=None)
     lookup = None
     if again.apart is not None:
         lookup = partial(_kept, stage, again)

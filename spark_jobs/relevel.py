@@ -14,7 +14,7 @@ import pyarrow as pa
 from sweeparea.operators import keys, splice
 from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.columns import conform, with_columns
-from sweeparea.operators.sweep_area import DUE, HASH, SEQ, AreaFile, SweepArea, bag_due, growth
+from sweeparea.operators.sweep_area import HASH, SweepArea, growth
 from sweeparea.operators.ticks import INF
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile, describe_file, list_files, write_file
@@ -32,9 +32,8 @@ def relevel(
     files = log.files()
     if HASH not in log.schema().names:
         return _whole(log, files, op, ids, levels, h, attempt)
-    described = tuple(AreaFile.of(log.uri, file) for file in files)
-    schema = pa.schema([f for f in log.schema() if f.name not in (HASH, DUE, SEQ)])
-    area = SweepArea(log.uri, op, schema, tuple(ids), bag_due, seq, h, h, files=described)
+    area = SweepArea.beside(log.uri, op, log.schema(), ids, files, seq, h)
+    schema = area.schema
     named = pa.table(
         [levels.column(f.name) if f.name in ids else pa.nulls(levels.num_rows, f.type) for f in schema], schema=schema
     )

@@ -130,9 +130,8 @@ def _inputs(application: Application, plan: Plan, head: Mapping[str, LedgerRow])
 
 def left_behind(application: Application, plan: Plan) -> None:
     """Removes result tables that the new definition does not keep."""
-    own = plan.stream or "relation"
     for kind in KINDS:
         path = application.layout.result(f"{plan.name}__{kind}")
-        if kind == own or kind not in plan.materialize:
+        if kind == plan.kind or kind not in plan.materialize:
             application.ledger.close([path])
             remove_folder(path, quietly=True)

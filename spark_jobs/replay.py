@@ -27,7 +27,7 @@ from sweeparea.cql.errors import listing
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.operators.order import record_sort_indices
-from sweeparea.spark_jobs import corrections, json_values
+from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.admit_stage import next_seq
 from sweeparea.spark_jobs.analysis import analyzer
 from sweeparea.spark_jobs.application import Application, refuse_reserved
@@ -35,7 +35,7 @@ from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import Publication
 from sweeparea.tables.schema import arrow_type, spark_type
 
@@ -348,7 +348,7 @@ class Case:
         ticks = rows.column("__tick").to_pylist()
         first = min(ticks, default=None)
         if before is not None and first is not None and first <= before:
-            info[corrections.SEQ] = next_seq(publication)
+            info[CORRECTION] = next_seq(publication)
         publication.commit(committed=heartbeat, pins={}, info=info)
 
     def _check_net(self, source: _Source, rows: pa.Table) -> None:
@@ -371,7 +371,6 @@ class Case:
     # -- the result ----------------------------------------------------------------------------------------------------
 
     def _result(self, application: Application, plan: Plan) -> dict[str, Any]:
-        own = plan.stream or "relation"
         labels = [c.label for c in plan.root.columns]
         found: dict[str, Any] = {"columns": labels}
 
@@ -380,7 +379,7 @@ class Case:
             return _sorted_rows(table.read(), len(labels), self.time) if table.exists() else []
 
         for what in plan.materialize:
-            found[what] = rows(self.name if what == own else f"{self.name}__{what}")
+            found[what] = rows(plan.table(what))
         if plan.stream:
             found["stream"] = found[plan.stream]
         if self.sampled is not None:

@@ -9,7 +9,7 @@ change in one commit; where nothing differs nothing is written.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from sweeparea.operators.columns import with_columns
 from sweeparea.operators.splice import NotMet
-from sweeparea.operators.sweep_area import DUE, HASH, SEQ, AreaFile, SweepArea, bag_due
+from sweeparea.operators.sweep_area import HASH, SEQ, SweepArea
 from sweeparea.spark_jobs import corrections
 from sweeparea.spark_jobs.difference import Comparison, Difference
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.only import Only
-from sweeparea.spark_jobs.place import Place
+from sweeparea.spark_jobs.place import BUILT, REWRITE, Place
 from sweeparea.spark_jobs.relevel import relevel
 from sweeparea.spark_jobs.shadow import Shadow
 from sweeparea.spark_jobs.slice import MATERIALIZE
@@ -32,13 +32,11 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, copy_file, write_file
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import TABLES, Publication
 from sweeparea.tables.schema import same_columns
 
 CAUSE = "a new definition"
-BUILT = "built"
-"""In a query's info: the commit before which SweepAreas are not gone on from."""
 STATE = ("state_rows", "state_bytes", "state_touched", "state_live", "state_keys")
 
 
@@ -52,7 +50,6 @@ class Rewritten:
 
     removed: dict[str, int] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)
-    seq: int | None = None
     words: str = ""
     renewed: bool = False
     """Whether a table got other columns, or is there for the first time."""
@@ -83,7 +80,7 @@ class Rewrite:
     def differs(self) -> bool:
         """Whether any published row of the stretch is not as computed, or the contents at its end are not."""
         try:
-            return any(self._difference(kind, old, new) is not None for kind, old, new in self._tables())
+            return any(self._difference(kind, *tables) for kind, tables in self.shadow.tables().items())
         except NotMet:
             return True
 
@@ -103,17 +100,7 @@ class Rewrite:
         if previous is None or previous.committed is None or (not self.closed and previous.committed != self.upto):
             raise LostRace(f"another run of {self.name} has gone on meanwhile; what was recomputed has to follow.")
         seq, done = previous.seq + 1, Rewritten()
-        told: list[Difference] = []
-        for kind, (log, new) in self.shadow.tables().items():
-            if publication.layout.relative(log.uri) in self.renewed:
-                self._exchange(publication, attempt, new, log, f"{kind} of continuous query {self.name}")
-                done.renewed = True
-                continue
-            part = self._difference(kind, History.of(log, self.time), new)
-            if part is not None:
-                self._stage(publication, attempt, part)
-                done.removed[kind], done.added[kind] = part.out, part.come.num_rows
-                told.append(part)
+        told = self._results(publication, attempt, done)
         crash_point("rewrite.staged_results")
         if not done and not always:
             publication.abandon()
@@ -121,7 +108,7 @@ class Rewrite:
         info = {**previous.info, **({} if repairs else {BUILT: seq})}
         if told:
             self._tell(publication, attempt, told, cause, seq)
-            info[corrections.SEQ] = seq
+            info[CORRECTION] = seq
         if not self.closed and self.shadow.only is not None:
             info |= self._areas_of(self.shadow.only, publication, attempt, previous)
         elif not self.closed:
@@ -131,9 +118,8 @@ class Rewrite:
                 info |= self._levels(publication, attempt, previous, part.opened, seq)
         crash_point("rewrite.staged_areas")
         if done:
-            info["rewrite"] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+            info[REWRITE] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
-        done.seq = seq
         return done
 
     def replace(self) -> Rewritten:
@@ -146,31 +132,19 @@ class Rewrite:
         previous, row = publication.previous, self.shadow.row
         assert previous is not None
         assert row is not None
-        seq, done, told = previous.seq + 1, Rewritten(), []
-        for kind, (old, new) in self.shadow.tables().items():
-            if old.exists() and same_columns(old.schema(), new.schema()):
-                part = self._difference(kind, History.of(old, self.time), new)
-                if part is not None:
-                    self._stage(publication, attempt, part)
-                    done.removed[kind], done.added[kind] = part.out, part.come.num_rows
-                    told.append(part)
-                continue
-            done.renewed = True
-            done.removed[kind] = sum(f.rows for f in old.files()) if old.exists() else 0
-            done.added[kind] = sum(f.rows for f in new.files())
-            self._exchange(publication, attempt, new, old, f"{kind} of continuous query {self.name}")
+        seq, done = previous.seq + 1, Rewritten()
+        told = self._results(publication, attempt, done)
         self._new_corrections(publication)
         if told:
             self._tell(publication, attempt, told, CAUSE, seq)
         crash_point("replace.staged_results")
-        info = {**row.info, **self._areas(publication, attempt, previous), corrections.SEQ: seq, BUILT: seq}
-        info["rewrite"] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+        info = {**row.info, **self._areas(publication, attempt, previous), CORRECTION: seq, BUILT: seq}
+        info[REWRITE] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
         gone = [t for t in previous.info.get(TABLES, {}) if t.startswith("results/") and t not in kept]
         gone = [t for t in gone if not t.endswith("__corrections")]
         crash_point("replace.staged_areas")
         publication.commit(committed=self.upto, pins=row.pins, info=info, forget=gone)
-        done.seq = seq
         return done
 
     def _new_corrections(self, publication: Publication) -> None:
@@ -203,15 +177,29 @@ class Rewrite:
 
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _tables(self) -> Iterator[tuple[str, History, DeltaLog]]:
+    def _results(self, publication: Publication, attempt: str, done: Rewritten) -> list[Difference]:
+        """Stages each result table: whole where it is renewed or gets other columns, else what differs."""
+        told = []
         for kind, (old, new) in self.shadow.tables().items():
-            yield kind, History.of(old, self.time), new
+            other = self.whole and not (old.exists() and same_columns(old.schema(), new.schema()))
+            if other:
+                done.removed[kind] = sum(f.rows for f in old.files()) if old.exists() else 0
+                done.added[kind] = sum(f.rows for f in new.files())
+            if other or publication.layout.relative(old.uri) in self.renewed:
+                self._exchange(publication, attempt, new, old, f"{kind} of continuous query {self.name}")
+                done.renewed = True
+            elif part := self._difference(kind, old, new):
+                self._stage(publication, attempt, part)
+                done.removed[kind], done.added[kind] = part.out, part.come.num_rows
+                told.append(part)
+        return told
 
-    def _difference(self, kind: str, old: History, new: DeltaLog) -> Difference | None:
-        some = self.shadow.only
-        labels = {c.id: c.label for c in self.shadow.plan.root.columns}
+    def _difference(self, kind: str, old: DeltaLog, new: DeltaLog) -> Difference | None:
+        shadow, some = self.shadow, self.shadow.only
+        labels = {c.id: c.label for c in shadow.plan.root.columns}
         only = None if some is None else (labels[some.key.column], some)
-        return Comparison(kind, old, new, self.shadow.since, self.upto, self.closed, self.whole, only).difference()
+        published = History.of(old, self.time)
+        return Comparison(kind, published, new, shadow.since, self.upto, self.closed, self.whole, only).difference()
 
     @staticmethod
     def _stage(publication: Publication, attempt: str, part: Difference) -> None:
@@ -309,11 +297,8 @@ class Rewrite:
         rows = scan.plan(mine, files).read(schema.names)
         if HASH in schema.names:
             row = self.shadow.row
-            keys = tuple((row.info if row else {})["state_keys"][op])
-            inner = pa.schema([f for f in schema if f.name not in (HASH, DUE, SEQ)])
-            described = tuple(AreaFile.of(mine.uri, file) for file in files)
-            area = SweepArea(mine.uri, op, inner, keys, bag_due, 0, self.upto, self.upto, files=described)
-            rows = area.held(rows)
+            keys = (row.info if row else {})["state_keys"][op]
+            rows = SweepArea.beside(mine.uri, op, schema, keys, files, 0, self.upto).held(rows)
             seq = (publication.previous.seq if publication.previous else 0) + 1
             rows = with_columns(rows, {SEQ: np.full(rows.num_rows, seq, np.int64)}).sort_by(HASH)
         return rows if rows.num_rows else None

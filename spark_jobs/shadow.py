@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
-from sweeparea.operators.touched import memory
+from sweeparea.operators.touched import memory, warm_from
 from sweeparea.spark_jobs import checkpoint
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.beginning import Beginning
-from sweeparea.spark_jobs.catch_up import MAX_ROWS, Tell, catch_up, number_setting
+from sweeparea.spark_jobs.catch_up import Tell, catch_up, limit
 from sweeparea.spark_jobs.history import History
 from sweeparea.spark_jobs.inputs import new_rows
 from sweeparea.spark_jobs.only import Only
@@ -59,8 +59,7 @@ class Shadow:
         self.application, self.spark, self.tell = application, spark, tell
         self.only = only
         self.since, self.pins = max(since, plan.start - 1), dict(pins)
-        back = memory(plan.root)
-        origin = plan.start if back >= INF else max(plan.start, self.since - back)
+        origin = warm_from(plan.root, plan.start, self.since)
         self.published, self.plan = plan, replace(plan, start=origin)
         self.place = Place.beside(application, plan.name, build)
         self._attempts = Attempts(application.layout)
@@ -68,9 +67,10 @@ class Shadow:
         self._lock = None if build else self._attempts.begin(plan.name, self.place.registration)
         self.done = origin - 1
         self.rows_in = 0
-        self._seeded = False
-        if checkpoints and (back >= INF or self._warm_up() > WARM_UP_ROWS):
-            self._go_on(back >= INF)
+        self._checkpoint: LedgerRow | None = None
+        endless = memory(plan.root) >= INF
+        if checkpoints and (endless or self._warm_up() > WARM_UP_ROWS):
+            self._go_on(endless)
 
     def rows(self, upto: int) -> int:
         """About how many rows are read to compute up to an instant, of all keys."""
@@ -87,10 +87,9 @@ class Shadow:
             return
         size = sum((row.info.get("state_rows") or {}).values())
         if needed or 2 * (size + self._warm_up(row.committed)) < self._warm_up():
-            checkpoint.seed(self.application, row, self.place)
+            self._checkpoint = row
             self.plan = self.published
             self.done = self.since = row.committed
-            self._seeded = True
 
     def __enter__(self) -> Self:
         return self
@@ -107,12 +106,11 @@ class Shadow:
 
     def run(self, upto: int) -> None:
         """Computes on, up to an instant. HistoryGone: RETAIN has let go what that needs, before or meanwhile."""
+        if self._checkpoint is not None and self.row is None:
+            checkpoint.seed(self.application, self._checkpoint, self.place)
         first = self.done + 1
         require_history(self.application, self.plan, first)
-        few = new_rows(self.application, self.plan, self.done, upto) <= number_setting(
-            self.plan, "slice.max_rows", MAX_ROWS
-        )
-        cuts = () if few else (self.since,)
+        cuts = () if self.rows(upto) <= limit(self.plan) else (self.since,)
         for done, info in catch_up(
             self.application, self.plan, self.done, upto, self._slice, self.tell, cuts, "recomputed, "
         ):
@@ -134,24 +132,20 @@ class Shadow:
         ).run()
 
     def _beginning(self, h0: int, h1: int) -> Beginning | None:
-        if self._seeded:
+        if self._checkpoint is not None:
             return None  # its SweepAreas tell what is open
         if h1 <= self.since:  # nothing is to be shown yet
             return Beginning(h1)
         if h0 > self.since or self.since < self.published.start:
             return None
-        log = DeltaLog(self.application.layout.result(self._table("relation")))
+        log = DeltaLog(self.application.layout.result(self.plan.table("relation")))
         kept = "relation" in self.plan.materialize and log.exists()
         return Beginning(self.since, History.of(log, self.plan.time) if kept else None, self.only)
-
-    def _table(self, kind: str) -> str:
-        own = self.plan.stream or "relation"
-        return self.plan.name if kind == own else f"{self.plan.name}__{kind}"
 
     def tables(self) -> dict[str, tuple[DeltaLog, DeltaLog]]:
         """Per kind of result its published table and the one beside it."""
         layouts = self.application.layout, self.place.layout
         return {
-            kind: tuple(DeltaLog(layout.result(self._table(kind))) for layout in layouts)  # type: ignore[misc]
+            kind: tuple(DeltaLog(layout.result(self.plan.table(kind))) for layout in layouts)  # type: ignore[misc]
             for kind in self.plan.materialize
         }

@@ -29,20 +29,20 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.beginning import Beginning
 from sweeparea.spark_jobs.catch_up import SliceTooLong, number_setting
-from sweeparea.spark_jobs.corrections import SEQ, Corrected, pending
+from sweeparea.spark_jobs.corrections import Corrected, pending
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluate import Evaluation, fields
 from sweeparea.spark_jobs.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.spark_jobs.only import Only
-from sweeparea.spark_jobs.place import Place
+from sweeparea.spark_jobs.place import BUILT, REWRITE, Place
 from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables import scan, stats
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, describe_file, files_in, remove_folder, write_file
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import Publication, recover
 from sweeparea.tables.snapshot import version_at
 
@@ -149,7 +149,7 @@ class Slice:
         }
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
         if previous is not None:  # what was changed afterwards stays told
-            info |= {key: previous.info[key] for key in (SEQ, "rewrite", "built") if key in previous.info}
+            info |= {key: previous.info[key] for key in (CORRECTION, REWRITE, BUILT) if key in previous.info}
         publication.commit(committed=self.h1, pins=read, info=info)
         self._lap("publish")
         return info
@@ -311,9 +311,8 @@ class Slice:
         labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
         kind = pa.timestamp("us", tz="UTC") if plan.time.kind == "TIMESTAMP" else pa.int64()
         found: dict[str, tuple[str, pa.Schema]] = {}
-        own = plan.stream or "relation"
         for what in plan.materialize:
-            path = layout.result(plan.name if what == own else f"{plan.name}__{what}")
+            path = layout.result(plan.table(what))
             if what == "relation":
                 schema = pa.schema([*labels, pa.field("valid_from", kind), pa.field("valid_to", kind)])
                 found["closed"] = found["open"] = (path, schema)

@@ -11,6 +11,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.corrections import announced
+from sweeparea.spark_jobs.place import REWRITE
 from sweeparea.spark_jobs.planning import readers_of
 from sweeparea.tables.ledger import LedgerRow
 
@@ -146,7 +147,7 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         warned = {k: v for verdict in info.get("verdicts") or [] for k, v in verdict["warnings"].items()}
         parts.append(f"last verdict: {'passed' if not warned else f'warnings {warned}'}")
         parts.append(f"last slice {sum((info.get('seconds') or {}).values()):.2f} s")
-        if rewritten := info.get("rewrite"):
+        if rewritten := info.get(REWRITE):
             parts.append(f"results changed afterwards by {rewritten['cause']} ({rewritten['rows']})")
     return "; ".join(parts)
 

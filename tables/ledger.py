@@ -42,6 +42,8 @@ SCHEMA = pa.schema(
     ]
 )
 """pins, actions and info are JSON text; committed is a tick."""
+CORRECTION = "correction_seq"
+"""Key of a row's ``info``: see ``LedgerRow.correction_seq``. Every commit carries it on."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,6 +66,11 @@ class LedgerRow:
     actions: dict[str, dict[str, Any]] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     at: int = 0
+
+    @property
+    def correction_seq(self) -> int:
+        """The last commit that changed anything at or below the instant of the commit before it; 0: none did."""
+        return self.info.get(CORRECTION) or 0
 
     @property
     def app(self) -> str:

@@ -46,9 +46,7 @@ def _result(plan: Plan) -> Iterator[str]:
 
 def table_names(plan: Plan) -> list[str]:
     """The result tables of a plan: named after the query what its type is, the others with a suffix."""
-    main = plan.stream or "relation"
-    kept = plan.materialize or (main,)
-    return [plan.name if kind == main else f"{plan.name}__{kind}" for kind in kept]
+    return [plan.table(kind) for kind in plan.materialize or (plan.kind,)]
 
 
 def top_text(plan: Plan) -> str:

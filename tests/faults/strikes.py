@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,18 @@ class Tally:
     survived: int = 0
     recovery: dict[str, float] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def nearly_full(disk: Path, pages: int) -> Iterator[None]:
+    """A disk on which so many pages of 4 KB are free, as long as one is inside."""
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes(free - pages * 4096))
+    try:
+        yield
+    finally:
+        ballast.unlink()
 
 
 class Scenario:

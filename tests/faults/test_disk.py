@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 from tests.faults.conftest import PUBLICATIONS
-from tests.faults.strikes import Scenario
+from tests.faults.strikes import Scenario, nearly_full
 from tests.faults.zygote import Zygote
 
 
@@ -18,10 +17,8 @@ def test_a_full_disk_at_many_moments(zygote: Zygote, tmp_path: Path, disk: Path)
     for pages in (0, 3, 8, 14, 21):
         folder = disk / "folder"
         shutil.copytree(scenario.folder / "template", folder)
-        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-        (disk / "ballast").write_bytes(bytes(free - pages * 4096))
-        end = scenario.run(folder)
-        (disk / "ballast").unlink()
+        with nearly_full(disk, pages):
+            end = scenario.run(folder)
         if end.state == "refused":
             said.add(end.text.split(" left to write")[0])
             assert "run the same command again" in end.text

@@ -20,7 +20,7 @@ from sweeparea.infra import spark_connect
 from sweeparea.spark_jobs.sql import Reader
 from tests.faults import jobs
 from tests.faults.state import contents
-from tests.faults.strikes import Scenario
+from tests.faults.strikes import Scenario, nearly_full
 from tests.faults.zygote import Zygote
 
 pytestmark = pytest.mark.spark
@@ -157,10 +157,8 @@ def test_a_disk_that_is_full_within_a_write_of_spark(server: Server, disk: Path)
     for pages in (8, 24, 48, 96):
         folder = disk / "folder"
         shutil.copytree(scenario.folder / "template", folder)
-        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-        (disk / "ballast").write_bytes(bytes(free - pages * 4096))
-        end = scenario.run(folder)
-        (disk / "ballast").unlink()
+        with nearly_full(disk, pages):
+            end = scenario.run(folder)
         if end.state == "refused":
             said.add("There is no disk space left to write" in end.text)
             scenario.finish(folder)

@@ -8,6 +8,7 @@ import pytest
 
 from sweeparea.heartbeats.minimum import INFINITE, NoTimeError, query_heartbeat
 from sweeparea.heartbeats.readiness import Ready, judge, snapshot
+from sweeparea.tables.ledger import LedgerRow
 
 
 def test_the_minimum_waits_for_every_input():
@@ -24,7 +25,8 @@ def test_a_query_over_static_inputs_only_is_refused(inputs):
 
 def _row(committed: int | None, kind: str = "stream", pins: dict[str, int] | None = None, correction: int = 0):
     read = {name: {"seq": seq} for name, seq in (pins or {}).items()}
-    return SimpleNamespace(committed=committed, kind=kind, pins=read, info={"correction_seq": correction})
+    info = {"correction_seq": correction}
+    return LedgerRow("any", kind, "registration", 1, committed, "attempt", pins=read, info=info)
 
 
 def test_ready_means_beyond_the_committed_instant():
