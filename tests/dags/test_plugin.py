@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import sweeparea.tables.ledger as ledger
 
 minute = 60_000_000
-row = lambda kind, committed, **info: SimpleNamespace(kind=kind, committed=committed, pins={}, info=info, at=5 * minute)
+row = lambda kind, committed, **info: ledger.LedgerRow("-", kind, "r", 1, committed, "a", info=info, at=5 * minute)
 head = {
     "orders": row("stream", 100, source_version=3),
     "products": row("relation", 1 << 62, source_version=0),

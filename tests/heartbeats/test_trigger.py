@@ -8,6 +8,7 @@ import pytest
 
 from sweeparea.heartbeats import trigger as module
 from sweeparea.heartbeats.trigger import BehindTrigger, Gate, Store, Watched
+from sweeparea.tables.ledger import LedgerRow
 
 WATCHED = {
     "data_folder": "/data/shop",
@@ -19,7 +20,7 @@ WATCHED = {
 class Ledger:
     """A ledger in memory: name to row."""
 
-    rows: dict[str, SimpleNamespace] = {}  # noqa: RUF012
+    rows: dict[str, LedgerRow] = {}  # noqa: RUF012
 
     def __init__(self, folder, storage_options=None):
         assert folder == "/data/shop"
@@ -53,7 +54,7 @@ def world(monkeypatch):
 
 
 def row(committed, pins=None, **info):
-    return SimpleNamespace(committed=committed, kind="stream", pins=pins or {}, info=info)
+    return LedgerRow("-", "stream", "r", 1, committed, "a", pins=pins or {}, info=info)
 
 
 def test_who_is_behind(world, caplog):
