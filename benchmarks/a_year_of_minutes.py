@@ -121,11 +121,11 @@ def slices(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
 
     from benchmarks.small_slice import DECLARATIONS
     from benchmarks.small_slice import minute as readings
-    from sweeparea.spark_jobs.admit import admit
-    from sweeparea.spark_jobs.application import Application
-    from sweeparea.spark_jobs.maintain import maintain
-    from sweeparea.spark_jobs.process import process
+    from sweeparea.spark_jobs.admission.admit import admit
+    from sweeparea.spark_jobs.deployment.application import Application
     from sweeparea.spark_jobs.session import spark_session
+    from sweeparea.spark_jobs.slices.process import process
+    from sweeparea.spark_jobs.upkeep.maintain import maintain
 
     chance = random.Random(1)
     queries = Path(folder) / "bench"

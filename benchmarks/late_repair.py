@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.backfill import backfill
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.slices.process import process
 
 TEXT = """
 CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND

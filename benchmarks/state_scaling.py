@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.slices.process import process
 
 ROWS, SLICES, WARM_UP = 1_000, 9, 3
 START = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp())

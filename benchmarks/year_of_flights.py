@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from queries.flights import importer
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
 
 DAY = 24 * 60

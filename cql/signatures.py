@@ -1,6 +1,6 @@
 """Types that Spark's functions and operators take and give, without asking Spark.
 
-``spark_signatures.txt`` holds what Spark's analyzer says of sample types (``spark_jobs/function_signatures.py`` wrote
+``spark_signatures.txt`` holds what Spark's analyzer says of sample types (``spark_jobs/*/function_signatures.py`` wrote
 it). A type that is no sample stands for its family where all samples of the family behave alike. What is not certain is
 None, and nothing is refused for it.
 """

@@ -17,8 +17,8 @@ if "scheduler" in sys.argv:
         "sqlglot",
         "pyspark.sql.connect.session",
         "sweeparea.spark_jobs.jobs",
-        "sweeparea.spark_jobs.admit",
-        "sweeparea.spark_jobs.process",
+        "sweeparea.spark_jobs.admission.admit",
+        "sweeparea.spark_jobs.slices.process",
     ):
         with contextlib.suppress(ImportError):
             __import__(_name)

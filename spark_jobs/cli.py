@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from sweeparea.infra.errors import SweepAreaError
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.deployment.application import Application
 
 DESCRIPTION = """\
 SweepArea keeps continuous queries exact over Delta tables.
@@ -208,8 +208,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
-    from sweeparea.spark_jobs.analysis import AskedOnce
-    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.deployment.analysis import AskedOnce
+    from sweeparea.spark_jobs.deployment.application import Application
 
     application = Application.open(options.application, options.data, options.env, lenient)
     application.analyze = AskedOnce()
@@ -217,7 +217,7 @@ def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.plan import plan, text
+    from sweeparea.spark_jobs.deployment.plan import plan, text
 
     planned = plan(_open(options, lenient=True), options.prune, beside=True)
     print(text(planned, diffs=not options.no_diff))
@@ -225,8 +225,8 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _apply(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.apply import apply
-    from sweeparea.spark_jobs.plan import plan, text
+    from sweeparea.spark_jobs.deployment.apply import apply
+    from sweeparea.spark_jobs.deployment.plan import plan, text
     from sweeparea.spark_jobs.session import spark_session
 
     application = _open(options, lenient=True)
@@ -321,9 +321,9 @@ def _process(options: argparse.Namespace) -> int:
 
 
 def _backfill(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.backfill import outlook
     from sweeparea.spark_jobs.instants import tick_of
     from sweeparea.spark_jobs.jobs import recompute
+    from sweeparea.spark_jobs.rewriting.backfill import outlook
 
     application = _open(options)
     application.query(options.query)
@@ -337,7 +337,7 @@ def _backfill(options: argparse.Namespace) -> int:
 
 
 def _heartbeat(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.admit_heartbeat import advance_to
+    from sweeparea.spark_jobs.admission.admit_heartbeat import advance_to
 
     words = options.words[1:] if len(options.words) == 4 and options.words[0] == "advance" else options.words
     if len(words) != 3:
@@ -351,12 +351,12 @@ def _heartbeat(options: argparse.Namespace) -> int:
 def _quarantine(options: argparse.Namespace) -> int:
     application = _open(options)
     if options.action == "list":
-        from sweeparea.spark_jobs.quarantine import listing
+        from sweeparea.spark_jobs.admission.quarantine import listing
 
         print(listing(application, options.stream, options.where, options.format, options.limit))
         return 0
+    from sweeparea.spark_jobs.admission.release_rows import Wanted
     from sweeparea.spark_jobs.jobs import release
-    from sweeparea.spark_jobs.release_rows import Wanted
 
     if options.stream is None:
         raise SweepAreaError(
@@ -380,15 +380,15 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _maintain(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.maintain import maintain
+    from sweeparea.spark_jobs.upkeep.maintain import maintain
 
     report = maintain(_open(options), options.name, dry_run=options.dry_run, retention=options.retention, tell=_tell)
     return 1 if report.problems else 0
 
 
 def _check(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.check import check
     from sweeparea.spark_jobs.jobs import rebuild
+    from sweeparea.spark_jobs.upkeep.check import check
 
     application = _open(options)
     if options.rebuild and not application.is_query(options.name or ""):
@@ -404,7 +404,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.explaining import explained_text
+    from sweeparea.spark_jobs.deployment.explaining import explained_text
 
     application = _open(options)
     for name in (*application.catalog.streams, *application.catalog.relations):
@@ -458,7 +458,7 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _drop(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.drop import drop
+    from sweeparea.spark_jobs.deployment.drop import drop
 
     application = _open(options)
     for line in drop(application, options.name):

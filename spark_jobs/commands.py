@@ -18,9 +18,9 @@ from sweeparea.heartbeats.minimum import INFINITE
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs import jobs
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.drop import drop
-from sweeparea.spark_jobs.explaining import explained, explained_query
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.drop import drop
+from sweeparea.spark_jobs.deployment.explaining import explained, explained_query
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.schema import spark_type

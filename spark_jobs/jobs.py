@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.application import Application
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sweeparea.spark_jobs.release_rows import Wanted
+    from sweeparea.spark_jobs.admission.release_rows import Wanted
 
 Tell = Callable[[str], None]
 
@@ -43,7 +43,7 @@ def admit(
     ``take_columns`` takes over columns that it has gained; ``baseline`` goes on from the source as it is now where
     versions are gone.
     """
-    from sweeparea.spark_jobs.admit import admit as run
+    from sweeparea.spark_jobs.admission.admit import admit as run
     from sweeparea.spark_jobs.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -53,7 +53,7 @@ def admit(
 
 def release(application: str | Application, name: str, wanted: Wanted) -> dict[str, Any]:
     """Releases rows of a stream's quarantine: they are admitted after all, or refused with the reason."""
-    from sweeparea.spark_jobs.release import release as run
+    from sweeparea.spark_jobs.admission.release import release as run
     from sweeparea.spark_jobs.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -63,7 +63,7 @@ def release(application: str | Application, name: str, wanted: Wanted) -> dict[s
 
 def refresh(application: str | Application, name: str) -> str:
     """Takes the source of a static relation as it is now (REFRESH RELATION); returns what came of it, in words."""
-    from sweeparea.spark_jobs.admit_static import refresh as run
+    from sweeparea.spark_jobs.admission.admit_static import refresh as run
     from sweeparea.spark_jobs.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -76,7 +76,7 @@ def maintain(application: str | Application, name: str | None = None, tell: Tell
     if a table was not as it should be.
     """
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.maintain import maintain as run
+    from sweeparea.spark_jobs.upkeep.maintain import maintain as run
 
     opened = application if isinstance(application, Application) else Application.open(application)
     report = run(opened, name, tell=tell)
@@ -87,8 +87,8 @@ def maintain(application: str | Application, name: str | None = None, tell: Tell
 
 def rebuild(application: str | Application, query: str, damaged: Collection[str], tell: Tell = _log) -> str:
     """Computes a query's SweepAreas and its ``damaged`` tables again; returns what came of it, in words."""
-    from sweeparea.spark_jobs.rebuild import rebuild as run
     from sweeparea.spark_jobs.session import spark_session
+    from sweeparea.spark_jobs.upkeep.rebuild import rebuild as run
 
     opened = application if isinstance(application, Application) else Application.open(application)
     with spark_session() as spark, tagged(spark):
@@ -97,8 +97,8 @@ def rebuild(application: str | Application, query: str, damaged: Collection[str]
 
 def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:
     """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
-    from sweeparea.spark_jobs.process import process as run
     from sweeparea.spark_jobs.session import spark_session
+    from sweeparea.spark_jobs.slices.process import process as run
 
     opened = application if isinstance(application, Application) else Application.open(application)
     with spark_session() as spark, tagged(spark):
@@ -116,9 +116,9 @@ def recompute(
     """Computes a query's results at instants ``first`` to ``last`` (ticks) again and replaces what differs; ``below``:
     then lets the queries that rest on it follow, in order.
     """
-    from sweeparea.spark_jobs.backfill import backfill as run
-    from sweeparea.spark_jobs.process import process as follow
+    from sweeparea.spark_jobs.rewriting.backfill import backfill as run
     from sweeparea.spark_jobs.session import spark_session
+    from sweeparea.spark_jobs.slices.process import process as follow
 
     opened = application if isinstance(application, Application) else Application.open(application)
     with spark_session() as spark, tagged(spark):

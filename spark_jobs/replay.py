@@ -28,11 +28,11 @@ from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.operators.order import record_sort_indices
 from sweeparea.spark_jobs import json_values
-from sweeparea.spark_jobs.admit_stage import next_seq
-from sweeparea.spark_jobs.analysis import analyzer
-from sweeparea.spark_jobs.application import Application, refuse_reserved
+from sweeparea.spark_jobs.admission.admit_stage import next_seq
+from sweeparea.spark_jobs.deployment.analysis import analyzer
+from sweeparea.spark_jobs.deployment.application import Application, refuse_reserved
 from sweeparea.spark_jobs.errors import readable
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
 from sweeparea.tables.ledger import CORRECTION, LedgerRow

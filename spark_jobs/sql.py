@@ -15,7 +15,7 @@ from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.storage import is_remote
 from sweeparea.infra.text_table import text_table
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 from sweeparea.tables.ledger import LedgerRow

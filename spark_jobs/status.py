@@ -9,10 +9,10 @@ from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.corrections import announced
-from sweeparea.spark_jobs.place import REWRITE
-from sweeparea.spark_jobs.planning import readers_of
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.planning import readers_of
+from sweeparea.spark_jobs.slices.corrections import announced
+from sweeparea.spark_jobs.slices.place import REWRITE
 from sweeparea.tables.ledger import LedgerRow
 
 SOURCES_SHOWN = 5
@@ -162,7 +162,7 @@ def _lag(time: TimeDomain, done: int | None, ready: int) -> str:
 def _before_start(application: Application, plan: Any) -> int:
     """Admitted elements with a tick before START, from file statistics (an estimate where a file straddles START)."""
     from sweeparea.operators.ticks import MIN_TICK
-    from sweeparea.spark_jobs.inputs import new_rows
+    from sweeparea.spark_jobs.evaluation.inputs import new_rows
 
     streams = tuple(n for n in plan.inputs if n in application.catalog.streams)
     return new_rows(application, replace(plan, inputs=streams), MIN_TICK - 1, plan.start - 1)

@@ -54,8 +54,8 @@ def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
     from sweeparea.dags.factory import admit_dag_id
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.admit_heartbeat import advance_to
-    from sweeparea.spark_jobs.application import Application as Opened
+    from sweeparea.spark_jobs.admission.admit_heartbeat import advance_to
+    from sweeparea.spark_jobs.deployment.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")
@@ -76,7 +76,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
     from sweeparea.dags.factory import query_dag_id
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.application import Application as Opened
+    from sweeparea.spark_jobs.deployment.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")

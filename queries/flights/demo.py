@@ -168,7 +168,7 @@ class Demo:
     # -- showing -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        from sweeparea.spark_jobs.application import Application
+        from sweeparea.spark_jobs.deployment.application import Application
         from sweeparea.spark_jobs.sql import Reader
 
         reader = Reader(Application.open(APP))

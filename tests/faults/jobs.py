@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.drop import drop
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.slices.process import process
 from tests.spark_jobs import shop
 
 LARGE = """

@@ -14,9 +14,9 @@ import pytest
 from deltalake import DeltaTable
 
 from queries.flights import importer
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.layout import Layout
 from tests.flights import oracle
 from tests.flights.compare import difference

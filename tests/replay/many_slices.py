@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from sweeparea.operators import sweep_area
-from sweeparea.spark_jobs import slice as slices
+from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.generate import STRATEGIES, VALUES, Generator
 
 END = 36

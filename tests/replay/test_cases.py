@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweeparea.spark_jobs import slice as slices
 from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.oracle import Oracle, expected
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.spark_jobs import repair
 from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.rewriting import repair
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import Generator
 from tests.replay.late import late

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admit_report import Admitted
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.change_relation import RelationAdmission
+from sweeparea.spark_jobs.admission.admit_report import Admitted
+from sweeparea.spark_jobs.admission.change_relation import RelationAdmission
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)

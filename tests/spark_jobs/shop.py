@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 
 SCHEMA = pa.schema(

@@ -11,8 +11,8 @@ from sweeparea.cql.column_types import unknown
 from sweeparea.cql.errors import TypeError_
 from sweeparea.cql.signatures import FAMILIES
 from sweeparea.cql.types import normal
-from sweeparea.spark_jobs.analysis import analyzer
-from sweeparea.spark_jobs.function_signatures import Analyzer
+from sweeparea.spark_jobs.deployment.analysis import analyzer
+from sweeparea.spark_jobs.deployment.function_signatures import Analyzer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

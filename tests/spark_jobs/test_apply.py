@@ -16,13 +16,13 @@ import pytest
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan_identity import state_identity
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.apply import NotApplied, apply
 from sweeparea.spark_jobs.cli import main
 from sweeparea.spark_jobs.commands import Session
-from sweeparea.spark_jobs.drop import NotDropped, drop
-from sweeparea.spark_jobs.plan import Action, plan, text
-from sweeparea.spark_jobs.registry import ChangedDefinition
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import NotApplied, apply
+from sweeparea.spark_jobs.deployment.drop import NotDropped, drop
+from sweeparea.spark_jobs.deployment.plan import Action, plan, text
+from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import Deployed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra import settings, spark_cluster
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs.test_connect import CASE, LANDED, RELATION, arrive
 

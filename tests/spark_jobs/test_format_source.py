@@ -15,8 +15,8 @@ from pyarrow import parquet
 
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.delta_log import DeltaLog
 
 pytestmark = pytest.mark.spark
@@ -130,8 +130,8 @@ def test_what_cannot_be_read_is_told_and_admits_nothing(spark, tmp_path: Path, o
 KILLED = """
 import sys
 from pathlib import Path
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.session import spark_session
 
 with spark_session() as spark:

@@ -12,13 +12,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admit import admit, advance
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.apply import apply
+from sweeparea.spark_jobs.admission.admit import admit, advance
 from sweeparea.spark_jobs.commands import Session
-from sweeparea.spark_jobs.drop import drop
-from sweeparea.spark_jobs.plan import plan
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import apply
+from sweeparea.spark_jobs.deployment.drop import drop
+from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.sql import Reader
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables import faults
@@ -108,7 +108,7 @@ def test_a_run_that_dies_anywhere_is_continued(spark, tmp_path, undisturbed, mon
             raise Killed(name)
 
     armed: list[bool] = []
-    for module in ("sweeparea.tables.publish", "sweeparea.spark_jobs.slice"):
+    for module in ("sweeparea.tables.publish", "sweeparea.spark_jobs.slices.slice"):
         monkeypatch.setattr(f"{module}.crash_point", maybe)
     for number, day in enumerate(shop.DAYS):
         shop.sell(tmp_path, day)

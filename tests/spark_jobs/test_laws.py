@@ -11,8 +11,8 @@ import pytest
 from sweeparea.operators import splice
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import laws
-from sweeparea.spark_jobs.history import History
+from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
 

@@ -10,15 +10,17 @@ from deltalake import DeltaTable
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import admit_state, cli, retained
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.admit_rules import Rules
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.backfill import backfill
-from sweeparea.spark_jobs.check import check
-from sweeparea.spark_jobs.maintain import hours_of, maintain
-from sweeparea.spark_jobs.process import process
-from sweeparea.spark_jobs.rebuild import rebuild
+from sweeparea.spark_jobs import cli
+from sweeparea.spark_jobs.admission import admit_state
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.admission.admit_rules import Rules
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.rewriting.backfill import backfill
+from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.upkeep import retained
+from sweeparea.spark_jobs.upkeep.check import check
+from sweeparea.spark_jobs.upkeep.maintain import hours_of, maintain
+from sweeparea.spark_jobs.upkeep.rebuild import rebuild
 from sweeparea.tables import compaction
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs import shop

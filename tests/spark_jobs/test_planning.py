@@ -12,16 +12,16 @@ from deltalake import write_deltalake
 
 from sweeparea.infra import environments
 from sweeparea.operators.plan_identity import state_identity
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.apply import apply
-from sweeparea.spark_jobs.explaining import explained
-from sweeparea.spark_jobs.plan import Action, plan, text
-from sweeparea.spark_jobs.planning import Planned
-from sweeparea.spark_jobs.process import process
-from sweeparea.spark_jobs.registry import ChangedDefinition
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import apply
+from sweeparea.spark_jobs.deployment.explaining import explained
+from sweeparea.spark_jobs.deployment.plan import Action, plan, text
+from sweeparea.spark_jobs.deployment.planning import Planned
+from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
+from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.status import status
-from sweeparea.spark_jobs.user_code import source_fingerprint
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
 from sweeparea.tables.publish import Publication

@@ -15,14 +15,14 @@ from deltalake import DeltaTable
 from sweeparea.cql.errors import BindError, CqlErrors, ParseError, TypeError_
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.ticks import MAX_TICK
-from sweeparea.spark_jobs.admit_heartbeat import advance
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.change_log import BELOW_ZERO, NO_ROW
-from sweeparea.spark_jobs.change_relation import RelationAdmission
-from sweeparea.spark_jobs.drop import drop
-from sweeparea.spark_jobs.plan import plan
-from sweeparea.spark_jobs.release_relation import BY_ITSELF, release_changes
-from sweeparea.spark_jobs.release_rows import Wanted
+from sweeparea.spark_jobs.admission.admit_heartbeat import advance
+from sweeparea.spark_jobs.admission.change_log import BELOW_ZERO, NO_ROW
+from sweeparea.spark_jobs.admission.change_relation import RelationAdmission
+from sweeparea.spark_jobs.admission.release_relation import BY_ITSELF, release_changes
+from sweeparea.spark_jobs.admission.release_rows import Wanted
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.drop import drop
+from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs import relations as rel
 from tests.spark_jobs.relations import admitted, application, changes, contents, put, quarantine, schema, tick

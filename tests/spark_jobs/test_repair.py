@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs import difference
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.backfill import backfill, outlook
-from sweeparea.spark_jobs.place import Place
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.rewriting import difference
+from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
+from sweeparea.spark_jobs.slices.place import Place
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import write_file
 from sweeparea.tables.publish import Publication

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.apply import apply
-from sweeparea.spark_jobs.plan import plan, text
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import apply
+from sweeparea.spark_jobs.deployment.plan import plan, text
 from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from tests.spark_jobs import shop
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import retained
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.tables.publish import Publication
 from tests.spark_jobs import shop
 

@@ -9,14 +9,14 @@ import pytest
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.apply import apply
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.cli import main
-from sweeparea.spark_jobs.drop import drop
-from sweeparea.spark_jobs.explaining import explained
-from sweeparea.spark_jobs.plan import Action, plan, text
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import apply
+from sweeparea.spark_jobs.deployment.drop import drop
+from sweeparea.spark_jobs.deployment.explaining import explained
+from sweeparea.spark_jobs.deployment.plan import Action, plan, text
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.sql import Reader
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables.errors import LostRace
@@ -280,7 +280,7 @@ def test_a_faster_reader_does_not_fail_a_slower_one(spark, sold, monkeypatch):
     app = opened(sold, texts(["rich", "poor"]), share=True)
     admit(app, "sales", spark)
     (name,) = app.hidden("rich")
-    from sweeparea.spark_jobs import process as module
+    from sweeparea.spark_jobs.slices import process as module
 
     real, lost = module.Slice.run, []
 

@@ -11,10 +11,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs import source_rows
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission import source_rows
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.source import SourceTable
 

@@ -14,14 +14,14 @@ from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.cql.errors import BindError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs import quarantine
-from sweeparea.spark_jobs.admit import StreamAdmission, admit
-from sweeparea.spark_jobs.admit_heartbeat import advance
-from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.admission import quarantine
+from sweeparea.spark_jobs.admission.admit import StreamAdmission, admit
+from sweeparea.spark_jobs.admission.admit_heartbeat import advance
+from sweeparea.spark_jobs.admission.release import release
+from sweeparea.spark_jobs.admission.release_rows import Wanted
+from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.frames import LOCAL_ROWS
-from sweeparea.spark_jobs.process import process
-from sweeparea.spark_jobs.release import release
-from sweeparea.spark_jobs.release_rows import Wanted
+from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.analysis import analyzer
-from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.plan import plan
+from sweeparea.spark_jobs.deployment.analysis import analyzer
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.plan import plan
 from tests.spark_jobs import shop
 
 HEAD = "CREATE STREAM s FROM DELTA 'source/sales' "

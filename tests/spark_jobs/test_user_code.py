@@ -12,8 +12,8 @@ from deltalake import write_deltalake
 
 from sweeparea.cql.errors import BindError
 from sweeparea.infra import settings
-from sweeparea.spark_jobs.admit import admit
-from sweeparea.spark_jobs.process import process
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.slices.process import process
 from tests.spark_jobs import shop
 
 MODULE = """

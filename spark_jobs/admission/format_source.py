@@ -1,0 +1,193 @@
+"""FROM FORMAT: what any source of Spark Structured Streaming brings is landed in a Delta table of the data folder.
+
+Each record is landed once. Spark's file sink writes a micro-batch's files and then, in one step, the entry of the
+batch in its own log; its checkpoint tells what was read. A run that dies before the entry is written leaves files that
+nobody knows, and the batch is done again over the same records; one that dies after it, a batch that is not done again.
+Landing then makes one version of the Delta table of each batch, tagged with the batch's number, so that is done once as
+well. From there on the landing table is a source like any other, read version by version.
+
+No code runs in Spark but Spark's own, so this works through Spark Connect as it does in process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from sweeparea.cql.source_formats import FILES, PARSED, in_folder
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.deployment.application import refuse_reserved
+from sweeparea.spark_jobs.errors import readable
+from sweeparea.spark_jobs.frames import quoted
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import CommitConflict
+from sweeparea.tables.faults import crash_point
+from sweeparea.tables.files import describe_file, filesystem
+from sweeparea.tables.landing import MALFORMED, declared_columns, listing, note
+from sweeparea.tables.schema import arrow_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sweeparea.cql.statements import SourceSpec
+    from sweeparea.spark_jobs.deployment.application import Application
+
+BATCHES = "data/_spark_metadata"
+"""The file sink's log in the landing folder: one file a micro-batch."""
+_CONF = {
+    # batches are told apart by their entries, so entries are neither merged nor removed
+    "spark.sql.streaming.fileSink.log.compactInterval": "1000000000",
+    "spark.sql.streaming.fileSink.log.deletion": "false",
+    # an empty batch is no version
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+_DEFAULTS = {
+    # by default a file that is a week older than the newest one is taken for seen, however it came here
+    "maxFileAge": "36500d",
+}
+
+
+def land(
+    application: Application, name: str, spark: SparkSession, tell: Callable[[str], None] = lambda text: None
+) -> int:
+    """Lands what is new in the source of a stream or relation FROM FORMAT; returns how many versions that made."""
+    source = application.source(name).source
+    folder = application.layout.landing(name)
+    path = application.located(source.uri) if source.uri else ""
+    seen = listing(path) if in_folder(source) else None
+    log = DeltaLog(folder)
+    try:
+        frame = _read(spark, source, path, name)
+        fields = [pa.field(f.name, arrow_type(f.dataType.simpleString())) for f in frame.schema]
+        log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
+        _run(spark, frame, folder)
+    except Exception as error:
+        raise _explained(error, name, source) from error
+    crash_point("format.read", folder)
+    landed = _publish(log, name)
+    if seen is not None:
+        note(folder, seen)
+    if landed:
+        tell(f"{name}: landed {landed} new batch{'es' if landed > 1 else ''} of {source.format}")
+    return landed
+
+
+def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
+    """Brings what is there into the sink, and ends."""
+    with _configured(spark):
+        query = (
+            frame.writeStream.format("parquet")
+            .option("path", f"{folder}/data")
+            .option("checkpointLocation", f"{folder}/_checkpoint")
+            .outputMode("append")
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            query.awaitTermination()
+        except BaseException:
+            query.stop()
+            raise
+
+
+def _explained(error: Exception, name: str, source: SourceSpec) -> SweepAreaError:
+    text = str(error)
+    if "CONCURRENT" in text.upper():
+        return SweepAreaError(
+            f"{name}: another run is reading its source at the same time. Nothing was lost or read twice; wait for it,"
+            " then run again."
+        )
+    if "DATA_SOURCE_NOT_FOUND" in text:
+        return SweepAreaError(
+            f"{name}: Spark knows no source named {source.format}. Correct the name after FROM FORMAT, or give Spark"
+            " the jar that has it."
+        )
+    # a stream's failure is told inside another one, which has ids of its own
+    inner = text.split("terminated with exception:", 1)[-1]
+    return readable(error if inner == text else RuntimeError(inner), f"{name}, reading its source FROM FORMAT")
+
+
+def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> DataFrame:
+    reader = spark.readStream.format(source.format)
+    kind = source.format.lower()
+    options = dict(source.options)
+    given = {option.lower() for option in options}
+    declared = declared_columns(source.schema, name) if source.schema else []
+    refuse_reserved(name, [column for column, _ in declared])
+    columns = [f"{quoted(column)} {column_type}" for column, column_type in declared]
+    if kind in FILES:
+        options |= {option: value for option, value in _DEFAULTS.items() if option.lower() not in given}
+    if kind in PARSED:
+        options |= {"columnNameOfCorruptRecord": MALFORMED}
+        options |= {} if "mode" in given else {"mode": "PERMISSIVE"}
+        columns.append(f"{quoted(MALFORMED)} string")
+    if columns:
+        reader = reader.schema(", ".join(columns))
+    for option, value in options.items():
+        reader = reader.option(option, value)
+    return reader.load(path) if path else reader.load()
+
+
+@contextmanager
+def _configured(spark: SparkSession) -> Iterator[None]:
+    """What the landing relies on, for the time of a streaming query: it copies the session's settings as it starts."""
+    before = {key: spark.conf.get(key, None) for key in _CONF}
+    for key, value in _CONF.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
+
+
+def _publish(log: DeltaLog, name: str) -> int:
+    """Makes a version of the landing table of each batch that the sink has completed and that is none yet."""
+    app, landed = f"landing:{name}", 0
+    while True:
+        version = log.version()
+        done = log.app_version(app, version)
+        waiting = [batch for batch in _batches(log) if done is None or batch > done]
+        if not waiting:
+            return landed
+        try:
+            for batch in waiting:
+                files = [describe_file(log.uri, f"data/{path}", log.storage_options) for path in _files(log, batch)]
+                files = [file for file in files if file.rows]
+                if not files and batch != waiting[-1]:
+                    continue
+                if files:
+                    version = log.commit(files, [], app=(app, batch), base_version=version)
+                    landed += 1
+                    crash_point("format.landed", log.uri)
+            return landed
+        except CommitConflict:
+            continue  # another run lands the same batches: what it has done is seen in its tag
+
+
+def _batches(log: DeltaLog) -> list[int]:
+    """The numbers of the batches that the sink has completed, ascending."""
+    fs, base = filesystem(log.uri, log.storage_options)
+    folder = f"{base}/{BATCHES}"
+    if fs.get_file_info(folder).type != pafs.FileType.Directory:
+        return []
+    names = [info.base_name for info in fs.get_file_info(pafs.FileSelector(folder))]
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def _files(log: DeltaLog, batch: int) -> list[str]:
+    """The files of a batch: after a line with the log's version, a JSON object a line."""
+    fs, base = filesystem(log.uri, log.storage_options)
+    with fs.open_input_stream(f"{base}/{BATCHES}/{batch}") as source:
+        lines = source.read().decode().splitlines()[1:]
+    entries = [json.loads(line) for line in lines if line.strip()]
+    return [unquote(entry["path"]).rsplit("/", 1)[-1] for entry in entries if entry.get("action") == "add"]

@@ -1,0 +1,119 @@
+"""Drop: forgets a stream, relation or query with its tables. Source tables are the user's and are never touched.
+
+The ledger's row goes first, so that a run killed in between leaves files that nobody reads, never half a table; the
+deployed row goes last, so that it tells of what is left to be done.
+"""
+
+from __future__ import annotations
+
+from sweeparea.cql.errors import listing, nearest
+from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.planning import readers_of, shared_by_others
+from sweeparea.tables.faults import crash_point
+from sweeparea.tables.files import has_folder, move_folder, remove_folder, tables_in
+
+SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
+
+
+class NotDropped(SweepAreaError):
+    """Something else rests on the name, or there is no such name."""
+
+
+def drop(application: Application, name: str, kind: str | None = None, purge: bool = True) -> list[str]:
+    """Forgets a name. Its tables are deleted, or without ``purge`` laid aside under ``_sweeparea/dropped``.
+
+    ``kind`` (stream, relation, query) must be the name's, if given. Refused while another query reads it. Returns what
+    was done, a line each.
+    """
+    head, deployed = application.ledger.head(), application.registry.deployed.rows()
+    declared = application.catalog.declared()
+    known = {row.name: row.kind for row in (*head.values(), *deployed.values())}
+    known |= {n: k for k, names in _declared(application) for n in names}
+    if name not in known:
+        raise NotDropped(f"There is nothing named {name}. {nearest(name, known)} Known: {listing(sorted(known))}.")
+    if is_hidden(name) and (read := readers_of(application, name)):
+        raise NotDropped(
+            f"{name} is no query of your own: it is a hidden subplan that queries share, and is read by"
+            f" {', '.join(read)}. It goes with its last reader: drop {'it' if len(read) == 1 else 'them'}, if you mean"
+            f" that ({'; '.join(application.command('drop', q) for q in read)})."
+        )
+    if kind is not None and known[name] != kind and not is_hidden(name):
+        raise NotDropped(
+            f"{name} is a {_said(known[name])}, not a {_said(kind)}. Write DROP {_words(known[name])} {name}."
+        )
+    # hidden queries go with their readers, which read what these read
+    readers = {row.name for row in deployed.values() if name in row.depends_on and row.kind != "shared"}
+    if is_hidden(name):
+        readers |= set(readers_of(application, name))
+    readers |= {q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)}
+    if readers:
+        places = [f"{q} ({declared[q].place})" if q in declared else f"{q} (not in the files)" for q in sorted(readers)]
+        one = len(places) == 1
+        raise NotDropped(
+            f"{name} is read by {', '.join(places)}, whose results rest on it. Drop {'it' if one else 'these'} first:"
+            f" {'; '.join(application.command('drop', q) for q in sorted(readers))}."
+        )
+    done = _forget(application, name, purge)
+    if name in declared:
+        place = declared[name].place
+        done.append(f"{name}: still declared at {place}; while it is, the next run registers it anew")
+    return done + drop_unread(application, purge)
+
+
+def drop_unread(application: Application, purge: bool = True) -> list[str]:
+    """Drops the hidden queries that no query reads any more; returns what was done."""
+    there = {*application.registry.deployed.rows(), *application.ledger.head()}
+    read = set(shared_by_others(application))
+    unread = sorted(name for name in there if is_hidden(name) and name not in read)
+    return [line for name in unread for line in _forget(application, name, purge)]
+
+
+def _forget(application: Application, name: str, purge: bool) -> list[str]:
+    """Removes a name from the ledger, its tables, and from what is deployed."""
+    head, deployed = application.ledger.head(), application.registry.deployed.rows()
+    registration = deployed[name].registration if name in deployed else getattr(head.get(name), "registration", "x")
+    done: list[str] = []
+    if name in head:
+        application.ledger.forget(name, head[name].seq)
+        done.append(f"{name}: removed from the ledger")
+    done += discard(application, name, registration, purge)
+    if name in deployed:
+        application.registry.deployed.remove(name)
+        done.append(f"{name}: no longer deployed")
+    return done
+
+
+def discard(application: Application, name: str, registration: str, purge: bool) -> list[str]:
+    """Deletes a name's tables, or lays them aside; returns what was done."""
+    layout, done = application.layout, []
+    folders = [layout.result(name + s) for s in SUFFIXES]
+    folders += [layout.admitted(name), layout.quarantine(name), layout.state(name, "x").rsplit("/", 1)[0]]
+    application.ledger.close(table for folder in folders for table in tables_in(folder))
+    for folder in folders:
+        if not has_folder(folder):
+            continue
+        crash_point("drop.folder", folder)
+        if purge:
+            remove_folder(folder)
+            done.append(f"{name}: removed {folder}")
+            continue
+        aside = f"{layout.dropped(name, registration)}/{layout.relative(folder)}"
+        remove_folder(aside)
+        move_folder(folder, aside)
+        done.append(f"{name}: moved {folder} to {aside}")
+    return done
+
+
+def _declared(application: Application) -> list[tuple[str, list[str]]]:
+    catalog = application.catalog
+    return [("stream", [*catalog.streams]), ("relation", [*catalog.relations]), ("query", [*catalog.queries])]
+
+
+def _said(kind: str) -> str:
+    return {"query": "continuous query"}.get(kind, kind)
+
+
+def _words(kind: str) -> str:
+    return _said(kind).upper()

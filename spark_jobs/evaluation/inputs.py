@@ -1,0 +1,239 @@
+"""What a slice reads of each input, as signed bags: the rows that are new in it, and those that earlier rows still
+hold.
+
+Three kinds of input: an admitted stream or relation (``__tick``, ``__seq``, ``__n``), the stream result of another
+query (``ts``), and the relation result of another query (``valid_from``, ``valid_to``). A slice pins each input's
+sequence number when it starts; rows admitted later than the pin are not seen, whatever happens meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.logical import Plan, RelationScan, StreamScan, TimeDomain
+from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.tables import scan
+from sweeparea.tables.delta_log import DeltaLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sweeparea.spark_jobs.slices.only import Only
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a query as its slice sees it.
+
+    ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the
+    sequence number up to which rows are read; ``static`` whether it can never change. ``version``: the table's version
+    to read, the latest if None: of results, whose rows carry no sequence number. ``scale``: how many of an admitted
+    relation's own ticks make one of the query's. ``taken_back``: elements of the stream were taken back, which negative
+    copies of them tell.
+    """
+
+    name: str
+    kind: str
+    log: DeltaLog
+    pin: int
+    static: bool = False
+    version: int | None = None
+    scale: int = 1
+    taken_back: bool = False
+
+    @property
+    def tick(self) -> str:
+        """Spark SQL of an admitted row's instant as a tick of the query."""
+        return "__tick" if self.scale == 1 else f"((__tick - pmod(__tick, {self.scale}L)) DIV {self.scale}L)"
+
+    def own(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
+        """A range of the query's ticks in those of an admitted row."""
+        return own_ticks(low, high, self.scale)
+
+
+def own_ticks(low: int | None, high: int | None, scale: int) -> tuple[int | None, int | None]:
+    """The range of ticks of which ``scale`` make one of ``low`` to ``high`` (both inclusive, None: open).
+
+    >>> own_ticks(2, 3, 10), own_ticks(None, -1, 10), own_ticks(5, 5, 1)
+    ((20, 39), (None, -1), (5, 5))
+    """
+    # beyond the time domain there are no rows
+    least, greatest = (None if x is None or (abs(x) >= MAX_TICK // scale and scale > 1) else x for x in (low, high))
+    return None if least is None else least * scale, None if greatest is None else greatest * scale + scale - 1
+
+
+class InputReader:
+    """Reads the inputs of one slice ``(h0, h1]`` of a query that starts at ``start``; ``only``: some keys of them."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        inputs: dict[str, Input],
+        time: TimeDomain,
+        start: int,
+        h0: int,
+        h1: int,
+        only: Only | None = None,
+    ) -> None:
+        self.spark, self.inputs, self.time, self.only = spark, inputs, time, only
+        self.start, self.h0, self.h1 = start, h0, h1
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the query's first slice, ``(START-1, h1]``."""
+        return self.h0 < self.start
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+
+    def new_elements(self, node: StreamScan) -> DataFrame | None:
+        """Elements of the slice, as ``[s, s+1)``."""
+        return self._elements(node, max(self.h0 + 1, self.start), self.h1)
+
+    def past_elements(self, node: StreamScan, reach: int) -> DataFrame | None:
+        """Elements of earlier slices that a window of this reach may still hold after h0."""
+        low = self.start if reach == INF else max(self.start, self.h0 - reach)
+        return None if self.first else self._elements(node, low, self.h0)
+
+    def _elements(self, node: StreamScan, low: int, high: int) -> DataFrame | None:
+        source = self.inputs[node.name]
+        if low > high:
+            return None
+        names = [name for _, name in node.source]
+        if source.kind == "stream":
+            frame = self._read(source, names, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
+            tick, n = "__tick", N
+        else:
+            frame = self._read(source, names, ["ts"], [("ts", *self._instants(low, high))])
+            tick, n = self._tick_of("ts"), "1L"
+        if frame is None:
+            return None
+        columns = [f"{frames.quoted(name)} AS {c.id}" for c, name in node.source]
+        if node.instant is not None:
+            columns.append(f"{self.instant_sql(tick)} AS {node.instant.id}")
+        # the pseudo-column ts is a function of the tick, so the bag stays a function of (record, tick)
+        bag = self._some(node, frame.selectExpr(*columns, f"{tick} AS {TS}", f"{tick} + 1L AS {TE}", f"{n} AS {N}"))
+        if not source.taken_back:
+            return bag
+        from pyspark.sql.functions import expr
+
+        record = [*(c.id for c in node.columns), TS, TE]
+        return bag.groupBy(*record).agg(expr(f"sum({N})").alias(N)).where(f"{N} <> 0")
+
+    # -- relations -----------------------------------------------------------------------------------------------------
+
+    def new_changes(self, node: RelationScan, since_start: bool = True) -> DataFrame | None:
+        """Changes of the slice as rows ``[tick, INF)``; in the first slice also all that happened before START.
+
+        These count from START; ``since_start`` False: each from its own tick.
+        """
+        source = self.inputs[node.name]
+        if source.static and not self.first:
+            return None
+        low = None if self.first else self.h0 + 1
+        if source.kind == "relation":
+            frame = self._read(
+                source,
+                [name for _, name in node.source],
+                ["__tick", N],
+                [("__tick", *source.own(low, self.h1)), ("__seq", None, source.pin)],
+            )
+            tick = f"greatest({source.tick}, {self.start}L)" if since_start else source.tick
+            return None if frame is None else self._changes(node, frame, tick, N)
+        return self._query_changes(node, source, low, self.h1)
+
+    def past_contents(self, node: RelationScan) -> DataFrame | None:
+        """The relation's contents at h0, as rows that do not end."""
+        source = self.inputs[node.name]
+        if self.first:
+            return None
+        if source.kind == "relation":
+            frame = self._read(
+                source,
+                [name for _, name in node.source],
+                ["__tick", N],
+                [("__tick", *source.own(None, self.h0)), ("__seq", None, source.pin)],
+            )
+            return None if frame is None else self._changes(node, frame, f"{self.h0}L", N)
+        return self._query_changes(node, source, None, self.h0)
+
+    def _changes(self, node: RelationScan, frame: DataFrame, ts: str, n: str) -> DataFrame:
+        columns = [f"{frames.quoted(name)} AS {c.id}" for c, name in node.source]
+        return self._some(node, frame.selectExpr(*columns, f"{ts} AS {TS}", f"{INF}L AS {TE}", f"{n} AS {N}"))
+
+    def _query_changes(self, node: RelationScan, source: Input, low: int | None, high: int) -> DataFrame | None:
+        names = [name for _, name in node.source]
+        frame = self._read(
+            source, names, ["valid_from", "valid_to"], [("valid_from", None, self._instants(None, high)[1])]
+        )
+        if frame is None:
+            return None
+        start, end = self._tick_of("valid_from"), self._tick_of("valid_to")
+        # a row is +1 where it begins and -1 where it ends; what lies after h1 is not known yet, whatever the table says
+        events = frame.selectExpr(
+            *(frames.quoted(n) for n in names),
+            f"inline(array(struct({start} AS __at, 1L AS __sign), struct({end} AS __at, -1L AS __sign)))",
+        ).where(f"__at IS NOT NULL AND __at <= {high}L" + (f" AND __at >= {low}L" if low is not None else ""))
+        return self._changes(node, events, f"greatest(__at, {self.start}L)", "__sign")
+
+    def _some(self, node: StreamScan | RelationScan, bag: DataFrame) -> DataFrame:
+        carrier = None if self.only is None else self.only.carrier([c.id for c, _ in node.source])
+        return bag if self.only is None or carrier is None else self.only.of(bag, carrier)
+
+    # -- shared --------------------------------------------------------------------------------------------------------
+
+    def _read(
+        self,
+        source: Input,
+        names: Sequence[str],
+        extra: Sequence[str],
+        ranges: list[tuple[str, int | None, int | None]],
+    ) -> DataFrame | None:
+        files = source.log.files(source.version)
+        for column, low, high in ranges:
+            files = scan.prune(files, column, low, high)
+        chosen = scan.plan(source.log, files)
+        return frames.read(self.spark, chosen, list(dict.fromkeys([*names, *extra])), ranges)
+
+    def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
+        """Ticks as the values that a result table's instant columns hold: microseconds, or ticks."""
+        scale = self.time.chronon if self.time.kind == "TIMESTAMP" else 1
+        return tuple(None if x is None or abs(x) >= -MIN_TICK // scale else x * scale for x in (low, high))  # type: ignore[return-value]
+
+    def _tick_of(self, column: str) -> str:
+        return f"unix_micros({column}) DIV {self.time.chronon}L" if self.time.kind == "TIMESTAMP" else column
+
+    def instant_sql(self, tick: str) -> str:
+        return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
+
+
+def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
+    """About how many rows of a query's inputs have their tick in (h0, h1], from the statistics in the Delta logs."""
+    total = 0.0
+    for name in plan.inputs:
+        if not application.is_query(application.owner(name)):
+            if not application.is_static(name):
+                low, high = own_ticks(h0 + 1, h1, application.scale(name, plan.time))
+                total += _between(DeltaLog(application.layout.admitted(name)), "__tick", low, high)
+        else:
+            column = "ts" if application.input_schema(name).kind == "stream" else "valid_from"
+            scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
+            log = DeltaLog(application.result_table(name))
+            total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
+    return round(total)
+
+
+def _between(log: DeltaLog, column: str, low: int | None, high: int | None) -> float:
+    """About how many rows of a table have ``low <= column <= high``, each file's rows taken as evenly spread."""
+    total = 0.0
+    low, high = MIN_TICK if low is None else low, MAX_TICK if high is None else high
+    for file in scan.prune(log.files(), column, low, high) if log.exists() else ():
+        least, greatest = scan.bounds(file, column)
+        if least is not None and greatest is not None:
+            inside = min(high, greatest) - max(low, least) + 1
+            total += file.rows * inside / (greatest - least + 1)
+    return total

@@ -1,0 +1,98 @@
+"""SweepAreas of an earlier instant, from which a query can be computed on instead of from START.
+
+A SweepArea's table keeps its former files until they are vacuumed, so each slice that a query has committed is a
+checkpoint for as long. It serves where nothing was corrected since at or below its instant.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.lowering import lowered
+from sweeparea.operators.plan_identity import state_identity
+from sweeparea.operators.sweep_area import SEQ
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.slices.corrections import pending
+from sweeparea.spark_jobs.slices.place import BESIDE, BUILT, Place
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import DataFile, filesystem, is_file, write_pieces
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import TABLES, Publication
+
+TRIES = 5
+
+
+def latest(application: Application, plan: Plan, since: int, pins: Mapping[str, int]) -> LedgerRow | None:
+    """The last commit of a query at or before ``since`` whose SweepAreas are all there and as they would be with what
+    its inputs hold up to ``pins``; None: there is none.
+    """
+    head = application.ledger.head()
+    row = head.get(plan.name)
+    identity = state_identity(lowered(plan))
+    for _ in range(TRIES):
+        found = None if row is None else application.ledger.last_before(plan.name, row.registration, since)
+        if found is None or found.committed is None or row is None or found.seq < row.info.get(BUILT, 0):
+            return None
+        if (found.info.get("plan"), found.info.get("start")) != (identity, plan.start):
+            return None
+        corrected = pending(application, plan, found, head, pins, found.committed)
+        if not corrected:
+            return found if _is_whole(application, found) else None
+        since = min(stretch.first for stretch in corrected.values()) - 1
+    return None
+
+
+def _areas(application: Application, row: LedgerRow) -> Iterator[tuple[str, DeltaLog, list[DataFile] | None]]:
+    """Per operator its SweepArea's table and the files that it had at a commit; None: the log does not tell."""
+    for op, rows in (row.info.get("state_rows") or {}).items():
+        log = DeltaLog(application.layout.state(row.name, op))
+        version = log.version_tagged(row.app, row.seq) if log.exists() else None
+        files = None if version is None else log.files(version)
+        yield op, log, files if files is not None and sum(f.rows for f in files) == rows else None
+
+
+def _is_whole(application: Application, row: LedgerRow) -> bool:
+    return all(
+        files is not None and all(is_file(f"{log.uri}/{file.path}") for file in files)
+        for _, log, files in _areas(application, row)
+    )
+
+
+def seed(application: Application, row: LedgerRow, place: Place) -> None:
+    """Puts the SweepAreas of a commit into a place, as its first commit.
+
+    Rows that say which slice has written them say an earlier one than any of the place.
+    """
+    publication = Publication(place.data, place.ledger, row.name, "query", place.registration)
+    attempt = publication.begin()
+    for op, log, files in _areas(application, row):
+        there = DeltaLog(place.layout.state(row.name, op))
+        there.create(log.schema(), name=f"{row.name}.{op}", description=f"SweepArea {op} of {row.name}")
+        adds = [_earlier(log, file, there, attempt, f"{op}-{i}") for i, file in enumerate(files or ())]
+        publication.stage(there.uri, adds=adds)
+    info = {key: value for key, value in row.info.items() if key != TABLES}
+    publication.commit(committed=row.committed, pins=row.pins, info=info)
+
+
+def _earlier(log: DeltaLog, file: DataFile, there: DeltaLog, attempt: str, stem: str) -> DataFile:
+    """A copy of a file whose rows were written by slices before any of a place beside."""
+    schema = log.schema()
+    fs, path = filesystem(f"{log.uri}/{file.path}", log.storage_options)
+
+    def pieces() -> Iterator[pa.Table]:
+        parquet = pq.ParquetFile(fs.open_input_file(path))
+        for group in range(parquet.num_row_groups):
+            rows = parquet.read_row_group(group).select(schema.names).cast(schema)
+            if SEQ in schema.names:
+                shifted = pc.add(rows.column(SEQ), 2 * BESIDE)
+                rows = rows.set_column(schema.names.index(SEQ), schema.field(SEQ), shifted)
+            yield rows
+
+    return write_pieces(pieces(), schema, there.uri, attempt, stem)

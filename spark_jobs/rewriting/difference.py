@@ -1,0 +1,193 @@
+"""What a stretch that was computed anew changes in one result table, in pieces that memory holds.
+
+Rows are compared record by record, so a table is read as often as it has parts of records by their hash; one part, and
+one read, unless there are many rows.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.operators import keys, splice
+from sweeparea.operators.key_hash import in_part
+from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.netting import netted
+from sweeparea.operators.splice import Changed
+from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.slices import corrections
+from sweeparea.spark_jobs.slices.only import Only
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import DataFile
+
+PART_ROWS = 4_000_000
+"""About how many rows of a table are looked at at a time; it is read once for each such part of its records."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``removed``: per file the positions of its rows that go; ``come``: the rows that come, as the table holds them.
+
+    ``told``: the signed difference, as of ``corrections.schema`` without cause and sequence. ``opened``: all open
+    levels, with ``__from`` in ticks, of the records of which one that is open has another start than before.
+    """
+
+    kind: str
+    old: History
+    files: tuple[DataFile, ...]
+    removed: tuple[np.ndarray, ...]
+    come: pa.Table
+    told: pa.Table
+    opened: pa.Table | None
+
+    @property
+    def out(self) -> int:
+        return sum(map(len, self.removed))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of a table: in which file, where in it, valid from and to (ticks)."""
+
+    table: pa.Table
+    file: np.ndarray
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    @property
+    def ticks(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.start, self.end
+
+
+class Comparison:
+    """A published table against one computed beside it, from after ``since`` to ``upto``.
+
+    ``closed``: what is published after ``upto`` stands. ``whole``: all rows are compared, whatever their instants.
+    ``only``: rows with some values of a column are.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        old: History,
+        new: DeltaLog,
+        since: int,
+        upto: int,
+        closed: bool,
+        whole: bool = False,
+        only: tuple[str, Only] | None = None,
+    ) -> None:
+        self.kind, self.old, self.only = kind, old, only
+        self.since, self.upto = (MIN_TICK - 1, INF) if whole else (since, upto)
+        self.closed = closed and old.relation
+        self.files = tuple(old.log.files(old.version) if whole else old.files(since, upto))
+        self.new = History.of(new, old.time) if new.exists() else None
+        self.new_files = tuple(new.files()) if new.exists() else ()
+
+    def difference(self) -> Difference | None:
+        """What differs; None if nothing does. NotMet (``splice``): the contents at a closed stretch's end do."""
+        rows = sum(f.rows for f in (*self.files, *self.new_files))
+        parts = max(1, -(-rows // PART_ROWS))
+        found = [one for part in range(parts) if (one := self._part(part, parts)) is not None]
+        if not found:
+            return None
+        opened = [one.opened for one in found if one.opened is not None]
+        return Difference(
+            self.kind,
+            self.old,
+            self.files,
+            tuple(np.sort(np.concatenate(each)) for each in zip(*(one.removed for one in found), strict=True)),
+            pa.concat_tables([one.come for one in found]),
+            pa.concat_tables([one.told for one in found]),
+            pa.concat_tables(opened) if opened else None,
+        )
+
+    def _part(self, part: int, parts: int) -> Difference | None:
+        old = self._read(self.old, self.files, self.upto, part, parts)
+        if self.new is None:
+            new = _Rows(old.table.slice(0, 0), *(np.zeros(0, np.int64) for _ in range(4)))
+        else:
+            new = self._read(self.new, self.new_files, INF, part, parts)
+        codes, new_codes = splice.record_codes(old.table, new.table, self.old.record)
+        olds, news = (codes, *old.ticks), (new_codes, *new.ticks)
+        changed, ends = splice.levels(olds, news, self.upto if self.closed else None)
+        if not changed:
+            return None
+        come = new.table.take(pa.array(changed.added))
+        if self.old.relation:
+            come = ended(come, ends[changed.added], self.old.time)
+        gone = old.file[changed.removed]
+        return Difference(
+            self.kind,
+            self.old,
+            self.files,
+            tuple(old.place[changed.removed][gone == i] for i in range(len(self.files))),
+            come,
+            self._told(old.table, come, olds, (*news[:2], ends), changed),
+            self._opened(new, new_codes, ends, olds, changed) if self.closed else None,
+        )
+
+    def _read(self, history: History, files: Sequence[DataFile], upto: int, part: int, parts: int) -> _Rows:
+        """The rows that are concerned, of one part of the records, in the published table's columns."""
+        schema = self.old.log.schema()
+        tables, columns = [schema.empty_table()], []
+        for number, file in enumerate(files):
+            rows = history.read(file).select(schema.names).cast(schema)
+            start, end = history.ticks(rows)
+            if history.relation:
+                chosen = (start <= upto) & (end > self.since)
+            else:
+                chosen = (start > self.since) & (start <= upto)
+            if self.only is not None:
+                chosen &= self.only[1].where(rows.column(self.only[0]))
+            if parts > 1:
+                chosen &= in_part([rows.column(c) for c in self.old.record], rows.num_rows, part, parts)
+            at = np.flatnonzero(chosen)
+            tables.append(rows.take(pa.array(at)))
+            columns.append((np.full(len(at), number), at, start[at], end[at]))
+        found = (
+            [np.concatenate(each) for each in zip(*columns, strict=True)] if columns else [np.zeros(0, np.int64)] * 4
+        )
+        return _Rows(pa.concat_tables(tables), *found)
+
+    def _opened(
+        self, new: _Rows, codes: np.ndarray, ends: np.ndarray, olds: tuple[np.ndarray, ...], changed: Changed
+    ) -> pa.Table | None:
+        gone = changed.removed[olds[2][changed.removed] == INF]
+        concerned = np.flatnonzero(np.isin(codes, olds[0][gone]) & (ends == INF))
+        if not len(concerned):
+            return None
+        rows = new.table.select(self.old.record).take(pa.array(concerned))
+        return rows.append_column("__from", pa.array(new.start[concerned], pa.int64()))
+
+    def _told(
+        self,
+        before: pa.Table,
+        come: pa.Table,
+        olds: tuple[np.ndarray, ...],
+        news: tuple[np.ndarray, ...],
+        changed: Changed,
+    ) -> pa.Table:
+        out = before.take(pa.array(changed.removed))
+        codes, start, end = (np.append(a[changed.removed], b[changed.added]) for a, b in zip(olds, news, strict=True))
+        signs = np.append(np.full(out.num_rows, -1), np.full(come.num_rows, 1))
+        net = splice.events(codes, start, end, signs) if self.old.relation else netted(codes, start, signs)
+        row_of = keys.first_rows(codes, int(codes.max()) + 1)
+        both = pa.concat_tables([out, come]).select(self.old.record).combine_chunks()
+        records = both.take(pa.array(row_of[net[0]])).combine_chunks()
+        return corrections.rows(records, net[1], net[2], self.kind, self.old.time)
+
+
+def ended(rows: pa.Table, ends: np.ndarray, time: TimeDomain) -> pa.Table:
+    """Rows of a relation's table with other ends: ticks, ``INF`` for a row that is open."""
+    kind = rows.schema.field("valid_to").type
+    scale = time.chronon if time.kind == "TIMESTAMP" else 1
+    stored = pa.array(np.where(ends == INF, 0, ends) * scale, pa.int64(), mask=ends == INF)
+    return rows.set_column(rows.column_names.index("valid_to"), rows.schema.field("valid_to"), stored.cast(kind))

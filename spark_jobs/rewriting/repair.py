@@ -1,0 +1,110 @@
+"""Late repair: what a query's inputs changed at instants that it has committed is brought into its results (law L1).
+
+Only the stretch of time that the changes can touch is computed anew (``operators/touched.py``), beside the published
+tables; what differs is published as one commit and logged, and passed on to the queries that read this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.touched import Stretch, touched
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.instants import slice_text
+from sweeparea.spark_jobs.rewriting.rewrite import NotMet, NotSelectable, Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.shadow import Shadow
+from sweeparea.spark_jobs.slices.catch_up import Tell
+from sweeparea.spark_jobs.slices.corrections import announced, pending
+from sweeparea.spark_jobs.slices.only import only
+from sweeparea.spark_jobs.slices.place import Place
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import Publication, recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def repair(application: Application, plan: Plan, spark: SparkSession, tell: Tell) -> Iterator[Rewritten]:
+    """Repairs a query until none of its inputs has a correction that it lacks; yields what each round has changed."""
+    while True:
+        row = application.ledger.row(plan.name)
+        if row is None or row.committed is None:
+            return
+        head = application.ledger.head()
+        if not announced(application, plan, row, head):
+            return
+        owners = {name: application.owner(name) for name in plan.inputs}
+        recover(str(application.data), application.ledger, owners.values())
+        pins = {name: head[owner].seq for name, owner in owners.items()}
+        found = pending(application, plan, row, head, pins, row.committed)
+        stretch = touched(plan.root, found)
+        read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
+        if stretch is None or stretch.first > row.committed:
+            _acknowledge(application, plan, row, read)
+            continue
+        cause = _cause(found, row, pins)
+        done = _repair(application, plan, spark, stretch, row, cause, read, set(found), tell)
+        tell(f"{plan.name}: {done.words}")
+        yield done
+
+
+FEW_ROWS = 200_000
+"""Where no more rows are read, all keys are computed anew: selecting some has costs of its own."""
+
+
+def _repair(
+    application: Application,
+    plan: Plan,
+    spark: SparkSession,
+    stretch: Stretch,
+    row: LedgerRow,
+    cause: str,
+    read: Mapping[str, dict[str, int | None]],
+    names: set[str],
+    tell: Tell,
+) -> Rewritten:
+    assert row.committed is not None
+    since = max(stretch.first, plan.start) - 1
+    # contents are equal again after the last instant touched: what begins or ends there is part of the difference
+    closed = stretch.last + 1 <= row.committed
+    upto = stretch.last + 1 if closed else row.committed
+    pins = {name: told["seq"] or 0 for name, told in read.items()}
+    with Shadow(application, plan, spark, since, pins, tell, checkpoints=True) as shadow:
+        some = only(application, plan, row, pins, names, row.committed) if shadow.rows(upto) > FEW_ROWS else None
+        done = None
+        if some is not None:
+            with Shadow(application, plan, spark, since, pins, tell, only=some) as narrow, suppress(NotSelectable):
+                done = _exchanged(narrow, upto, closed, row.committed, cause, read)
+        if done is None:
+            done = _exchanged(shadow, upto, closed, row.committed, cause, read)
+    done.words = f"repaired {slice_text(plan.time, since, upto)} after {cause}: {done.counts}"
+    return done
+
+
+def _exchanged(
+    shadow: Shadow, upto: int, closed: bool, committed: int, cause: str, read: Mapping[str, dict[str, int | None]]
+) -> Rewritten:
+    shadow.run(upto)
+    try:
+        return Rewrite(shadow, upto, closed).publish(cause, read, always=True, repairs=True)
+    except NotMet:
+        shadow.run(committed)
+        return Rewrite(shadow, committed, closed=False).publish(cause, read, always=True, repairs=True)
+
+
+def _cause(found: Mapping[str, Stretch], row: LedgerRow, pins: Mapping[str, int]) -> str:
+    parts = [f"{name} (commits {row.pins[name]['seq'] + 1} to {pins[name]})" for name in sorted(found)]
+    return f"corrections of {', '.join(parts)}"
+
+
+def _acknowledge(
+    application: Application, plan: Plan, row: LedgerRow, read: Mapping[str, dict[str, int | None]]
+) -> None:
+    """Notes that an input's corrections concern no instant that the query has committed."""
+    place = Place.of(application, plan.name)
+    publication = Publication(place.data, place.ledger, plan.name, "query", place.registration)
+    publication.begin()
+    publication.commit(committed=row.committed, pins=dict(read), info=dict(row.info))

@@ -1,0 +1,137 @@
+"""A new definition of a query, computed beside the old one's results and exchanged in one commit when it has caught up.
+
+Until then the old results stay as they are and readable; a build that fails or is killed leaves them in place, and the
+next ``apply`` goes on with it. Where old and new results have the same columns only the rows that differ are exchanged,
+and the queries that read them take the difference as a correction; else the table gets its new columns in that commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from sweeparea.heartbeats.minimum import query_heartbeat
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.plan_identity import result_identity, state_identity
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.planning import Planned
+from sweeparea.spark_jobs.errors import NotReadyError
+from sweeparea.spark_jobs.instants import instant_text
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.shadow import Shadow
+from sweeparea.spark_jobs.slices.catch_up import Tell
+from sweeparea.spark_jobs.slices.corrections import pending
+from sweeparea.tables.files import remove_folder
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROUNDS = 10
+"""So often a build follows what its inputs have gained meanwhile, before it leaves the rest to live slices."""
+KINDS = ("relation", "istream", "dstream", "rstream")
+
+
+def replace_query(application: Application, query: str, spark: SparkSession, tell: Tell) -> Rewritten:
+    """Builds a query as the files define it and exchanges it for what is deployed.
+
+    Raises NotReadyError, with the old results in place, where the new definition cannot catch up with them yet.
+    """
+    with application.analyzing(spark):
+        registry = application.registry
+        planned = Planned(registry.fresh(query).inputs, ())
+        plan = application.bind(application.query(query), application.catalog.settings, planned.inputs)
+        recover(str(application.data), application.ledger)
+        tell(f"{query}: the new definition is computed beside the old one, which stays readable")
+        with Build(application, plan, spark, tell) as build:
+            build.catch_up()
+            done = Rewrite(build, build.done, closed=False, whole=True).replace()
+        deployed = registry.deployed.rows()[query]
+        wanted = registry.wanted(query)
+        registry.deployed.put(
+            replace(wanted, registration=deployed.registration, paused=deployed.paused, planned=planned.as_dict())
+        )
+        left_behind(application, plan)
+    tell(f"{query}: replaced up to {instant_text(plan.time, build.done)}: {done.counts}")
+    return done
+
+
+class Build(Shadow):
+    """A shadow of all of a query's time under a new plan, in a folder that the next try finds again."""
+
+    def __init__(self, application: Application, plan: Plan, spark: SparkSession, tell: Tell) -> None:
+        identity = f"{application.fingerprint(plan.name)} {state_identity(plan)} {result_identity(plan)}"
+        head = application.ledger.head()
+        pins = {name: row.seq for name, row in _inputs(application, plan, head).items()}
+        super().__init__(
+            application, plan, spark, plan.start - 1, pins, tell, sha256(identity.encode()).hexdigest()[:16]
+        )
+        recover(self.place.data, self.place.ledger)
+        row = self.row
+        if row is not None and row.committed is not None:
+            self.done = row.committed
+            self.pins = {name: pin["seq"] for name, pin in row.pins.items()}
+            tell(f"{plan.name}: an earlier build had come to {instant_text(plan.time, self.done)} and is continued")
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            super().__exit__(*error)
+
+    def catch_up(self) -> None:
+        """Computes up to the heartbeats of the inputs, again while these go on, at least to where the old results
+        are. What corrects an input meanwhile is left to the query's repair.
+        """
+        application, plan = self.application, self.published
+        for _ in range(ROUNDS):
+            head = application.ledger.head()
+            pins = {name: row.seq for name, row in _inputs(application, plan, head).items()}
+            row = self.row
+            corrected = row is not None and bool(pending(application, plan, row, head, pins, self.done))
+            if corrected:
+                assert row is not None
+                heartbeats = {name: pin["heartbeat"] for name, pin in row.pins.items()}
+            else:
+                self.pins, heartbeats = pins, application.heartbeats(plan, head)
+            ready = query_heartbeat(plan.name, heartbeats)
+            if ready is not None and ready > self.done:
+                self.run(ready)
+            elif corrected or self.done >= (head[plan.name].committed or plan.start):
+                break
+            else:
+                raise self._behind(ready, head[plan.name].committed)
+        old = application.ledger.head()[plan.name].committed
+        if self.row is None or self.done < (old or plan.start):
+            remove_folder(self.place.data, quietly=True)  # what it has read was corrected: the next starts anew
+            raise self._behind(self.done, old)
+
+    def _behind(self, ready: int | None, old: int | None) -> NotReadyError:
+        plan = self.published
+        reached = "nowhere" if ready is None else instant_text(plan.time, ready)
+        return NotReadyError(
+            f"{plan.name}: its new definition, which reads {', '.join(plan.inputs)}, can be computed up to {reached}"
+            f" only; the old results are known up to {instant_text(plan.time, old or plan.start - 1)}. They stay in"
+            " place; apply again when its inputs have come that far."
+        )
+
+
+def _inputs(application: Application, plan: Plan, head: Mapping[str, LedgerRow]) -> dict[str, LedgerRow]:
+    """The ledger rows of what a plan reads. NotReadyError: one has none yet."""
+    missing = sorted(name for name in plan.inputs if application.owner(name) not in head)
+    if missing:
+        raise NotReadyError(
+            f"{plan.name}: its new definition reads {', '.join(missing)}, of which nothing has been admitted or"
+            " computed yet. The old results stay in place; apply again when there is something."
+        )
+    return {name: head[application.owner(name)] for name in plan.inputs}
+
+
+def left_behind(application: Application, plan: Plan) -> None:
+    """Removes result tables that the new definition does not keep."""
+    for kind in KINDS:
+        path = application.layout.result(f"{plan.name}__{kind}")
+        if kind == plan.kind or kind not in plan.materialize:
+            application.ledger.close([path])
+            remove_folder(path, quietly=True)

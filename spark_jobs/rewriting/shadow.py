@@ -1,0 +1,151 @@
+"""A query computed once more, beside its tables: a stretch of time, from frozen inputs, to be taken over in one commit.
+
+Repair, backfill and a new definition are the same thing, a run of slices in a folder of their own (law S2 makes them
+equal to those that were). Operators are warmed up from as far back as the windows reach, or from START.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.ticks import INF
+from sweeparea.operators.touched import memory, warm_from
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.evaluation.inputs import new_rows
+from sweeparea.spark_jobs.rewriting import checkpoint
+from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.slices.beginning import Beginning
+from sweeparea.spark_jobs.slices.catch_up import Tell, catch_up, limit
+from sweeparea.spark_jobs.slices.only import Only
+from sweeparea.spark_jobs.slices.place import Place
+from sweeparea.spark_jobs.slices.slice import Slice
+from sweeparea.spark_jobs.upkeep.retained import require_history
+from sweeparea.tables.attempts import Attempts
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import remove_folder
+from sweeparea.tables.ledger import LedgerRow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+WARM_UP_ROWS = 200_000
+"""Reading so many rows again costs less than looking for a checkpoint."""
+
+
+class Shadow:
+    """The results of a query after ``since`` and its SweepAreas at ``done``, beside the published ones.
+
+    ``pins``: per input the sequence up to which it is read; ``build`` names the folder, a new one if not given;
+    ``checkpoints``: SweepAreas of an earlier instant may be gone on from, in place of START. Use as a context manager:
+    the folder goes in the end. ``only``: computed for some keys.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        plan: Plan,
+        spark: SparkSession,
+        since: int,
+        pins: Mapping[str, int],
+        tell: Tell = lambda text: None,
+        build: str | None = None,
+        checkpoints: bool = False,
+        only: Only | None = None,
+    ) -> None:
+        self.application, self.spark, self.tell = application, spark, tell
+        self.only = only
+        self.since, self.pins = max(since, plan.start - 1), dict(pins)
+        origin = warm_from(plan.root, plan.start, self.since)
+        self.published, self.plan = plan, replace(plan, start=origin)
+        self.place = Place.beside(application, plan.name, build)
+        self._attempts = Attempts(application.layout)
+        # a folder of a run that is killed is removed by the query's next one, unless it is to be gone on with
+        self._lock = None if build else self._attempts.begin(plan.name, self.place.registration)
+        self.done = origin - 1
+        self.rows_in = 0
+        self._checkpoint: LedgerRow | None = None
+        endless = memory(plan.root) >= INF
+        if checkpoints and (endless or self._warm_up() > WARM_UP_ROWS):
+            self._go_on(endless)
+
+    def rows(self, upto: int) -> int:
+        """About how many rows are read to compute up to an instant, of all keys."""
+        return new_rows(self.application, self.published, self.done, upto)
+
+    def _warm_up(self, done: int | None = None) -> int:
+        """About how many rows are read before anything can be shown, from a given instant on."""
+        return new_rows(self.application, self.published, self.done if done is None else done, self.since)
+
+    def _go_on(self, needed: bool) -> None:
+        """Goes on from SweepAreas of an earlier instant, unless warming up is as cheap."""
+        row = checkpoint.latest(self.application, self.published, self.since, self.pins)
+        if row is None or row.committed is None or row.committed <= self.done:
+            return
+        size = sum((row.info.get("state_rows") or {}).values())
+        if needed or 2 * (size + self._warm_up(row.committed)) < self._warm_up():
+            self._checkpoint = row
+            self.plan = self.published
+            self.done = self.since = row.committed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        remove_folder(self.place.data, quietly=True)
+        if self._lock is not None:
+            self._attempts.end(self._lock)
+
+    @property
+    def row(self) -> LedgerRow | None:
+        """What the last slice has committed beside."""
+        return self.place.ledger.row(self.plan.name)
+
+    def run(self, upto: int) -> None:
+        """Computes on, up to an instant. HistoryGone: RETAIN has let go what that needs, before or meanwhile."""
+        if self._checkpoint is not None and self.row is None:
+            checkpoint.seed(self.application, self._checkpoint, self.place)
+        first = self.done + 1
+        require_history(self.application, self.plan, first)
+        cuts = () if self.rows(upto) <= limit(self.plan) else (self.since,)
+        for done, info in catch_up(
+            self.application, self.plan, self.done, upto, self._slice, self.tell, cuts, "recomputed, "
+        ):
+            self.done = done
+            self.rows_in += info["rows_in"]
+        require_history(self.application, self.plan, first)
+
+    def _slice(self, h0: int, h1: int) -> dict[str, Any]:
+        return Slice(
+            self.application,
+            self.plan,
+            self.spark,
+            h0,
+            h1,
+            place=self.place,
+            pins=self.pins,
+            beginning=self._beginning(h0, h1),
+            only=self.only,
+        ).run()
+
+    def _beginning(self, h0: int, h1: int) -> Beginning | None:
+        if self._checkpoint is not None:
+            return None  # its SweepAreas tell what is open
+        if h1 <= self.since:  # nothing is to be shown yet
+            return Beginning(h1)
+        if h0 > self.since or self.since < self.published.start:
+            return None
+        log = DeltaLog(self.application.layout.result(self.plan.table("relation")))
+        kept = "relation" in self.plan.materialize and log.exists()
+        return Beginning(self.since, History.of(log, self.plan.time) if kept else None, self.only)
+
+    def tables(self) -> dict[str, tuple[DeltaLog, DeltaLog]]:
+        """Per kind of result its published table and the one beside it."""
+        layouts = self.application.layout, self.place.layout
+        return {
+            kind: tuple(DeltaLog(layout.result(self.plan.table(kind))) for layout in layouts)  # type: ignore[misc]
+            for kind in self.plan.materialize
+        }

@@ -1,0 +1,58 @@
+"""Where results begin that are computed beside published ones: behind an instant up to which these stand.
+
+Operators are warmed up with inputs from before it, so that they know what is valid there; what they say of those
+instants themselves is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.ticks import INF
+from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.slices.only import Only
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Results begin after ``since``. ``published``: the relation's table, whose levels are open there; None where it
+    is not kept, or where nothing is to be shown of this slice. ``only``: of some keys.
+    """
+
+    since: int
+    published: History | None = None
+    only: Only | None = None
+
+    def of(self, spark: SparkSession, plan: Plan, rows: DataFrame | None) -> DataFrame | None:
+        """The slice's rows of the plan's root from ``since`` on, and the levels that are open there."""
+        ids = [c.id for c in plan.root.columns]
+        parts = [] if rows is None else [self._clipped(plan, rows.selectExpr(*ids, *BAG))]
+        if self.published is not None:
+            levels = self.published.levels(spark, self.since)
+            if levels is not None:
+                named = (f"{frames.quoted(c.label)} AS {c.id}" for c in plan.root.columns)
+                levels = levels.selectExpr(*named, f"__from AS {TS}", f"{INF}L AS {TE}", f"1L AS {N}")
+                parts.append(levels if self.only is None else self.only.of(levels, self.only.key.column))
+        return frames.concatenated(parts) if parts else None
+
+    def _clipped(self, plan: Plan, rows: DataFrame) -> DataFrame:
+        later = f"{TS} > {self.since}L"
+        if plan.emits_each:
+            return rows.where(later)
+        ids = [c.id for c in plan.root.columns]
+        across = rows.where(f"{TS} <= {self.since}L AND {TE} > {self.since}L")
+        # what is valid already shows when it ends
+        parts = [
+            rows.where(later),
+            across.where(f"{TE} < {INF}L").selectExpr(*ids, f"{TE} AS {TS}", f"{INF}L AS {TE}", f"-{N} AS {N}"),
+        ]
+        if "rstream" in plan.materialize and "relation" not in plan.materialize:
+            parts.append(across.selectExpr(*ids, f"{self.since}L AS {TS}", f"{INF}L AS {TE}", N))
+        return frames.concatenated(parts)

@@ -1,0 +1,160 @@
+"""Process: a query catches up with its inputs' heartbeats, slice by slice.
+
+The engine chooses the range, not its caller: from the query's committed instant to the minimum heartbeat of its
+inputs, cut where it is long. A slice pins its inputs, evaluates the plan in one Spark job that stages every output,
+has the staged rows judged, and commits to the ledger. A run that finds nothing to do says so; a run that was killed
+anywhere is continued by the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sweeparea.heartbeats.minimum import query_heartbeat
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.rewriting.repair import repair
+from sweeparea.spark_jobs.slices.catch_up import catch_up
+from sweeparea.spark_jobs.slices.corrections import Corrected
+from sweeparea.spark_jobs.slices.slice import Slice
+from sweeparea.spark_jobs.upkeep.retained import require_history
+from sweeparea.tables.errors import LostRace
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass
+class Processed:
+    """What one run of process did."""
+
+    query: str
+    committed: int | None = None
+    slices: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    waits_for: str | None = None
+    paused: bool = False
+    seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
+    repaired: list[str] = field(default_factory=list)
+
+    def add(self, committed: int, info: dict[str, Any]) -> None:
+        """Takes a slice into account."""
+        self.committed = committed
+        self.slices += 1
+        self.rows_in += info["rows_in"]
+        self.rows_out += sum(info["rows"].values())
+        for phase, seconds in info["seconds"].items():
+            self.phases[phase] = round(self.phases.get(phase, 0.0) + seconds, 4)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def process(
+    application: Application,
+    query: str,
+    spark: SparkSession,
+    until: int | None = None,
+    cuts: list[int] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Processed:
+    """Processes ``query`` up to the minimum heartbeat of its inputs, but not beyond tick ``until``.
+
+    ``cuts`` are instants at which slices must end as well (law S2 makes any cut right). Raises SweepAreaError with
+    nothing of the failing slice published; the slices before it stand.
+    """
+    with application.analyzing(spark):
+        return _process(application, query, spark, until, cuts, tell)
+
+
+def _process(
+    application: Application,
+    query: str,
+    spark: SparkSession,
+    until: int | None,
+    cuts: list[int] | None,
+    tell: Callable[[str], None],
+) -> Processed:
+    started = time.monotonic()
+    recover(str(application.data), application.ledger, [query])
+    head = application.ledger.head()
+    # neither the query nor what it reads or calls may have been made by another text than the files now hold
+    for name in application.rests_on(query):
+        application.registration(name, head.get(name))
+    application.settle(query)
+    plan = application.plan(query)
+    for hidden in application.hidden(query):
+        if not application.paused(query):
+            _process_hidden(application, hidden, spark, until, cuts, tell)
+    head = application.ledger.head()
+    row = head.get(query)
+    application.check_state(plan, row)
+    heartbeats = application.heartbeats(plan, head)
+    ready = query_heartbeat(query, heartbeats)
+    done = row.committed if row is not None and row.committed is not None else plan.start - 1
+    report = Processed(query, committed=row.committed if row else None)
+    if application.paused(query):
+        report.paused = True
+        return report
+    if ready is None:
+        report.waits_for = ", ".join(_waiting(application, query, head, None))
+        return report
+    if report.committed is None:
+        require_history(application, plan, plan.start)
+    target = ready if until is None else min(ready, until)
+
+    def run(h0: int, h1: int) -> dict[str, Any]:
+        return Slice(application, plan, spark, h0, h1).run()
+
+    while True:
+        for repaired in repair(application, plan, spark, tell):
+            report.repaired.append(repaired.words)
+        try:
+            for h1, info in catch_up(application, plan, done, target, run, tell, cuts or ()):
+                report.add(h1, info)
+                done = h1
+        except Corrected:
+            continue  # an input was corrected meanwhile
+        break
+    if not report.slices and ready <= done:
+        report.waits_for = ", ".join(_waiting(application, query, head, done))
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
+
+
+def _process_hidden(
+    application: Application,
+    hidden: str,
+    spark: SparkSession,
+    until: int | None,
+    cuts: list[int] | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Lets a hidden query catch up. Runs of other readers may do so at the same time: whoever is slower goes on from
+    where the faster one has come to.
+    """
+    before = None
+    while True:
+        try:
+            _process(application, hidden, spark, until, cuts, tell)
+            return
+        except LostRace:
+            row = application.ledger.row(hidden)
+            reached = None if row is None else row.committed
+            if reached == before:
+                raise
+            before = reached
+
+
+def _waiting(application: Application, query: str, head: dict[str, LedgerRow], done: int | None) -> list[str]:
+    """The inputs that hold a query at ``done``; those without a heartbeat, where it has not begun."""
+    heartbeats = application.heartbeats(application.whole(query), head)
+    if done is None or None in heartbeats.values():
+        return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is None)
+    return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is not None and heartbeat <= done)

@@ -1,0 +1,101 @@
+"""A query's SweepAreas, and the results that are damaged, computed again from its inputs and exchanged in one commit.
+
+A SweepArea is a cache of what past inputs still contribute: losing it costs time, never answers. Results that are
+sound are compared with what comes out, and replaced where they differ.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.ticks import INF
+from sweeparea.operators.touched import memory
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.errors import NotReadyError
+from sweeparea.spark_jobs.instants import slice_text
+from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
+from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
+from sweeparea.spark_jobs.rewriting.shadow import Shadow
+from sweeparea.spark_jobs.slices.catch_up import Tell
+from sweeparea.spark_jobs.upkeep.maintain import tables_of
+from sweeparea.spark_jobs.upkeep.retained import gone_up_to
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import TableError
+from sweeparea.tables.files import has_folder, move_folder
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import recover
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CAUSE = "check --rebuild"
+
+
+def rebuild(
+    application: Application,
+    query: str,
+    spark: SparkSession,
+    damaged: Iterable[str] = (),
+    tell: Tell = lambda text: None,
+) -> Rewritten:
+    """Computes a query again and exchanges its SweepAreas and its ``damaged`` tables (paths in the data folder).
+
+    Raises NotReadyError if it has not committed anything, HistoryGone if RETAIN has let elements go that it needs.
+    """
+    with application.analyzing(spark):
+        plan = application.plan(query)
+        _row(application, plan)  # there is something to rebuild
+        damaged = set(damaged)
+        _set_aside(application, query, damaged, tell)
+        recover(str(application.data), application.ledger, [query])
+        return until_first(query, lambda: _run(application, plan, _row(application, plan), spark, damaged, tell), tell)
+
+
+def _row(application: Application, plan: Plan) -> LedgerRow:
+    row = application.ledger.head().get(plan.name)
+    application.check_state(plan, row)
+    if row is None or row.committed is None:
+        raise NotReadyError(
+            f"{plan.name} has not computed anything yet, so there is nothing to rebuild."
+            f" `{application.command('process', plan.name)}` computes it from START."
+        )
+    return row
+
+
+def _run(
+    application: Application, plan: Plan, row: LedgerRow, spark: SparkSession, damaged: set[str], tell: Tell
+) -> Rewritten:
+    committed, name = row.committed or 0, plan.name
+    since, back, gone = plan.start - 1, memory(plan.root), gone_up_to(application, plan)
+    results = {table for table in damaged if table.startswith("results/")}
+    if gone is not None and back < INF and not results:
+        # what came before has gone; SweepAreas need no more than the windows hold
+        since = min(committed - 1, max(since, gone + back + 1))
+    areas = {application.layout.relative(application.layout.state(name, op)) for op in row.info.get("state_rows") or {}}
+    pins = {source: pin["seq"] for source, pin in row.pins.items()}
+    tell(f"{name}: {slice_text(plan.time, since, committed)} is computed again")
+    with Shadow(application, plan, spark, since, pins, tell) as shadow:
+        done = exchange(application, shadow, row, CAUSE, areas | results)
+    exchanged = len(areas) + len(results)
+    done.words = f"{exchanged} tables exchanged; of the other results {done.counts}"
+    return done
+
+
+def _set_aside(application: Application, query: str, damaged: set[str], tell: Tell) -> None:
+    """Tables of the query whose log cannot be read are moved away, so that new ones can take their place."""
+    layout, row = application.layout, application.ledger.head().get(query)
+    for table in tables_of(row) if row is not None else ():
+        log = DeltaLog(layout.absolute(table))
+        try:
+            if log.exists():
+                log.version()
+        except TableError:
+            damaged.add(table)
+            aside = f"{layout.dropped(query, 'damaged')}-{uuid.uuid4().hex[:8]}/{table}"
+            tell(f"{table}: its log cannot be read; it is moved to {layout.relative(aside)}")
+            if has_folder(log.uri):
+                move_folder(log.uri, aside)
+            application.ledger.close([table])

@@ -1,0 +1,218 @@
+"""RETAIN: admitted elements that no query can need any more go, and what is to be computed from them is refused.
+
+An element further than RETAIN below the heartbeat goes when every query that reads the stream has passed it, does not
+read it again by range (a join over a window), and would not need it to repair one that may still come late.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.patterns import reach_of, read_again
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.logical import Plan
+from sweeparea.operators.ticks import INF
+from sweeparea.operators.touched import memory
+from sweeparea.spark_jobs.admission.admit_state import REPAIRS_FROM
+from sweeparea.spark_jobs.instants import instant_text
+from sweeparea.tables import scan
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import DataFile, write_pieces
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publish import Publication
+
+if TYPE_CHECKING:
+    from sweeparea.spark_jobs.deployment.application import Application
+
+RETAINED = "retained"
+"""In a stream's ledger info: the greatest tick at or below which elements have gone; carried on by every commit."""
+
+
+class HistoryGone(SweepAreaError):
+    """What is to be computed needs elements that RETAIN has let go."""
+
+    exit_code = 2
+
+
+def require_history(application: Application, plan: Plan, origin: int) -> None:
+    """HistoryGone if a stream that a plan reads no longer has all elements that slices from tick ``origin`` on read."""
+    head = application.ledger.head()
+    reaches, again = reach_of(plan.root), read_again(plan.root)
+    for name in plan.inputs:
+        row = head.get(application.owner(name))
+        gone = None if row is None else row.info.get(RETAINED)
+        needed = max(plan.start, origin - reaches.get(name, 0)) if name in again else origin
+        if gone is None or gone < needed:
+            continue
+        first = instant_text(plan.time, gone + 1)
+        raise HistoryGone(
+            f"{plan.name} would have to be computed from {instant_text(plan.time, needed)} on, but elements of {name}"
+            f" up to {instant_text(plan.time, gone)} have gone (RETAIN). Nothing was changed. What needs none of them"
+            f" can be had: a backfill of later instants with --from, or a query with START AT {first} or later. To"
+            f" compute all of it, admit the source under another name without RETAIN and read that stream."
+        )
+
+
+def gone_up_to(application: Application, plan: Plan) -> int | None:
+    """The greatest tick up to which a stream that a plan reads has let elements go; None if none has."""
+    head = application.ledger.head()
+    rows = [row for name in plan.inputs if (row := head.get(application.owner(name))) is not None]
+    return max((row.info[RETAINED] for row in rows if row.info.get(RETAINED) is not None), default=None)
+
+
+@dataclass
+class Retention:
+    """What RETAIN lets go of one stream: rows up to tick ``cut`` (None: none), or the ``reasons`` why nothing may go.
+
+    ``repairs_from``: the least tick of which a late element can be repaired afterwards; ``INF``: of none.
+    """
+
+    stream: str
+    cut: int | None = None
+    reasons: list[str] = field(default_factory=list)
+    repairs_from: int = INF
+    rows: int = 0
+    files: int = 0
+
+
+def outlook(application: Application, name: str) -> Retention | None:
+    """What RETAIN allows to go of a stream now; None if it has no such clause or no heartbeat yet."""
+    declared = application.catalog.streams.get(name)
+    row = application.ledger.head().get(name)
+    if declared is None or declared.retain is None or row is None or row.committed is None:
+        return None
+    time = application.input_schema(name).time
+    if time.kind != "TIMESTAMP":
+        return None
+    found = Retention(name)
+    late = row.committed - declared.retain // time.chronon  # rows below are not admitted any more
+    needed = late
+    if declared.deduplicate is not None:  # they make later rows duplicates
+        needed -= declared.deduplicate.within.in_ticks(time, "DEDUPLICATE BY .. WITHIN")
+    repairs = declared.late == "repair" or declared.on_source_change == "correct"
+    from_start = INF  # the first instant of a query that is repaired from START on
+    for query, least, plan in _readers(application, name, late, repairs):
+        if isinstance(least, str):
+            found.reasons.append(f"{query} {least}")
+        else:
+            needed = min(needed, least)
+        if plan is not None and memory(plan.root) >= INF:
+            from_start = min(from_start, plan.start)
+    if not found.reasons:
+        found.cut = needed - 1
+        found.repairs_from = INF if from_start <= found.cut else late
+        for file in _gone(DeltaLog(application.layout.admitted(name)), found.cut):
+            found.rows, found.files = found.rows + file.rows, found.files + 1
+    return found
+
+
+def _readers(
+    application: Application, name: str, late: int, repairs: bool
+) -> Iterator[tuple[str, int | str, Plan | None]]:
+    """Per query that reads a stream the least tick that it may still need, or why that is all of them, and its plan."""
+    head, deployed = application.ledger.head(), application.registry.deployed.rows()
+    hidden = [row.name for row in deployed.values() if is_hidden(row.name)]
+    for query in (*application.catalog.queries, *hidden):
+        try:
+            plan = application.plan(query)
+        except SweepAreaError as error:
+            yield query, f"cannot be planned, so what it needs is not known: {error}", None
+            continue
+        if name in plan.inputs:
+            yield query, _least(plan, head.get(query), name, late, repairs), plan
+    for row in deployed.values():
+        if row.kind == "query" and row.name not in application.catalog.queries and name in row.depends_on:
+            yield row.name, "is deployed and no file declares it any more, so what it needs is not known", None
+
+
+def _least(plan: Plan, row: LedgerRow | None, name: str, late: int, repairs: bool) -> int | str:
+    if row is None or row.committed is None:
+        return "has not begun"
+    least = row.committed + 1
+    if name in read_again(plan.root):
+        reach = reach_of(plan.root).get(name, 0)
+        if reach >= INF and plan.start < late:
+            return "reads all elements again for a join over a window without an end"
+        least = plan.start if reach >= INF else least - reach - 1
+    back = memory(plan.root)
+    if back < INF:
+        # an element that is late is repaired from so far before it
+        least = min(least, min(late, row.committed + 1) - back - 1)
+    elif repairs and plan.start < late:
+        return "repairs late elements from START on, since its windows do not end: write LATE REJECT, or bound them"
+    elif repairs:
+        least = min(least, plan.start)
+    return least
+
+
+def _gone(log: DeltaLog, cut: int) -> list[DataFile]:
+    """Files that hold rows up to tick ``cut`` only, and those that hold such rows for the greater part."""
+    found = []
+    for file in log.files() if log.exists() else ():
+        least, greatest = scan.bounds(file, "__tick")
+        if least is None or greatest is None or least > cut:
+            continue
+        if greatest <= cut or 2 * (cut - least) >= greatest - least:
+            found.append(file)
+    return found
+
+
+def let_go(application: Application, name: str) -> Retention | None:
+    """Removes what RETAIN allows to go, as one commit of the stream, which says up to where; None as ``outlook``."""
+    found = outlook(application, name)
+    if found is None or found.cut is None or not found.files:
+        return found
+    layout = application.layout
+    registration = application.registration(name, application.ledger.head().get(name))
+    publication = Publication(layout.data_folder, application.ledger, name, "stream", registration)
+    attempt = publication.begin()
+    previous = publication.previous
+    assert previous is not None
+    log = DeltaLog(layout.admitted(name))
+    version = log.version()
+    removes = _gone(log, found.cut)
+    adds, greatest = [], previous.info.get(RETAINED)
+    for number, file in enumerate(removes):
+        last = scan.bounds(file, "__tick")[1] or 0
+        greatest = min(found.cut, last) if greatest is None else max(greatest, min(found.cut, last))
+        if last > found.cut:
+            adds.append(_rest(log, file, found.cut, attempt, f"retained-{number}"))
+    adds = [file for file in adds if file.rows]
+    found.rows = sum(f.rows for f in removes) - sum(f.rows for f in adds)
+    publication.stage(log.uri, adds=adds, removes=removes, base_version=version)
+    before = previous.info.get(REPAIRS_FROM, found.repairs_from)
+    info: dict[str, Any] = {**previous.info, RETAINED: greatest, REPAIRS_FROM: max(before, found.repairs_from)}
+    publication.commit(committed=previous.committed, pins=dict(previous.pins), info=info)
+    return found
+
+
+def _rest(log: DeltaLog, file: DataFile, cut: int, attempt: str, stem: str) -> DataFile:
+    """A copy of a file without its rows up to ``cut``."""
+    schema = log.schema()
+    batches = scan.dataset(log.uris([file]), schema).to_batches(
+        columns=schema.names, filter=pc.field("__tick") > cut, batch_size=65_536
+    )
+    rows = (pa.Table.from_batches([batch]).select(schema.names).cast(schema) for batch in batches)
+    return write_pieces(rows, schema, log.uri, attempt, stem)
+
+
+def words(application: Application, found: Retention) -> Sequence[str]:
+    """What became of RETAIN, for people."""
+    time = application.input_schema(found.stream).time
+    lines = []
+    if found.cut is not None and found.files:
+        lines.append(
+            f"{found.stream}: {found.rows:,} elements in {found.files} files, none after"
+            f" {instant_text(time, found.cut)}, may go (RETAIN)"
+        )
+    elif found.cut is None:
+        lines += [f"{found.stream}: nothing may go (RETAIN): {reason}" for reason in found.reasons]
+    return lines
