@@ -188,7 +188,8 @@ class RowCount:
 class MaterializeTask:
     """Runs the relation-to-stream sweep on one partition: stages every output, yields one line per file.
 
-    ``carry``: None where nothing is kept for the next slice.
+    ``carry``: None where nothing is kept for the next slice. ``anew``: the relation's table has no open rows yet, so
+    that all are written; else only those that the slice has opened.
     """
 
     spec: Any
@@ -201,6 +202,7 @@ class MaterializeTask:
     attempt: str
     carry: Target | SweepArea | None
     rstream_rows: RowCount | None = None
+    anew: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from sweeparea.operators.emission import emit
@@ -223,7 +225,7 @@ class MaterializeTask:
             "dstream": self._stamped(out.dstream, names, ["__tick"]),
             "rstream": self._stamped(out.rstream, names, ["__tick"]),
             "closed": self._stamped(out.closed, names, ["__from", "__to"]),
-            "open": self._stamped(out.opened, names, ["__from", None]),
+            "open": self._stamped(self._opened(out.opened), names, ["__from", None]),
         }
         lines = []
         for key, target in self.targets.items():
@@ -238,6 +240,11 @@ class MaterializeTask:
                 audit = write_target(truths, Target(target.root, truths.schema, AUDIT), self.attempt, _partition())
                 lines += [] if audit is None else [{**audit, "stats": line["path"]}]
         yield from _filled_batches(pa.Table.from_pylist(lines, FILES_SCHEMA))
+
+    def _opened(self, levels: pa.Table) -> pa.Table:
+        import pyarrow.compute as pc
+
+        return levels if self.anew else levels.filter(pc.greater(levels.column("__from"), self.h0))
 
     def _stamped(self, table: pa.Table, names: Sequence[str], ticks: Sequence[str | None]) -> pa.Table:
         """Columns in the order of a result table: the record, then its instants as that table writes them."""

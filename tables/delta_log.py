@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -403,14 +404,14 @@ class DeltaLog:
         columns of ``schema`` where it is to get other ones.
         """
         live = self.paths(base_version)
-        added = [file.path for file in adds]
-        removed = [file.path for file in removes]
-        doubled = sorted({path for path in added if added.count(path) > 1 or path in live})
+        added = Counter(file.path for file in adds)
+        removed = Counter(file.path for file in removes)
+        doubled = sorted(path for path, times in added.items() if times > 1 or path in live)
         if doubled:
             raise TableError(
                 f"The table {self.uri} already holds the file {doubled[0]}: it cannot be added a second time."
             )
-        absent = sorted(path for path in removed if path not in live or removed.count(path) > 1)
+        absent = sorted(path for path, times in removed.items() if times > 1 or path not in live)
         if absent:
             raise TableError(
                 f"The table {self.uri} does not hold the file {absent[0]}, so it cannot be removed: the table was"

@@ -10,10 +10,11 @@ import errno
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -28,6 +29,8 @@ from sweeparea.tables.stats import float_leaves_with_nan, stats_json
 SYNC = "SWEEPAREA_SYNC"
 """Environment variable; ``off``: files are not forced to the disk, so that a power cut may take what was committed."""
 _FULL = ("No space left", "quota exceeded", "File too large")
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=-]*\Z", re.ASCII)
 
 
@@ -92,6 +95,13 @@ def remove_folder(uri: str, quietly: bool = False) -> None:
             fs.delete_dir(base)
 
 
+def remove_file(uri: str) -> None:
+    """Remove a file that no log knows, if it is there."""
+    fs, path = filesystem(uri)
+    with suppress(FileNotFoundError):
+        fs.delete_file(path)
+
+
 def sync(fs: pafs.FileSystem, *paths: str) -> None:
     """Force files and folders to the disk, so that what is written afterwards never survives a power cut without them.
 
@@ -125,7 +135,44 @@ def write_file(
     finer one that would lose digits is an error of Arrow. Raises SetupError when the disk is full or must not be
     written to.
     """
-    footer, size = _written([table], table.schema, root, attempt, stem, storage_options, _RESULT)
+    return _table(table, root, attempt, stem, storage_options, _RESULT, partition)
+
+
+def write_files(
+    tables: Sequence[tuple[str, pa.Table]], root: str, attempt: str, options: Mapping[str, Any] | None = None
+) -> list[DataFile]:
+    """As ``write_file``, of many small tables by their stems, side by side; ``options`` as of ``write_pieces``."""
+    wanted = {**_RESULT, **(options or {})}
+    files = side_by_side(lambda one: _table(one[1], root, attempt, one[0], None, wanted, folder=False), tables)
+    if files:
+        fs, base = filesystem(root)
+        sync(fs, f"{base}/data/{attempt}")
+    return files
+
+
+def side_by_side(work: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
+    """``work`` of each item, in their order; who waits for a disk or a store does not keep the others waiting."""
+    workers = min(len(items), 4 * (os.cpu_count() or 1))
+    if workers < 2:
+        return [work(item) for item in items]
+    # a task for each item would cost more than small files do
+    each = -(-len(items) // (4 * workers))
+    with ThreadPoolExecutor(workers) as pool:
+        parts = pool.map(lambda at: [work(item) for item in items[at : at + each]], range(0, len(items), each))
+        return [made for part in parts for made in part]
+
+
+def _table(
+    table: pa.Table,
+    root: str,
+    attempt: str,
+    stem: str,
+    storage_options: dict[str, str] | None,
+    options: Mapping[str, Any],
+    partition: dict[str, str | None] | None = None,
+    folder: bool = True,
+) -> DataFile:
+    footer, size = _written([table], table.schema, root, attempt, stem, storage_options, options, folder)
     stats = stats_json(footer, float_leaves_with_nan(table))
     return DataFile(f"data/{attempt}/{stem}.parquet", size, table.num_rows, stats, partition or {})
 
@@ -155,6 +202,7 @@ def _written(
     stem: str,
     storage_options: dict[str, str] | None,
     options: Mapping[str, Any],
+    sync_folder: bool = True,
 ) -> tuple[pq.FileMetaData, int]:
     for part in (attempt, stem):
         if not _FILE_NAME.match(part):
@@ -185,7 +233,8 @@ def _written(
             if temporary != target:
                 sync(fs, temporary)
                 fs.move(temporary, target)
-                sync(fs, folder)
+                if sync_folder:
+                    sync(fs, folder)
         except BaseException:
             with suppress(OSError):
                 fs.delete_file(temporary)
@@ -241,6 +290,13 @@ def copy_file(source: str, target: str, storage_options: dict[str, str] | None =
     with explain_write_errors(target):
         other.create_dir(to.rsplit("/", 1)[0], recursive=True)
         pafs.copy_files(path, to, source_filesystem=fs, destination_filesystem=other)
+
+
+def copy_staged(source: str, file: DataFile, target: str, attempt: str) -> DataFile:
+    """A copy of a table's file, staged for another table: ``source`` and ``target`` are their folders."""
+    path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
+    copy_file(f"{source}/{file.path}", f"{target}/{path}")
+    return replace(file, path=path)
 
 
 @contextmanager

@@ -16,15 +16,17 @@ import pyarrow.parquet as pq
 
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
+from sweeparea.operators.open_rows import holds_open
 from sweeparea.operators.plan_identity import state_identity
 from sweeparea.operators.sweep_area import SEQ
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.slices.corrections import pending
 from sweeparea.spark_jobs.slices.place import BESIDE, BUILT, Place
 from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile, filesystem, is_file, write_pieces
+from sweeparea.tables.files import DataFile, copy_staged, filesystem, is_file, write_pieces
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import TABLES, Publication
+from sweeparea.tables.snapshot import version_at
 
 TRIES = 5
 
@@ -44,7 +46,7 @@ def latest(application: Application, plan: Plan, since: int, pins: Mapping[str, 
             return None
         corrected = pending(application, plan, found, head, pins, found.committed)
         if not corrected:
-            return found if _is_whole(application, found) else None
+            return found if _is_whole(application, plan, found) else None
         since = min(stretch.first for stretch in corrected.values()) - 1
     return None
 
@@ -58,15 +60,22 @@ def _areas(application: Application, row: LedgerRow) -> Iterator[tuple[str, Delt
         yield op, log, files if files is not None and sum(f.rows for f in files) == rows else None
 
 
-def _is_whole(application: Application, row: LedgerRow) -> bool:
-    return all(
-        files is not None and all(is_file(f"{log.uri}/{file.path}") for file in files)
-        for _, log, files in _areas(application, row)
-    )
+def _open_rows(application: Application, plan: Plan, row: LedgerRow) -> tuple[DeltaLog, list[DataFile] | None]:
+    """The relation's table and its files with rows that were open at a commit; None: the log does not tell."""
+    log = DeltaLog(application.layout.result(plan.table("relation")))
+    version = version_at(log, row.app, row.seq) if log.exists() else None
+    return log, None if version is None else [file for file in log.files(version) if holds_open(file)]
 
 
-def seed(application: Application, row: LedgerRow, place: Place) -> None:
-    """Puts the SweepAreas of a commit into a place, as its first commit.
+def _is_whole(application: Application, plan: Plan, row: LedgerRow) -> bool:
+    tables = [(log, files) for _, log, files in _areas(application, row)]
+    if "relation" in plan.materialize:
+        tables.append(_open_rows(application, plan, row))
+    return all(files is not None and all(is_file(f"{log.uri}/{file.path}") for file in files) for log, files in tables)
+
+
+def seed(application: Application, plan: Plan, row: LedgerRow, place: Place) -> None:
+    """Puts the SweepAreas of a commit into a place, and the rows that were open then, as its first commit.
 
     Rows that say which slice has written them say an earlier one than any of the place.
     """
@@ -77,6 +86,11 @@ def seed(application: Application, row: LedgerRow, place: Place) -> None:
         there.create(log.schema(), name=f"{row.name}.{op}", description=f"SweepArea {op} of {row.name}")
         adds = [_earlier(log, file, there, attempt, f"{op}-{i}") for i, file in enumerate(files or ())]
         publication.stage(there.uri, adds=adds)
+    if "relation" in plan.materialize:
+        log, files = _open_rows(application, plan, row)
+        there = DeltaLog(place.layout.result(plan.table("relation")))
+        there.create(log.schema(), name=plan.table("relation"), description=f"relation of continuous query {row.name}")
+        publication.stage(there.uri, adds=[copy_staged(log.uri, file, there.uri, attempt) for file in files or ()])
     info = {key: value for key, value in row.info.items() if key != TABLES}
     publication.commit(committed=row.committed, pins=row.pins, info=info)
 

@@ -10,13 +10,14 @@ change in one commit; where nothing differs nothing is written.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.columns import with_columns
+from sweeparea.operators.open_rows import leaf_stem
 from sweeparea.operators.splice import NotMet
 from sweeparea.operators.sweep_area import HASH, SEQ, SweepArea
 from sweeparea.spark_jobs.rewriting.difference import Comparison, Difference
@@ -31,7 +32,7 @@ from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, copy_file, write_file
+from sweeparea.tables.files import DataFile, copy_staged, write_file
 from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import TABLES, Publication
 from sweeparea.tables.schema import same_columns
@@ -163,17 +164,11 @@ class Rewrite:
         anew = publication.layout.relative(old.uri) in self.renewed
         if not old.exists():
             old.create(new.schema(), name=old.uri.rsplit("/", 1)[-1], description=title)
-        adds = [Rewrite._copied(new, file, old, attempt) for file in new.files()]
+        adds = [copy_staged(new.uri, file, old.uri, attempt) for file in new.files()]
         if same_columns(old.schema(), new.schema()):
             publication.stage(old.uri, adds=adds, removes=old.files(), anew=anew)
         else:
             publication.stage(old.uri, adds=adds, schema=new.schema(), anew=anew)
-
-    @staticmethod
-    def _copied(source: DeltaLog, file: DataFile, target: DeltaLog, attempt: str) -> DataFile:
-        path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
-        copy_file(f"{source.uri}/{file.path}", f"{target.uri}/{path}")
-        return replace(file, path=path)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
@@ -204,7 +199,7 @@ class Rewrite:
     @staticmethod
     def _stage(publication: Publication, attempt: str, part: Difference) -> None:
         """Files that hold a removed row are written anew without it, new rows into files of their own."""
-        removes, adds, old = [], [], part.old
+        removes, adds, old, leaves = [], [], part.old, set()
         for number, (file, gone) in enumerate(zip(part.files, part.removed, strict=True)):
             if not len(gone):
                 continue
@@ -212,7 +207,10 @@ class Rewrite:
             kept = np.delete(np.arange(file.rows), gone)
             if len(kept):
                 rows = old.read(file).take(pa.array(kept))
-                adds.append(write_file(rows, old.log.uri, attempt, f"{part.kind}-kept-{number}"))
+                leaf = leaf_stem(file.path)
+                stem = f"{part.kind}-kept-{number}" if leaf is None or leaf in leaves else leaf
+                leaves.add(stem)
+                adds.append(write_file(rows, old.log.uri, attempt, stem))
         come = part.come
         open_ = come.column("valid_to").is_null().to_numpy() if old.relation else np.zeros(come.num_rows, bool)
         for stem, chosen in (("ended", ~open_), ("open", open_)):

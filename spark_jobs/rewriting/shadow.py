@@ -107,7 +107,7 @@ class Shadow:
     def run(self, upto: int) -> None:
         """Computes on, up to an instant. HistoryGone: RETAIN has let go what that needs, before or meanwhile."""
         if self._checkpoint is not None and self.row is None:
-            checkpoint.seed(self.application, self._checkpoint, self.place)
+            checkpoint.seed(self.application, self.published, self._checkpoint, self.place)
         first = self.done + 1
         require_history(self.application, self.plan, first)
         cuts = () if self.rows(upto) <= limit(self.plan) else (self.since,)

@@ -21,6 +21,7 @@ from sweeparea.operators.bag import BAG
 from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
+from sweeparea.operators.open_rows import Exchange, OpenRows
 from sweeparea.operators.plan_identity import state_identity
 from sweeparea.operators.sweep_area import SweepArea, bag_due, growth
 from sweeparea.quality import suites, verdict
@@ -37,11 +38,11 @@ from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
 from sweeparea.spark_jobs.slices.corrections import Corrected, pending
 from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
-from sweeparea.tables import scan, stats
+from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, describe_file, files_in, remove_folder, write_file
+from sweeparea.tables.files import DataFile, describe_file, files_in, remove_file, remove_folder
 from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import Publication, recover
 from sweeparea.tables.snapshot import version_at
@@ -88,6 +89,8 @@ class Slice:
         self.seconds: dict[str, float] = {}
         self._clock = time.monotonic()
         self._state_logs: dict[str, DeltaLog] = {}
+        self._unused: list[str] = []
+        """Staged files whose rows went into others: they are judged, and then they go."""
 
     def run(self) -> dict[str, Any]:
         """Returns the ledger row's info."""
@@ -134,6 +137,8 @@ class Slice:
         rows = self._stage(publication, attempt, lines, tables)
         state = self._stage_areas(publication, attempt, areas, previous)
         verdicts = self._audit(lines, tables)
+        for uri in self._unused:
+            remove_file(uri)
         self._lap("quality")
         info = {
             "definition": application.fingerprint(plan.name),
@@ -252,8 +257,8 @@ class Slice:
         if self.beginning is not None:
             top = self.beginning.of(self.spark, plan, top)
         tables = self._result_tables(record)
-        # levels and repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
-        keyed = ids and not ("open" in tables or "rstream" in tables or plan.emits_each)
+        # repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
+        keyed = ids and not ("rstream" in tables or plan.emits_each)
         if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
             return [], tables
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
@@ -280,8 +285,9 @@ class Slice:
 
         def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:
             return bridge.MaterializeTask(
-                spec, self.since, self.h1, chronon, schema, targets, labels, attempt, area, count
-            )
+                spec, self.since, self.h1, chronon, schema, targets, labels, attempt, area, count,
+                anew=self.beginning is not None,
+            )  # fmt: skip
 
         if plan.emits_each:  # no row has to meet another
             assert top is not None
@@ -369,15 +375,26 @@ class Slice:
         rows: dict[str, int] = {}
         logs = {path: DeltaLog(path) for path, _ in tables.values()}
         versions = {path: log.version() for path, log in logs.items()}
-        for key, (path, _) in tables.items():
-            adds = [_file(line) for line in lines if line["target"] == key]
-            rows[key] = sum(f.rows for f in adds)
-            removes: list[DataFile] = []
+        for key, (path, schema) in tables.items():
+            files = [_file(line) for line in lines if line["target"] == key]
+            rows[key] = sum(f.rows for f in files)
+            change = Exchange(adds=files)
             if key == "open":
-                removes, kept = _replaced(path, logs[path], versions[path], attempt)
-                adds += kept
-            publication.stage(path, adds=adds, removes=removes, base_version=versions[path])
+                held = logs[path].files(versions[path])
+                ended = self._ended(path, schema, [_file(line) for line in lines if line["target"] == "closed"])
+                change = OpenRows(path, schema, held, attempt).exchange(ended, files)
+            publication.stage(path, adds=change.adds, removes=change.removes, base_version=versions[path])
+            self._unused += [f"{path}/{file.path}" for file in change.unused]
         return rows
+
+    def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table:
+        """The rows of staged files that the table holds as open ones: those that began before the slice."""
+        time, names = self.plan.time, schema.names[:-1]
+        stored = self.since * time.chronon if time.kind == "TIMESTAMP" else self.since
+        bound = scan.comparable(stored, schema.field("valid_from").type)
+        files = [] if self.beginning is not None else scan.prune(closed, "valid_from", None, stored)
+        chosen = scan.ScanPlan(schema, tuple(f"{path}/{file.path}" for file in files), 0, 0)
+        return chosen.read(names, pc.field("valid_from") <= bound)
 
     def _audit(self, lines: list[dict[str, Any]], tables: dict[str, Any]) -> list[dict[str, Any]]:
         """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice."""
@@ -435,23 +452,3 @@ def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:
 
 def _file(line: dict[str, Any]) -> DataFile:
     return DataFile(line["path"], line["size"], line["rows"], line["stats"])
-
-
-def _replaced(path: str, log: DeltaLog, version: int, attempt: str) -> tuple[list[DataFile], list[DataFile]]:
-    """Files of a relation's table that hold open rows, which this slice writes anew, and files that keep what they
-    also held.
-
-    Open rows lie in files of their own, until a user's OPTIMIZE puts them together with rows that have ended: these
-    are kept.
-    """
-    removes, adds = [], []
-    for number, file in enumerate(log.files(version)):
-        nulls = stats.nulls(file.stats, "valid_to")
-        if nulls == 0:
-            continue
-        removes.append(file)
-        if nulls != file.rows:
-            rows = scan.plan(log, [file]).read(log.schema().names, pc.field("valid_to").is_valid())
-            if rows.num_rows:
-                adds.append(write_file(rows, path, attempt, f"kept-{number}"))
-    return removes, adds

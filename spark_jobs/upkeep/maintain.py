@@ -143,7 +143,7 @@ def _retain(application: Application, name: str, dry_run: bool, report: Maintain
 
 
 def _pack(log: DeltaLog, table: str, dry_run: bool) -> Compacted:
-    """SweepAreas merge themselves, and open rows of a relation are written anew by each slice that changes one."""
+    """SweepAreas merge themselves, and open rows of a relation lie as slices lay them (``operators/open_rows.py``)."""
     columns = log.schema().names
     if table.startswith("admitted/"):
         return compact(log, "__tick", dry_run=dry_run)

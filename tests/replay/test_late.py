@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sweeparea.operators import open_rows
 from sweeparea.spark_jobs.replay import replay
 from sweeparea.spark_jobs.rewriting import repair
 from tests.replay.compare import MEMBERS, broken_law, difference
@@ -36,6 +37,13 @@ CHAIN = {
     "heartbeats": [5, 10, 25, 40],
 }
 """A query over a materialization of a query over a query: corrections are passed on."""
+
+
+@pytest.fixture(autouse=True)
+def leaves(monkeypatch):
+    """Even a few open rows lie in several files."""
+    monkeypatch.setattr(open_rows, "LEAF_ROWS", 2)
+    monkeypatch.setattr(open_rows, "FRESH_ROWS", 2)
 
 
 def _check(spark: SparkSession, cases: list[dict]) -> None:
