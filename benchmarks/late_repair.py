@@ -1,7 +1,8 @@
 """What one late element costs, in a year of history: ``python -m benchmarks.late_repair [--rows N]``.
 
-A keyed sum over an hour's window, of a year's elements. Prints the seconds of a small slice, of the repair after one
-element of half a year ago, and of one of the last hour, each the best of three; then the rows a second of a backfill.
+A keyed sum over an hour's window, or with ``--window rows`` over ten elements of the key, of a year's elements. Prints
+the seconds of a small slice, of the repair after one element of half a year ago, and of one of the last hour, each the
+best of three; then the rows a second of a backfill.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ TEXT = """
 CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND
   HEARTBEAT FOR at AS at MAX AHEAD INTERVAL 9999 DAYS LATE REPAIR;
 CREATE CONTINUOUS QUERY q START AT TIMESTAMP '2023-01-01 00:00:00' MATERIALIZE RELATION, ISTREAM AS
-SELECT k, SUM(v) AS v, COUNT(*) AS n FROM s [RANGE INTERVAL 1 HOUR] GROUP BY k;
+SELECT k, SUM(v) AS v, COUNT(*) AS n FROM s [{window}] GROUP BY k;
 """
+WINDOWS = {"time": "RANGE INTERVAL 1 HOUR", "rows": "PARTITION BY k ROWS 10"}
 BEGIN = datetime(2023, 1, 1, tzinfo=UTC)
 YEAR = 365 * 86_400
 
@@ -43,11 +45,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000, help="elements of the year")
     parser.add_argument("--keys", type=int, default=1000)
+    parser.add_argument("--window", choices=WINDOWS, default="time")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, spark_session() as spark:
         queries, data = Path(folder, "q"), Path(folder, "data")
         queries.mkdir()
-        (queries / "q.cql").write_text(TEXT)
+        (queries / "q.cql").write_text(TEXT.format(window=WINDOWS[options.window]))
         source = str(data / "source" / "s")
 
         def run(rows: pa.Table) -> tuple[float, list[str]]:

@@ -1,16 +1,16 @@
 """How a relation's table keeps its open rows, so that a slice writes few of them anew.
 
 A row that ends has to leave the file where it lies, and the files are ordinary Parquet of an ordinary Delta table: what
-else is in that file is written again. So open rows lie in many *leaves*: files of about ``LEAF_ROWS`` rows, each with
-all rows of a range of hashes, which its name tells. What a slice opens goes into a file of its own first, a *fresh*
-one.
-Rows that ended are taken out of the fresh files, the others of them out of the leaves of their hashes; a leaf that is
-written anyhow takes the fresh rows of its range in. When fresh rows are more than a share of all, all of them go into
-leaves (the buffers of a buffer tree: Arge 2003, section 2, with two levels).
+else is in that file is written again. So open rows lie in many *leaves*: files of about ``LEAF_ROWS`` rows, in the
+order of ``valid_from`` and then of a hash of the row, each with all rows of a range of that order, which its name tells
+(the leaves of a B-tree: Bayer & McCreight 1972). Windows over time end their rows in that order, so that these lie
+together (the FIFO pattern of Golab & Oezsu 2005, section 3.1); rows that end in any order touch a leaf each.
 
-With n open rows a slice that ends c of them writes at most c leaves; what the spilling of fresh rows costs is a
-constant times the rows that were opened since. The hash is that of the whole row, ``valid_from`` included, so that
-copies of one record spread too. A file without such a name, of somebody's OPTIMIZE say, counts as fresh.
+What a slice opens goes into a file of its own first, a *fresh* one. Rows that ended are taken out of the fresh files,
+the others of them out of their leaves; a leaf that is written anyhow takes the fresh rows of its range in. When more
+than ``FRESH_ROWS`` rows are fresh, all of them go into leaves, new ones mostly, behind the others. A slice that ends c
+rows writes at most c leaves and the fresh rows. A file without such a name, of somebody's OPTIMIZE say, counts as
+fresh.
 """
 
 # pyarrow makes its compute functions when it is imported: no checker sees them
@@ -41,14 +41,15 @@ LEAF_ROWS = 1 << 11
 MOST_LEAVES = 1 << 13
 """About so many leaves at most: beyond, they are larger."""
 FRESH_ROWS = 16 * LEAF_ROWS
-"""So many rows may be fresh, however few there are in all."""
-FRESH_SHARE = 16
-"""Beyond that, one row of so many may be."""
+"""So many rows may be fresh."""
 PART_ROWS = 1 << 21
 """About so many rows are in memory at a time."""
-SPACE = 1 << 64
+SAMPLE = 64
+"""Where there are more, one of so many tells where to part them."""
+_END = 1 << 128
+_BIAS = 1 << 63
 _OPTIONS = {"compression": "lz4"}
-_LEAF = re.compile(r"leaf-([0-9a-f]{16})-([0-9a-f]{16})\.parquet\Z")
+_LEAF = re.compile(r"leaf-([0-9a-f]{32})-([0-9a-f]{32})\.parquet\Z")
 
 
 @dataclass
@@ -62,26 +63,45 @@ class Exchange:
 
 @dataclass(frozen=True)
 class _Range:
-    """The hashes from ``low`` to ``high``, both included, as unsigned numbers; ``file``: the leaf that has them."""
+    """The keys from ``low`` to ``high``, both included; ``file``: the leaf that has them."""
 
     low: int
     high: int
     file: DataFile | None = None
 
-    def cut(self, parts: int) -> Iterator[_Range]:
-        """Equal parts."""
-        width = self.high - self.low + 1
-        for i in range(parts):
-            low, end = self.low + width * i // parts, self.low + width * (i + 1) // parts
-            if end > low:
-                yield _Range(low, end - 1)
+
+@dataclass(frozen=True)
+class _Keys:
+    """Where rows lie in the order: ``start`` is ``valid_from`` as a number that is not negative."""
+
+    start: np.ndarray
+    hash: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def at(self, positions: np.ndarray | slice) -> _Keys:
+        return _Keys(self.start[positions], self.hash[positions])
+
+    def order(self) -> np.ndarray:
+        return np.lexsort((self.hash, self.start))
+
+    def number(self, position: int) -> int:
+        return int(self.start[position]) << 64 | int(self.hash[position])
+
+    @property
+    def bytes(self) -> np.ndarray:
+        """As texts of bytes, which are in the same order."""
+        pairs = np.empty((len(self), 2), ">u8")
+        pairs[:, 0], pairs[:, 1] = self.start, self.hash
+        return pairs.view("S16").ravel()
 
 
 def leaf_range(path: str) -> tuple[int, int] | None:
-    """The hashes that a leaf has; None: the file is no leaf.
+    """The keys that a leaf has, as 128 bits: ``valid_from`` with its sign bit turned, and the hash. None: no leaf.
 
-    >>> leaf_range("data/17/leaf-0000000000000000-00000000000000ff.parquet"), leaf_range("data/17/open-00000.parquet")
-    ((0, 255), None)
+    >>> leaf_range(f"data/17/leaf-{17:032x}-{255:032x}.parquet"), leaf_range("data/17/open-00000.parquet")
+    ((17, 255), None)
     """
     found = _LEAF.search(path)
     return (int(found[1], 16), int(found[2], 16)) if found else None
@@ -141,10 +161,9 @@ class OpenRows:
         Raises SweepAreaError if a row is not there that has ended.
         """
         fresh = sum(self._open[file.path] for file in self.fresh)
-        all_ = self.rows - ended.num_rows + sum(file.rows for file in opened)
         come = fresh + sum(file.rows for file in opened)
-        # rows that end may be fresh ones: what is left of these is what counts, and they are not more than that
-        if come - min(fresh, ended.num_rows) > max(FRESH_ROWS, all_ // FRESH_SHARE):
+        # rows that end may be fresh ones: what is left of these is what counts
+        if come - min(fresh, ended.num_rows) > FRESH_ROWS:
             return self._spilled(ended, opened)
         done = Exchange(adds=list(opened))
         if not ended.num_rows:
@@ -158,100 +177,110 @@ class OpenRows:
         missing, left = self._without(ended, rows)
         ended, rows = ended.take(pa.array(missing)), rows.take(pa.array(left))
         if ended.num_rows:
-            hashes, fresh_hashes = self._hashes(ended), self._hashes(rows)
-            touched = self._touched(hashes)
+            keys_, fresh_keys = self._keys(ended), self._keys(rows)
+            owner = _owner(keys_, self.ranges)
+            if (owner < 0).any():
+                raise _missing(int((owner < 0).sum()))
+            touched = [self.ranges[i] for i in np.unique(owner)]
             absorbed = np.zeros(rows.num_rows, np.bool_)
             for part in _parts(touched, lambda one: one.file.rows if one.file else 0):
-                mine = _owner(fresh_hashes, part) >= 0
+                mine = _owner(fresh_keys, part) >= 0
                 absorbed |= mine
-                gone = ended.filter(pa.array(_owner(hashes, part) >= 0))
+                gone = ended.filter(pa.array(_owner(keys_, part) >= 0))
                 self._rewrite(part, rows.filter(pa.array(mine)), gone, done)
             rows = rows.filter(pa.array(~absorbed))
         done.removes += self.fresh
         self._write(rows, "fresh", done)
         return done
 
-    def _touched(self, hashes: np.ndarray) -> list[_Range]:
-        lows = np.array([one.low for one in self.ranges], np.uint64)
-        at = np.searchsorted(lows, hashes, "right") - 1
-        if not len(lows) or (at < 0).any():
-            raise _missing(len(hashes))
-        return [self.ranges[i] for i in np.unique(at)]
-
     def _spilled(self, ended: pa.Table, opened: Sequence[DataFile]) -> Exchange:
         """All fresh rows go into leaves, those also that the slice has opened."""
         done = Exchange(removes=list(self.fresh), unused=list(opened))
         sources = [*self.fresh, *opened]
-        total = sum(self._open.get(file.path, file.rows) for file in sources)
-        hashes = self._hashes(ended)
-        ranges = list(self._covering(total))
-
-        def expected(one: _Range) -> int:
-            return (one.file.rows if one.file else 0) + total * (one.high - one.low + 1) // SPACE
-
-        parts = list(_parts(ranges, expected))
-        once = self._read(sources, done) if len(parts) == 1 else None
-        for number, part in enumerate(parts):
-            if once is not None:
-                rows = once
-            else:
-                read = [self._part_of(file, part, done if number == 0 else Exchange()) for file in sources]
-                rows = pa.concat_tables([self._empty(), *read])
-            self._rewrite(part, rows, ended.filter(pa.array(_owner(hashes, part) >= 0)), done)
+        gone = self._keys(ended)
+        if sum(self._open.get(file.path, file.rows) for file in sources) <= PART_ROWS:
+            self._spread(self._covering([]), self._read(sources, done), ended, gone, done)
+            return done
+        sampled = [self._keys(self._read([file], done)).at(slice(None, None, SAMPLE)) for file in sources]
+        ranges = self._covering(sampled)
+        counts = np.bincount(np.concatenate([_owner(keys_, ranges) for keys_ in sampled]), minlength=len(ranges))
+        sizes = {one.low: int(count) * SAMPLE for one, count in zip(ranges, counts, strict=True)}
+        for part in _parts(ranges, lambda one: sizes[one.low]):
+            read = []
+            for file in sources:  # what else it holds has been kept above
+                rows = self._rows_of(file)
+                read.append(rows.filter(pa.array(_owner(self._keys(rows), part) >= 0)))
+            self._spread(part, pa.concat_tables([self._empty(), *read]), ended, gone, done)
         return done
 
-    def _part_of(self, file: DataFile, part: Sequence[_Range], done: Exchange) -> pa.Table:
-        rows = self._read([file], done)
-        return rows.filter(pa.array(_owner(self._hashes(rows), part) >= 0))
+    def _spread(self, ranges: Sequence[_Range], rows: pa.Table, ended: pa.Table, gone: _Keys, done: Exchange) -> None:
+        """Fresh rows of some ranges into these, of which only those are read that get or lose any."""
+        to, from_ = _owner(self._keys(rows), ranges), _owner(gone, ranges)
+        touched = [ranges[i] for i in np.unique(np.append(to, from_[from_ >= 0]))]
+        for part in _parts(touched, lambda one: one.file.rows if one.file else 0):
+            mine, theirs = (_owner(keys_, part) >= 0 for keys_ in (self._keys(rows), gone))
+            self._rewrite(part, rows.filter(pa.array(mine)), ended.filter(pa.array(theirs)), done)
 
-    def _covering(self, fresh: int) -> Iterator[_Range]:
-        """The leaves, and ranges between them, for ``fresh`` rows, so that all hashes are in one."""
+    def _covering(self, sampled: Sequence[_Keys]) -> list[_Range]:
+        """The leaves, and ranges between them, so that all keys are in one. A range without a leaf is cut so that it
+        has no more than ``PART_ROWS`` fresh rows, of which some are given.
+        """
+        found: list[_Range] = []
+        starts = np.concatenate([keys_.start for keys_ in sampled]) if sampled else np.zeros(0, np.uint64)
+        hashes = np.concatenate([keys_.hash for keys_ in sampled]) if sampled else np.zeros(0, np.uint64)
+        keys_ = _Keys(starts, hashes)
+        keys_ = keys_.at(keys_.order())
+        cuts = [keys_.number(i) for i in range(0, len(keys_), max(1, PART_ROWS // SAMPLE))][1:]
         end = 0
-        for one in [*self.ranges, _Range(SPACE, SPACE)]:
+        for one in [*self.ranges, _Range(_END, _END)]:
             if one.low > end:
-                gap = _Range(end, one.low - 1)
-                yield from gap.cut(max(1, -(-fresh * (one.low - end) // (SPACE * self.leaf_rows))))
-            if one.low < SPACE:
-                yield one
+                inner = sorted({end, *(cut for cut in cuts if end < cut < one.low)})
+                found += [_Range(a, b - 1) for a, b in pairwise([*inner, one.low])]
+            if one.low < _END:
+                found.append(one)
             end = one.high + 1
+        return found
 
     # -- reading and writing -------------------------------------------------------------------------------------------
 
     def _rewrite(self, part: Sequence[_Range], fresh: pa.Table, gone: pa.Table, done: Exchange) -> None:
         """The leaves of ``part`` with fresh rows of theirs and without those that are ``gone``."""
-        if not (fresh.num_rows or gone.num_rows):
-            return
         leaves = [one.file for one in part if one.file is not None]
         rows = pa.concat_tables([self._read(leaves, done), fresh])
-        owner = np.append(
-            np.repeat(np.arange(len(part)), [0 if one.file is None else one.file.rows for one in part]),
-            _owner(self._hashes(fresh), part),
-        )
         missing, left = self._without(gone, rows)
         if len(missing):
             raise _missing(len(missing))
-        order = left[np.argsort(owner[left], kind="stable")]
-        if len(fresh) or len(order) < len(rows):
-            rows = rows.take(pa.array(order))
-        ends = np.searchsorted(owner[order], np.arange(len(part)), "right").tolist()
         pieces: list[tuple[str, pa.Table]] = []
-        for one, begin, end in zip(part, [0, *ends], ends, strict=False):
-            pieces += self._leaves(one, rows.slice(begin, end - begin))
+        if fresh.num_rows:
+            rows = rows.take(pa.array(left))
+            keys_ = self._keys(rows)
+            order = keys_.order()
+            rows, keys_ = rows.take(pa.array(order)), keys_.at(order)
+            owner = _owner(keys_, part)
+            for one, begin, end in _runs(part, owner):
+                pieces += self._leaves(one, rows.slice(begin, end - begin), keys_.at(slice(begin, end)))
+        else:
+            owner = np.repeat(np.arange(len(part)), [0 if one.file is None else one.file.rows for one in part])[left]
+            rows = rows.take(pa.array(left))
+            pieces = [(_stem(one.low, one.high), rows.slice(a, b - a)) for one, a, b in _runs(part, owner)]
         done.removes += leaves
         encoded = [f.name for f in self.schema if not _is_plain(f.type)]
-        done.adds += write_files(pieces, self.root, self.attempt, {**_OPTIONS, "use_dictionary": encoded})
+        stored = [(stem, self._stored(piece)) for stem, piece in pieces]
+        done.adds += write_files(stored, self.root, self.attempt, {**_OPTIONS, "use_dictionary": encoded})
 
-    def _leaves(self, one: _Range, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """The rows of a range as one leaf, or as several where they are many."""
-        if rows.num_rows <= 2 * self.leaf_rows:
-            cuts, owner = [one], np.zeros(rows.num_rows, np.int64)
-        else:
-            cuts = list(one.cut(-(-rows.num_rows // self.leaf_rows)))
-            owner = _owner(self._hashes(rows), cuts)
-        for number, cut in enumerate(cuts):
-            mine = rows if len(cuts) == 1 else rows.take(pa.array(np.flatnonzero(owner == number)))
-            if mine.num_rows:
-                yield f"leaf-{cut.low:016x}-{cut.high:016x}", self._stored(mine)
+    def _leaves(self, one: _Range, rows: pa.Table, keys_: _Keys) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of a range, in order, as one leaf, or as several where they are many."""
+        size, cuts = rows.num_rows, [0]
+        if size > 2 * self.leaf_rows:
+            same = (keys_.start[1:] == keys_.start[:-1]) & (keys_.hash[1:] == keys_.hash[:-1])
+            between = np.flatnonzero(~same) + 1
+            wanted = np.searchsorted(between, np.arange(self.leaf_rows, size - self.leaf_rows // 2, self.leaf_rows))
+            cuts += np.unique(between[wanted[wanted < len(between)]]).tolist()
+        lows = [one.low, *(keys_.number(cut) for cut in cuts[1:])]
+        # behind the last leaf there is room for new ones
+        last = one.high if one.file is not None else keys_.number(size - 1)
+        for low, high, begin, end in zip(lows, [*lows[1:], last + 1], cuts, [*cuts[1:], size], strict=True):
+            yield _stem(low, high - 1), rows.slice(begin, end - begin)
 
     def _read(self, files: Sequence[DataFile], done: Exchange) -> pa.Table:
         """The open rows of files. What else they hold, which only somebody else's files do, is kept in others."""
@@ -282,6 +311,10 @@ class OpenRows:
 
     def _empty(self) -> pa.Table:
         return pa.schema([self.schema.field(name) for name in self.names]).empty_table()
+
+    def _keys(self, rows: pa.Table) -> _Keys:
+        start = keys.int64_of(rows.column("valid_from").cast(pa.int64()))
+        return _Keys(start.view(np.uint64) ^ np.uint64(_BIAS), self._hashes(rows))
 
     def _hashes(self, rows: pa.Table) -> np.ndarray:
         return key_hash([rows.column(name) for name in self.names], rows.num_rows).view(np.uint64)
@@ -317,12 +350,27 @@ def _parts(ranges: Sequence[_Range], rows: Callable[[_Range], int]) -> Iterator[
         yield part
 
 
-def _owner(hashes: np.ndarray, part: Sequence[_Range]) -> np.ndarray:
-    """In which of some ranges, which are in order, each hash is; -1: in none."""
-    lows = np.array([one.low for one in part], np.uint64)
-    highs = np.array([one.high for one in part], np.uint64)
-    at = np.searchsorted(lows, hashes, "right") - 1
-    return np.where((at >= 0) & (hashes <= highs[np.maximum(at, 0)]), at, -1)
+def _stem(low: int, high: int) -> str:
+    return f"leaf-{low:032x}-{high:032x}"
+
+
+def _owner(keys_: _Keys, part: Sequence[_Range]) -> np.ndarray:
+    """In which of some ranges, which are in order, each row is; -1: in none."""
+    if not (part and len(keys_)):
+        return np.full(len(keys_), -1)
+    lows = np.array([one.low.to_bytes(16, "big") for one in part], "S16")
+    highs = np.array([one.high.to_bytes(16, "big") for one in part], "S16")
+    texts = keys_.bytes
+    at = np.searchsorted(lows, texts, "right") - 1
+    return np.where((at >= 0) & (texts <= highs[np.maximum(at, 0)]), at, -1)
+
+
+def _runs(part: Sequence[_Range], owner: np.ndarray) -> Iterator[tuple[_Range, int, int]]:
+    """Each range that owns rows, and where these begin and end; rows are in the order of their owners."""
+    ends = np.searchsorted(owner, np.arange(len(part)), "right").tolist()
+    for one, begin, end in zip(part, [0, *ends], ends, strict=False):
+        if end > begin:
+            yield one, begin, end
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -46,13 +46,19 @@ class Beginning:
         later = f"{TS} > {self.since}L"
         if plan.emits_each:
             return rows.where(later)
-        ids = [c.id for c in plan.root.columns]
-        across = rows.where(f"{TS} <= {self.since}L AND {TE} > {self.since}L")
+        across = f"NOT ({later}) AND {TE} > {self.since}L"
         # what is valid already shows when it ends
         parts = [
-            rows.where(later),
-            across.where(f"{TE} < {INF}L").selectExpr(*ids, f"{TE} AS {TS}", f"{INF}L AS {TE}", f"-{N} AS {N}"),
+            (TS, TE, N, later),
+            (TE, f"{INF}L", f"-{N}", f"{across} AND {TE} < {INF}L"),
         ]
         if "rstream" in plan.materialize and "relation" not in plan.materialize:
-            parts.append(across.selectExpr(*ids, f"{self.since}L AS {TS}", f"{INF}L AS {TE}", N))
-        return frames.concatenated(parts)
+            parts.append((f"{self.since}L", f"{INF}L", N, across))
+        # in one pass: a plan that is evaluated twice would stage what its sweeps carry twice
+        named = (
+            f"named_struct('{TS}', {start}, '{TE}', {end}, '{N}', {n}, 'shown', {shown})"
+            for start, end, n, shown in parts
+        )
+        pieces = f"inline(array({', '.join(named)}))"
+        ids = [c.id for c in plan.root.columns]
+        return rows.selectExpr(*ids, pieces).where("shown").selectExpr(*ids, *BAG)

@@ -28,6 +28,7 @@ def small(monkeypatch):
     monkeypatch.setattr(open_rows, "LEAF_ROWS", 4)
     monkeypatch.setattr(open_rows, "FRESH_ROWS", 8)
     monkeypatch.setattr(open_rows, "PART_ROWS", 24)
+    monkeypatch.setattr(open_rows, "SAMPLE", 2)
     monkeypatch.setenv("SWEEPAREA_SYNC", "off")
 
 
@@ -78,7 +79,10 @@ class Table:
             found.update(tuple(row[n] for n in NAMES) for row in alive.to_pylist())
             if (bounds := leaf_range(file.path)) is not None:
                 hashes = key_hash([alive[n] for n in NAMES], alive.num_rows).view(np.uint64)
-                assert all(bounds[0] <= int(h) <= bounds[1] for h in hashes)
+                starts = alive["valid_from"].to_pylist()
+                found_at = [(t + (1 << 63)) << 64 | int(h) for t, h in zip(starts, hashes, strict=True)]
+                assert found_at == sorted(found_at)
+                assert bounds[0] <= found_at[0] <= found_at[-1] <= bounds[1]
         assert found == self.open
         assert ended == self.ended
         leaves = sorted(bounds for file in self.files if (bounds := leaf_range(file.path)) is not None)
@@ -117,6 +121,18 @@ def test_a_slice_writes_leaves_of_what_ended_and_no_others(tmp_path):
     assert len(done.removes) == 1
     assert not done.adds
     one.check()
+
+
+def test_what_ends_in_the_order_in_which_it_began_lies_together(tmp_path):
+    one = Table(str(tmp_path))
+    rows = [(str(i % 7), 0.0, i // 10) for i in range(600)]
+    one.slice([], rows)
+    for begin in range(600, 900, 10):
+        rows += [(str(i % 7), 0.0, i // 10) for i in range(begin, begin + 10)]
+        done = one.slice(rows[begin - 600 : begin - 590], rows[begin:])
+        # about ten rows have ended, ten have come: nothing else is touched but what is fresh
+        assert sum(file.rows for file in done.removes) <= 10 + 2 * 2 * 4 + 8
+        one.check()
 
 
 def test_few_rows_of_many_come_together_again(tmp_path):

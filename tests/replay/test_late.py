@@ -14,7 +14,7 @@ from sweeparea.spark_jobs.rewriting import repair
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import Generator
 from tests.replay.late import late
-from tests.replay.many_slices import long_case
+from tests.replay.many_slices import long_case, shared_by
 from tests.replay.oracle import Oracle, expected
 
 if TYPE_CHECKING:
@@ -69,6 +69,20 @@ def _case(seed: int, rows: int = 12) -> dict:
 @pytest.mark.spark
 def test_random_lateness(spark: SparkSession):
     _check(spark, [CHAIN, *map(_case, range(6))])
+
+
+@pytest.mark.spark
+def test_however_many_workers_share_a_slice(spark: SparkSession):
+    with shared_by((3, 1, 2)):
+        _check(spark, [CHAIN, *map(_case, range(100, 102)), *map(_keyed_case, range(2))])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("block", range(8))
+def test_however_many_workers_share_a_slice_of_many_cases(spark: SparkSession, block: int):
+    with shared_by((3, 1, 2)):
+        _check(spark, [*map(_case, range(1000 + 5 * block, 1005 + 5 * block)), *map(_keyed_case, range(5))])
 
 
 KEYED = (
