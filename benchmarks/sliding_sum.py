@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from benchmarks.cpu import cpu_seconds, spent
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.session import spark_session
@@ -36,7 +37,7 @@ def bids(count: int) -> pa.Table:
 
 
 def main() -> None:
-    """Prints seconds of admit and of the slice by phase, after a small slice that warms the session."""
+    """Prints seconds of admit and of the slice by phase, and its CPU seconds, after a small slice that warms up."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rows", type=int, default=2_000_000)
     arguments.add_argument("--repeat", type=int, default=2)
@@ -51,16 +52,16 @@ def main() -> None:
                 write_deltalake(str(application.data / "source/bids"), bids(rows))
                 begun = time.perf_counter()
                 admit(application, "bids", spark)
-                admitted = time.perf_counter()
+                admitted, before = time.perf_counter(), cpu_seconds()
                 report = process(application, "totals", spark)
-                took = time.perf_counter() - admitted
+                took, cpu = time.perf_counter() - admitted, spent(before)
                 written = sum(
                     DeltaTable(application.result_table(f"totals__{kind}")).to_pyarrow_dataset().count_rows()
                     for kind in ("istream", "dstream")
                 )
                 print(
                     f"{rows:,} rows: admit {admitted - begun:.1f} s, slice {took:.1f} s {report.phases},"
-                    f" {written:,} changes written",
+                    f" CPU seconds {cpu}, {written:,} changes written",
                     flush=True,
                 )
 

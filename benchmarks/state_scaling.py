@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from benchmarks.cpu import cpu_seconds
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.session import spark_session
@@ -32,15 +33,16 @@ QUERIES = {
 }
 
 
-def declarations() -> str:
-    """Two streams and the queries over them."""
+def declarations(most: int) -> str:
+    """Two streams and the queries over them, in slices of at most so many rows."""
     streams = (
         f"CREATE STREAM {name} FROM DELTA 'source/{name}' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND\n"
         "  HEARTBEAT FOR at AS at - INTERVAL 1 SECOND;\n"
         for name in "ab"
     )
     queries = (
-        f"CREATE CONTINUOUS QUERY q_{name} START AT TIMESTAMP '2020-01-01 00:00:00' AS\n{text};\n"
+        f"CREATE CONTINUOUS QUERY q_{name} START AT TIMESTAMP '2020-01-01 00:00:00'"
+        f" WITH (slice.max_rows = {most}) AS\n{text};\n"
         for name, text in QUERIES.items()
     )
     return "".join((*streams, *queries))
@@ -53,13 +55,13 @@ def elements(count: int, keys: int, first: int, seconds: int, chance: np.random.
     return pa.table({"at": stamps, "k": chance.integers(0, keys, count), "v": chance.integers(0, 1000, count)})
 
 
-def measure(spark, size: int, names: list[str]) -> dict[str, list[float]]:
-    """Seconds of each small slice after the warm-up, by query."""
+def measure(spark, size: int, names: list[str], most: int) -> dict[str, list[tuple[float, float]]]:
+    """(seconds, CPU seconds) of each small slice after the warm-up, by query."""
     chance, found = np.random.default_rng(size), {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         queries = Path(folder) / "bench"
         queries.mkdir()
-        (queries / "bench.cql").write_text(declarations())
+        (queries / "bench.cql").write_text(declarations(most))
         application = Application.open(queries)
         for number in range(SLICES + 1):
             first, seconds, count = (0, 3600, size) if number == 0 else (3600 + 60 * number, 60, ROWS)
@@ -68,31 +70,35 @@ def measure(spark, size: int, names: list[str]) -> dict[str, list[float]]:
                 write_deltalake(str(application.data / f"source/{stream}"), rows, mode="append")
                 admit(application, stream, spark)
             for name in names:
-                begun = time.perf_counter()
+                begun, before = time.perf_counter(), sum(cpu_seconds().values())
                 report = process(application, f"q_{name}", spark)
-                took = time.perf_counter() - begun
+                took, cpu = time.perf_counter() - begun, sum(cpu_seconds().values()) - before
                 if number == 0:
-                    print(f"  {name}: {size:,} rows in one slice {took:.1f} s", flush=True)
+                    print(f"  {name}: {size:,} rows in {report.slices} slices {took:.1f} s", flush=True)
                 elif number > WARM_UP:
-                    found[name].append(took)
-                    print(f"  {name} slice {number}: {took:.2f} s {report.phases}", flush=True)
+                    found[name].append((took, cpu))
+                    print(f"  {name} slice {number}: {took:.2f} s, CPU {cpu:.2f} s, {report.phases}", flush=True)
     return found
 
 
 def main() -> None:
-    """Prints the median of each query and size."""
+    """Prints the median of each query and size: seconds, and CPU seconds where Spark runs in this process."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     arguments.add_argument("--queries", nargs="+", default=list(QUERIES), choices=list(QUERIES))
+    arguments.add_argument("--max-rows", type=int, default=5_000_000, help="slice.max_rows, for the rows of the state")
     given = arguments.parse_args()
-    medians: dict[int, dict[str, float]] = {}
+    medians: dict[int, dict[str, tuple[float, float]]] = {}
     with spark_session() as spark:
         for size in given.sizes:
             print(f"{size:,} rows", flush=True)
-            found = measure(spark, size, given.queries)
-            medians[size] = {name: statistics.median(times) for name, times in found.items()}
+            found = measure(spark, size, given.queries, given.max_rows)
+            medians[size] = {
+                name: (statistics.median(t for t, _ in times), statistics.median(c for _, c in times))
+                for name, times in found.items()
+            }
     for size, row in medians.items():
-        print(f"{size:>12,}: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in row.items()))
+        print(f"{size:>12,}: " + ", ".join(f"{name} {t:.2f} s (CPU {c:.2f})" for name, (t, c) in row.items()))
 
 
 if __name__ == "__main__":

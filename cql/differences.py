@@ -157,8 +157,11 @@ def _rebuilds(clause: str, old: Statement, new: Statement, before: Pieces | None
         # a row that is kept out changes results; one that is counted, or that fails the slice, does not
         return any(part is not None and _quarantines(part) for part in (before, after))
     if clause == "ON SOURCE CHANGE":
-        # under FAIL nothing that a source took back was ever admitted, so what was admitted stays right under IGNORE
-        return getattr(old, "on_source_change", "fail") != "fail"
+        # under FAIL nothing that a source took back was ever admitted, so what was admitted stays right; but dropped
+        # duplicates were not remembered, which CORRECT needs
+        corrects = getattr(new, "on_source_change", "fail") == "correct"
+        forgotten = corrects and getattr(new, "deduplicate", None) is not None
+        return forgotten or getattr(old, "on_source_change", "fail") != "fail"
     return clause not in NEUTRAL_CLAUSES
 
 

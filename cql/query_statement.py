@@ -102,7 +102,7 @@ class QueryStatement(SourceStatements):
             if not self._match(TokenType.COMMA):
                 break
         self.close("',' or ')'")
-        raise_all(list(known_settings.check_settings(settings, places)))
+        raise_all(list(known_settings.check_settings(settings, places, of_query=True)))
         return settings, places
 
     def _setting_name(self) -> str:

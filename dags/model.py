@@ -186,8 +186,9 @@ def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
     inputs = tuple(dict.fromkeys(_table_owner(table, known) for table in catalog.dependencies(name)))
     if not moving.intersection(inputs):
         query_heartbeat(f"{name} ({_line(statement)})", dict.fromkeys(inputs, INFINITE))  # refuses it, with the reason
-    length = dict(statement.settings).get("backfill_slice")
-    return Query(name, inputs, _slice(length, name, _line(statement)), statement.text, _line(statement))
+    length = {**catalog.settings, **dict(statement.settings)}.get("backfill_slice")
+    slice_ = DEFAULT_SLICE if length is None else _length(length)
+    return Query(name, inputs, slice_, statement.text, _line(statement))
 
 
 def _table_owner(table: str, names: set[str]) -> str:
@@ -196,22 +197,11 @@ def _table_owner(table: str, names: set[str]) -> str:
     return owner if table not in names and owner in names else table
 
 
-def _slice(text: str | None, query: str, place: str) -> timedelta:
-    if text is None:
-        return DEFAULT_SLICE
-    length = _length(text)
-    if length <= timedelta(0):
-        raise ApplicationError(
-            f"{place}: the setting backfill_slice of the continuous query {query} is {text!r}, which is no length of "
-            "time. Write a whole number and a unit, such as '1 day', '6 hours' or '30 days'."
-        )
-    return length
-
-
 def _length(text: str) -> timedelta:
-    """``6 hours`` as a length of time; none at all where it is not one."""
+    """``6 hours`` as a length of time. Which texts are one, the catalog has checked."""
     match = _SLICE.fullmatch(text)
-    return timedelta(**{f"{match[2].lower()}s": int(match[1])}) if match else timedelta(0)
+    assert match is not None, text
+    return timedelta(**{f"{match[2].lower()}s": int(match[1])})
 
 
 def _locate(uri: str, data: locations.Folder) -> str:

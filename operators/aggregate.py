@@ -70,7 +70,8 @@ def rows_schema(spec: AggregateSpec) -> pa.Schema:
     The keys; ``__ts``, ``__te``, ``__n`` (ticks and copies, int64); ``__kind`` (int16); for call i with an argument
     ``a{i}``; for one that is a sum or a count of its argument ``m{i}``, the net number of non-NULL arguments (int64),
     and ``p{i}``, exact sums (binary). A call that shares another one's column has none of its own. Raw rows have NULL
-    in m and p, SUMS rows in a. A raw row with ``__n`` 0 says nothing and is ignored.
+    in m and p, and may have it in ``__kind``; SUMS rows have it in a. A raw row with ``__n`` 0 says nothing and is
+    ignored.
     """
     fields = [*spec.keys, (TS, pa.int64()), (TE, pa.int64()), (N, pa.int64()), (KIND, pa.int16())]
     for i, call in enumerate(spec.calls):
@@ -97,7 +98,8 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
     on one partition only: also a table without rows yields the row of the empty bag.
 
     Delta, per group whose row changes within the slice: +1 ``[t1, t2)`` for a row that comes and goes within it, +1
-    ``[t, INF)`` for the one that holds at h1, -1 ``[t, INF)`` for the one that held at h0 and ended at t.
+    ``[t, INF)`` for the one that holds at h1, -1 ``[t, INF)`` for the one that held at h0 and ended at t. No row ends
+    where an equal one begins (``emission.changes`` relies on it).
 
     Carry, never more than what is alive at h1 or pending: counts and sums one row per (group, te), or per (group, ts,
     te) while pending; extrema and FIRST with known expiry the undominated values only, at most one per (group, te),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -205,7 +205,7 @@ class MaterializeTask:
     anew: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from sweeparea.operators.emission import emit
+        from sweeparea.operators.emission import changes, emit
         from sweeparea.operators.relation_to_stream import sweep
 
         if self.carry is None:
@@ -214,7 +214,8 @@ class MaterializeTask:
             rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:
             return
-        out = (emit if self.spec.each else sweep)(rows, self.spec, self.h0, self.h1)
+        how = emit if self.spec.each else changes if self.spec.net else sweep
+        out = how(rows, self.spec, self.h0, self.h1)
         if stage is not None:
             stage(out.carry)
         if self.rstream_rows is not None:
@@ -318,14 +319,60 @@ class HoldTask:
         yield from _filled_batches(rows.filter(rows.column("__new")))
 
 
+@dataclass(frozen=True)
+class ChainedTask:
+    """One task behind another in the same worker: the rows between them never pass through Spark.
+
+    ``columns``: those of the first one's rows that the second is given, by the names of ``renamed``.
+    """
+
+    first: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    columns: tuple[str, ...]
+    renamed: tuple[str, ...]
+    second: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        between = (
+            pa.RecordBatch.from_arrays([batch.column(c) for c in self.columns], names=list(self.renamed))
+            for batch in self.first(batches)
+        )
+        yield from self.second(between)
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """What a task makes of the ``workers`` partitions of a DataFrame, before Spark has it again.
+
+    ``columns``: of those that Spark has, by name, the ones of the task that they are.
+    """
+
+    given: DataFrame
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    workers: int
+    columns: Mapping[str, str]
+
+    def then(self, task: Callable[..., Any], names: Sequence[str]) -> ChainedTask:
+        """The task with another one behind it, which is given the columns ``names``."""
+        return ChainedTask(self.task, tuple(self.columns[name] for name in names), tuple(names), task)
+
+    def renamed(self, columns: Mapping[str, str]) -> Pipe | None:
+        """After a projection: of its columns by name those they were; None if there is another one."""
+        if not set(columns.values()) <= self.columns.keys():
+            return None
+        return replace(self, columns={name: self.columns[c] for name, c in columns.items()})
+
+
 def run(frame: DataFrame, task: Callable[..., Any], keys: Sequence[str], partitions: int, ddl: str) -> DataFrame:
     """``frame`` partitioned by ``keys`` (one partition if there are none), each partition through ``task``."""
-    spread_by = comparable(frame, keys) if partitions > 1 else []
-    if spread_by:
-        spread = frame.repartition(partitions, *spread_by)
-    else:
-        spread = frame.repartition(1) if partitions > 1 or not keys else frame.coalesce(1)
-    return spread.mapInArrow(task, ddl)
+    return spread(frame, keys, partitions).mapInArrow(task, ddl)
+
+
+def spread(frame: DataFrame, keys: Sequence[str], partitions: int) -> DataFrame:
+    """``frame`` in partitions, of which each has all rows of its ``keys``; one partition if there are none."""
+    by = comparable(frame, keys) if partitions > 1 else []
+    if by:
+        return frame.repartition(partitions, *by)
+    return frame.repartition(1) if partitions > 1 or not keys else frame.coalesce(1)
 
 
 def comparable(frame: DataFrame, keys: Sequence[str]) -> list[str]:
@@ -364,10 +411,16 @@ def _place() -> int:
 
 
 def _gather(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | None:
+    """All rows in the columns of ``schema``; one that was not sent is NULL in all of them."""
     kept = [b for b in batches if b.num_rows]
     if not kept:
         return None
-    return pa.Table.from_batches(kept).cast(schema).combine_chunks()
+    rows = pa.Table.from_batches(kept)
+    if len(rows.schema) < len(schema):
+        sent = set(rows.column_names)
+        columns = [rows.column(f.name) if f.name in sent else pa.nulls(rows.num_rows, f.type) for f in schema]
+        rows = pa.Table.from_arrays(columns, names=schema.names)
+    return rows.cast(schema).combine_chunks()
 
 
 def _filled_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -382,15 +435,18 @@ def _single(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 __all__ = [
     "FILES_DDL",
     "FILES_SCHEMA",
+    "ChainedTask",
     "ExpandTask",
     "HoldTask",
     "MapTask",
     "MaterializeTask",
+    "Pipe",
     "RowCount",
     "SweepTask",
     "Target",
     "comparable",
     "run",
+    "spread",
     "staged_carry",
     "write_target",
 ]

@@ -44,7 +44,7 @@ class Every:
 class MaterializeSpec:
     """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all
     outputs. ``rstream``: its instants; ``most``: of how many rows it consists at most. ``each``: the Istream is the
-    rows as they come (``emission.py``).
+    rows as they come; ``net``: Istream and Dstream are the rows as they come and go (``emission.py``).
     """
 
     columns: tuple[str, ...]
@@ -55,6 +55,7 @@ class MaterializeSpec:
     rstream: Every | None = None
     most: int = INF
     each: bool = False
+    net: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ has to look at the row's key though nothing new has come (``Due``); NULL in a ro
 more; ``__seq``, the sequence number of the slice that wrote the row.
 
 Files are merged when newer ones have grown to half of the next older one, so their number grows with the logarithm of
-the rows; and all of them when ``_SPARE`` times the rows that count, and a row group, lie there (``to_merge``). What has
+the rows; and all of them when ``_SPARE`` times the rows that count, and ``_SLACK``, lie there (``to_merge``). What has
 expired or was replaced is gone with the merge. Bound: so many rows, whatever came and went.
 """
 
@@ -35,8 +35,10 @@ from sweeparea.tables.files import DataFile, filesystem, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
 _LAYOUT = [pa.field(name, pa.int64()) for name in (HASH, DUE, SEQ)]
-_GROUP = 1 << 14
+_GROUP = 1 << 12
 """Rows of a row group: the least that is read for one key."""
+_SLACK = 1 << 14
+"""So many rows that do not count may always lie there."""
 _PIECE = 1 << 19
 """About how many rows of a merge are in memory."""
 _RUNS = 4
@@ -109,8 +111,7 @@ class AreaFile:
         if self.due > h0:
             return self.due <= h1
         # the least of the file lies behind, others need not
-        fs, path = filesystem(self.path, storage_options)
-        return bool(_between(pq.ParquetFile(fs.open_input_file(path)), h0, h1).any())
+        return len(_File(self.path, storage_options).due_within(h0, h1)) > 0
 
 
 def to_merge(rows: Sequence[int], live: int | None = None) -> int:
@@ -121,7 +122,7 @@ def to_merge(rows: Sequence[int], live: int | None = None) -> int:
     >>> to_merge([10, 100_000], live=5), to_merge([10, 100_000], live=60_000)
     (2, 0)
     """
-    if live is not None and sum(rows) > _SPARE * live + _GROUP:
+    if live is not None and sum(rows) > _SPARE * live + _SLACK:
         return len(rows)
     total = count = 0
     for size in rows:
@@ -290,62 +291,90 @@ class SweepArea:
         return rows if kept.all() else rows.filter(pa.array(kept))
 
 
-class _Open:
-    """One file of a SweepArea, of which columns are read as they are needed."""
+class _File:
+    """A Parquet file in the layout of a SweepArea, of which row groups are read as they are needed."""
 
-    def __init__(self, area: SweepArea, file: AreaFile) -> None:
-        self.area, self.file = area, file
-        fs, path = filesystem(file.path, area.storage_options)
-        self.parquet = pq.ParquetFile(fs.open_input_file(path))
-        self._hash: np.ndarray | None = None
+    def __init__(self, path: str, storage_options: dict[str, str] | None) -> None:
+        fs, inner = filesystem(path, storage_options)
+        self.parquet = pq.ParquetFile(fs.open_input_file(inner))
+        footer = self.parquet.metadata
+        self.columns = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+        self.sizes = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
 
-    @property
-    def hash(self) -> np.ndarray:
-        if self._hash is None:
-            self._hash = _longs(self.parquet.read([HASH]), HASH)
-        return self._hash
+    def bounds(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Least and greatest value of a BIGINT column by row group, as far apart as can be where statistics do not
+        tell; of NULLs only both are the least of all.
+        """
+        whole = np.iinfo(np.int64)
+        low, high = np.full(len(self.sizes), whole.min), np.full(len(self.sizes), whole.max)
+        for group, size in enumerate(self.sizes):
+            told = self.parquet.metadata.row_group(group).column(self.columns[name]).statistics
+            if told is not None and told.has_min_max:
+                low[group], high[group] = told.min, told.max
+            elif told is not None and told.has_null_count and told.null_count == size:
+                high[group] = whole.min
+        return low, high
+
+    def read(self, groups: np.ndarray, columns: list[str] | None = None) -> pa.Table:
+        """Row groups, one after the other."""
+        return self.parquet.read_row_groups(groups.tolist(), columns, use_threads=True)
 
     def due_within(self, h0: int, h1: int) -> np.ndarray:
-        """The hashes of keys with rows due in (h0, h1]; of replaced rows too. What was due before has been seen to."""
-        if self.file.due > h1:
+        """The hashes of rows due in (h0, h1]; of replaced rows too. What was due before has been seen to."""
+        low, high = self.bounds(DUE)
+        groups = np.flatnonzero((low <= h1) & (high > h0))
+        if not len(groups):
             return np.zeros(0, np.int64)
-        return self.hash[_between(self.parquet, h0, h1)]
+        rows = self.read(groups, [HASH, DUE])
+        due = keys.numpy_of(keys.one_array(rows.column(DUE)), INF)
+        return _longs(rows, HASH)[(due > h0) & (due <= h1)]
+
+
+class _Open(_File):
+    """One file of a SweepArea."""
+
+    def __init__(self, area: SweepArea, file: AreaFile) -> None:
+        super().__init__(file.path, area.storage_options)
+        self.area, self.file = area, file
+        self._hash: np.ndarray | None = None
+
+    def due_within(self, h0: int, h1: int) -> np.ndarray:
+        return np.zeros(0, np.int64) if self.file.due > h1 else super().due_within(h0, h1)
 
     def rows_of(self, hashes: np.ndarray) -> pa.Table | None:
         """The rows whose hash is one of ``hashes``, which are sorted."""
         if not len(hashes) or not self.file.rows:
             return None
-        mine = self.hash
+        low, high = self.bounds(HASH)
+        groups = np.flatnonzero(np.searchsorted(hashes, high, "right") > np.searchsorted(hashes, low, "left"))
+        if not len(groups):
+            return None
+        mine = _longs(self.read(groups, [HASH]), HASH)
         if np.all(mine[1:] >= mine[:-1]):
-            low, high = np.searchsorted(mine, hashes, "left"), np.searchsorted(mine, hashes, "right")
-            sizes = high - low
-            at = np.repeat(low - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+            first, end = np.searchsorted(mine, hashes, "left"), np.searchsorted(mine, hashes, "right")
+            sizes = end - first
+            at = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
         else:  # somebody else has put files together
             at = np.flatnonzero(np.isin(mine, hashes))
-        return self._take(at) if len(at) else None
+        return self._take(groups, at) if len(at) else None
 
     def range(self, low: int, high: int) -> pa.Table | None:
         """The rows with ``low <= hash <= high``."""
-        mine = self.hash
-        at = np.flatnonzero((mine >= low) & (mine <= high))
-        return self._take(at) if len(at) else None
+        if self._hash is None:
+            self._hash = _longs(self.parquet.read([HASH]), HASH)
+        at = np.flatnonzero((self._hash >= low) & (self._hash <= high))
+        return self._take(np.arange(len(self.sizes)), at) if len(at) else None
 
-    def _take(self, at: np.ndarray) -> pa.Table:
-        footer = self.parquet.metadata
-        sizes = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
+    def _take(self, groups: np.ndarray, at: np.ndarray) -> pa.Table:
+        """Rows by their positions in some row groups."""
+        sizes = self.sizes[groups]
         begin = np.cumsum(sizes) - sizes
         group = np.searchsorted(begin, at, "right") - 1
         used = np.unique(group)
         place = np.zeros(len(sizes), np.int64)
         place[used] = np.cumsum(sizes[used]) - sizes[used]
-        rows = self.parquet.read_row_groups(used.tolist(), use_threads=True)
+        rows = self.read(groups[used])
         return conform(rows.take(pa.array(place[group] + at - begin[group])), self.area.stored)
-
-
-def _between(parquet: pq.ParquetFile, h0: int, h1: int) -> np.ndarray:
-    """Which rows of a file are due in (h0, h1]."""
-    due = keys.numpy_of(keys.one_array(parquet.read([DUE]).column(DUE)), INF)
-    return (due > h0) & (due <= h1)
 
 
 def _longs(rows: pa.Table, name: str) -> np.ndarray:

@@ -184,7 +184,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--rebuild",
         action="store_true",
-        help="compute the SweepAreas of NAME, and results of it that are damaged, again from its inputs",
+        help="compute the SweepAreas of the query NAME (default: of each that is damaged), and its results that are"
+        " damaged, again from its inputs",
     )
     command = add("explain", _explain, placed, "show how a query will be run; reads no data")
     command.add_argument("query", help="a continuous query of the application, or the text of one in quotes")
@@ -283,6 +284,9 @@ def _admit(options: argparse.Namespace) -> int:
             text += f"; taken back by the source: {report['taken_back']} elements, {report['cancelled']} in quarantine"
         if report["deduplicated"]:
             text += f"; {report['deduplicated']} duplicates dropped"
+        if report["reinstated"] or report["displaced"]:
+            text += f"; {report['reinstated']} duplicates became elements in place of what was taken back"
+            text += f", {report['displaced']} elements became duplicates of these" if report["displaced"] else ""
         if report["late"]:
             text += f"; {report['late']} late ones repair results"
         if report["warned"]:
@@ -389,18 +393,29 @@ def _maintain(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.jobs import rebuild
     from sweeparea.spark_jobs.upkeep.check import check
+    from sweeparea.spark_jobs.upkeep.rebuild import in_order_of_reading
 
     application = _open(options)
-    if options.rebuild and not application.is_query(options.name or ""):
+    if options.rebuild and options.name is not None and not application.is_query(options.name):
         known = ", ".join(application.catalog.queries) or "none"
-        raise SweepAreaError(f"Name the query that is to be rebuilt: `sweeparea check APP QUERY --rebuild` ({known}).")
-    found = check(application, options.name, _tell)
+        raise SweepAreaError(
+            f"{options.name} is no query, and only queries can be computed again. Queries: {known}. Of a stream or"
+            " relation restore a backup, or drop it and admit its source anew."
+        )
+    found, code = check(application, options.name, _tell), 0
     if options.rebuild:
-        _tell(f"{options.name}: {rebuild(application, options.name, found.damaged.get(options.name, ()), _tell)}")
-        found = check(application, options.name, _tell)
+        wrong = [name for name in found.wrong if application.is_query(name)]
+        names = in_order_of_reading(application, wrong) if options.name is None else [options.name]
+
+        def work(name: str) -> None:
+            _tell(f"{name}: {rebuild(application, name, found.damaged.get(name, ()), _tell)}")
+
+        code = _each(options, names, work)
+        if names:
+            found = check(application, options.name, _tell)
     faults = sum(map(len, found.wrong.values()))
     _tell(f"{faults} faults" if faults else "all as the ledger says")
-    return 1 if faults else 0
+    return code or (1 if faults else 0)
 
 
 def _explain(options: argparse.Namespace) -> int:

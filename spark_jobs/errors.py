@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from sweeparea.infra.errors import DataError, SetupError, SweepAreaError
+from sweeparea.tables.files import said_full, write_error
 
 
 class ArgumentTypeError(SweepAreaError):
@@ -57,6 +58,8 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     if swept:
         kind = SetupError if swept.group(1) == "SetupError" else DataError
         return kind(f"{where}: {swept.group(2).strip()}")
+    if (line := said_full(text)) and (explained := write_error("its files", OSError(line[:300]))):
+        return SetupError(f"{where}: {explained}")
     if re.search("Python worker exited unexpectedly|Python worker failed|Python process.*(crashed|exited)", text):
         return SliceError(
             f"{where}: a Python worker of Spark died in the middle of its work: it was killed, or the machine ran out"

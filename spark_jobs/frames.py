@@ -5,8 +5,9 @@ the files.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 LOCAL_ROWS = 50_000
 """Tables of up to so many rows travel inside the query; more would cost Spark more than reading files (measured)."""
+SELECTED_ROWS = 200_000
+"""From so many rows on they are chosen by their values here: Spark would pass each of them through its join."""
+SELECTED_BYTES = 1 << 30
+"""Files of more bytes are left to Spark and its executors."""
 
 
 def ddl(schema: pa.Schema) -> str:
@@ -61,26 +66,50 @@ def as_file(spark: SparkSession, table: pa.Table, scratch: str) -> Iterator[Data
         remove_folder(folder, quietly=True)
 
 
+class Values:
+    """The distinct values that an expression has in a DataFrame of few rows; computed when they are asked for."""
+
+    def __init__(self, frame: DataFrame, sql: str) -> None:
+        self._frame, self._sql = frame, sql
+
+    @cached_property
+    def array(self) -> pa.Array | None:
+        """The values, without NULL; None: they are many, or of a type of which equal values may differ."""
+        found = self._frame.selectExpr(f"({self._sql}) AS value").limit(LOCAL_ROWS + 1).toArrow()
+        kind = found.schema.field("value").type
+        alike = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind)
+        return found.column("value").unique().drop_null() if alike and found.num_rows <= LOCAL_ROWS else None
+
+
+Among = Mapping[str, Values]
+"""By column values of which one must be there in a row for anybody to need it."""
+
+
 def read(
     spark: SparkSession,
     plan: ScanPlan,
     columns: Sequence[str],
     ranges: Sequence[tuple[str, int | None, int | None]] = (),
+    among: Among | None = None,
 ) -> DataFrame | None:
     """``columns`` of the plan's rows whose columns lie in all ``ranges`` (column, low, high; both inclusive; BIGINT,
-    or microseconds for TIMESTAMP).
+    or microseconds for TIMESTAMP). Rows that are not ``among`` some values may be left out.
 
-    None when the plan holds no file, or none of a small plan's rows is in range: then the input is known to be empty.
+    None when the plan holds no file, or none of the rows is in range, as far as they are read here: then the input is
+    known to be empty.
     """
     if not plan.paths:
         return None
     bounds = [(name, low, ">=") for name, low, _ in ranges if low is not None]
     bounds += [(name, high, "<=") for name, _, high in ranges if high is not None]
-    if plan.small:
+    chosen = _chosen(plan, among or {})
+    if plan.small or chosen:
         condition = None
+        tests = list(chosen)
         for name, value, sign in bounds:
             bound = comparable(value, plan.schema.field(name).type)
-            test = pc.field(name) >= bound if sign == ">=" else pc.field(name) <= bound
+            tests.append(pc.field(name) >= bound if sign == ">=" else pc.field(name) <= bound)
+        for test in tests:
             condition = test if condition is None else condition & test
         table = plan.read(columns, condition)
         if table.num_rows <= LOCAL_ROWS:
@@ -90,6 +119,18 @@ def read(
         bound = f"timestamp_micros({value}L)" if pa.types.is_timestamp(plan.schema.field(name).type) else f"{value}L"
         frame = frame.where(f"{quoted(name)} {sign} {bound}")
     return frame.selectExpr(*(quoted(c) for c in columns))
+
+
+def _chosen(plan: ScanPlan, among: Among) -> list[pc.Expression]:
+    """Conditions by which the driver reads few rows of a plan that is large, but not too large for it."""
+    if plan.small or not among or not plan.rows >= SELECTED_ROWS or plan.bytes > SELECTED_BYTES:
+        return []
+    found = {name: values.array for name, values in among.items()}
+    return [
+        pc.field(name).isin(values)
+        for name, values in found.items()
+        if values is not None and values.type == plan.schema.field(name).type
+    ]
 
 
 __all__ = ["arrow_type", "ddl", "from_arrow", "quoted", "read", "spark_type"]

@@ -7,6 +7,7 @@ tables there are, per relation result q, the view ``q__current`` (open rows) and
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.storage import is_remote
 from sweeparea.infra.text_table import text_table
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 from sweeparea.tables.ledger import LedgerRow
@@ -38,6 +40,7 @@ class Reader:
 
     def __init__(self, application: Application) -> None:
         self.application = application
+        self.wrong: dict[str, str] = {}  # by the names of tables that no statement may read: why
 
     def tables(self, head: Mapping[str, LedgerRow] | None = None) -> list[tuple[str, str, DeltaLog, LedgerRow]]:
         """(schema, name, table, its ledger row) of everything that has been committed."""
@@ -56,8 +59,7 @@ class Reader:
 
     def names(self) -> list[str]:
         """The tables as statements name them, those of shared subplans left out."""
-        shown = [(schema, name) for schema, name, *_ in self.tables() if not is_hidden(name)]
-        return [name if schema == "main" else f"{schema}.{name}" for schema, name in shown]
+        return [_shown(schema, name) for schema, name, *_ in self.tables() if not is_hidden(name)]
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A connection with one view per table, pinned to the ledger state of now."""
@@ -67,17 +69,51 @@ class Reader:
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA admitted; CREATE SCHEMA quarantine;")
         ends = self._ends(snapshot.head)
+        self.wrong = self._wrong(snapshot.head)
         for schema, name, log, row in self.tables(snapshot.head):
             files = log.files(snapshot.version(log, row))
             try:
                 self._view(connection, schema, name, log, files, ends.get(name.removesuffix("__relation")))
             except duckdb.IOException as error:
-                check = self.application.command("check", row.name)
-                raise SweepAreaError(
-                    f"The table {name} lacks a file that it names: {str(error).splitlines()[0]}. `{check}` tells what"
-                    " is wrong, and with --rebuild it computes a query's tables again."
-                ) from None
+                lacks = f"it lacks a file that it names: {str(error).splitlines()[0]}"
+                self.wrong[_shown(schema, name)] = self._told(_shown(schema, name), row, lacks)
         return connection
+
+    def _wrong(self, head: Mapping[str, LedgerRow]) -> dict[str, str]:
+        found = {}
+        for row in head.values():
+            for table in tables_of(row):
+                folder, _, name = table.partition("/")
+                schema = "main" if folder == "results" else folder
+                if schema in ("main", "admitted", "quarantine"):
+                    fault = disagreement(self.application.ledger, row, table)
+                    if fault is not None:
+                        found[_shown(schema, name)] = self._told(_shown(schema, name), row, fault)
+        return found
+
+    def _told(self, name: str, row: LedgerRow, fault: str) -> str:
+        check = self.application.command("check", row.name)
+        return (
+            f"The table {name} is not what SweepArea committed, so it is not read: {fault.rstrip('.')}. `{check}` tells"
+            " more, and with --rebuild it computes a query's tables again."
+        )
+
+    def _refuse_wrong(self, statement: str) -> None:
+        """Refuses a statement that reads a table that is wrong; others are run."""
+        import duckdb
+
+        if not self.wrong:
+            return
+        words = set(re.findall(r"\w+", statement.lower()))
+        try:
+            # asked where no view is known, since views would be looked into
+            read = duckdb.connect().get_table_names(statement, qualified=True)
+            used = {name.lower().replace('"', "").removeprefix("main.") for name in read}
+        except duckdb.Error:  # several statements, or none that can be read: any word may be a table
+            used = {*words, *(f"{schema}.{word}" for word in words for schema in ("admitted", "quarantine"))}
+        for name, why in self.wrong.items():
+            if {name.lower(), f"{name.lower()}__current"} & used or f"{name.lower()}__at" in words:
+                raise SweepAreaError(why)
 
     def _ends(self, head: Mapping[str, LedgerRow]) -> dict[str, int]:
         """Per query the first instant that it has not committed: microseconds, or a tick."""
@@ -130,6 +166,7 @@ class Reader:
         import duckdb
 
         connection = self.connect()
+        self._refuse_wrong(statement)
         try:
             relation = connection.sql(statement)
         except duckdb.Error as error:
@@ -145,6 +182,10 @@ class Reader:
             return _as_json(relation)
         except duckdb.Error as error:
             raise SweepAreaError(str(error).strip()) from None
+
+
+def _shown(schema: str, name: str) -> str:
+    return name if schema == "main" else f"{schema}.{name}"
 
 
 def _as_table(relation: duckdb.DuckDBPyRelation) -> str:

@@ -9,10 +9,12 @@ from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
+from sweeparea.spark_jobs.admission import quarantine
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.slices.corrections import announced
 from sweeparea.spark_jobs.slices.place import REWRITE
+from sweeparea.spark_jobs.upkeep.agreement import faults
 from sweeparea.tables.ledger import LedgerRow
 
 SOURCES_SHOWN = 5
@@ -49,14 +51,16 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
     newest = _newest(application, name)
     behind = "" if newest is None or newest <= row.info["source_version"] else f", source is at version {newest}"
     total = _rows(application.layout.admitted(name))
+    wrong = "".join(f"; {fault}" for fault in _wrong(application, row))
     if static:
-        return f"pinned at source version {row.info['source_version']}{behind}, {total} rows"
+        return f"pinned at source version {row.info['source_version']}{behind}, {total} rows{wrong}"
     time = application.input_schema(name).time
     heartbeat = "no heartbeat yet" if row.committed is None else f"heartbeat {shown(time, row.committed)}"
-    kept_out = _rows(application.layout.quarantine(name))
+    kept_out, remembered = _kept_out(application, name)
     return (
         f"{heartbeat}{_per_source(row, time, shown)}, source version {row.info['source_version']}{behind}, {total} rows"
         f" admitted, {kept_out} in quarantine{_counts(row)}"
+        f"{f', {remembered} duplicates remembered' if remembered else ''}{wrong}"
     )
 
 
@@ -67,6 +71,8 @@ def _counts(row: LedgerRow) -> str:
         "late": "late",
         "repaired": "of them repaired",
         "deduplicated": "duplicates dropped",
+        "reinstated": "of them elements since a kept row was taken back",
+        "displaced": "elements that these made duplicates",
         "ignored": "removed by the source and kept",
         "taken_back": "taken back by the source",
         "cancelled": "taken back from quarantine",
@@ -94,6 +100,13 @@ def _changed(application: Application, name: str, row: LedgerRow | None) -> str:
     return f"stands still: {why}" if why else ""
 
 
+def _wrong(application: Application, row: LedgerRow) -> list[str]:
+    """Tables that are missing, damaged or written by others, which no run goes on from."""
+    found = faults(application, row)
+    way_out = f"WRONG, `{application.command('check', row.name)}` tells more: "
+    return [f"{way_out}{'; '.join(found)}"] if found else []
+
+
 def _newest(application: Application, name: str) -> int | None:
     try:
         return application.source_table(name).version()
@@ -106,6 +119,15 @@ def _rows(path: str) -> int:
 
     log = DeltaLog(path)
     return sum(f.rows for f in log.files()) if log.exists() else 0
+
+
+def _kept_out(application: Application, name: str) -> tuple[int, int]:
+    """Rows in quarantine: those that something is wrong with, and dropped duplicates that are remembered."""
+    total = _rows(application.layout.quarantine(name))
+    declared = application.catalog.streams.get(name)
+    if declared is None or declared.deduplicate is None or declared.on_source_change != "correct":
+        return total, 0
+    return quarantine.counted(application, name)
 
 
 def _query_line(application: Application, name: str, head: dict[str, LedgerRow], shown: Any) -> str:
@@ -136,6 +158,8 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
     if before:
         parts.append(f"about {before} elements before START take no part")
     if row is not None:
+        shared = (head[n] for n in plan.inputs if is_hidden(n) and n in head)
+        parts += [fault for each in (row, *shared) for fault in _wrong(application, each)]
         info = row.info
         size = info.get("state_bytes") or {}
         state = ", ".join(

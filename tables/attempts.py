@@ -2,8 +2,9 @@
 
 An attempt that is killed leaves staged files that no log names, and what it spilled. Each holds a lock on a file of its
 own in ``_sweeparea/attempts`` as long as its process lives; the next attempt of the same name that finds a lock free
-removes what the dead one staged, unless it was committed. A lock says nothing about another machine's processes: what
-these leave, and what is left on an object store, is removed by VACUUM after its retention, and here after 7 days.
+removes what the dead one staged, unless it was committed. A lock says nothing about another machine's processes, and an
+object store has none: what killed ones leave there is removed by VACUUM and ``maintain`` after its retention, and here
+after 7 days. An attempt that fails or loses removes its own anywhere.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from sweeparea.tables.files import explain_write_errors
+from sweeparea.tables.files import explain_write_errors, folders_in, remove_folder
 from sweeparea.tables.layout import Layout
 
 FOREIGN_SECONDS = 7 * 86_400.0
@@ -77,11 +78,20 @@ class Attempts:
 
     def remove(self, name: str, attempt: str) -> None:
         """Removes what an attempt has staged and spilled, or computed beside."""
-        data = Path(self.layout.data_folder)
-        patterns = (f"*/{name}/data/{attempt}", f"*/{name}__*/data/{attempt}", f"state/{name}/*/data/{attempt}")
-        beside = (Path(self.layout.spill(attempt)), Path(self.layout.build(name, attempt)))
-        for folder in (*(p for pattern in patterns for p in data.glob(pattern)), *beside):
-            shutil.rmtree(folder, ignore_errors=True)
+        layout = self.layout
+        for table in self._tables(name):
+            remove_folder(f"{table}/data/{attempt}", quietly=True)
+        for folder in (layout.spill(attempt), layout.build(name, attempt)):
+            remove_folder(folder, quietly=True)
+
+    def _tables(self, name: str) -> Iterator[str]:
+        """The folders that a name's tables may have: ``*/<name>``, ``*/<name>__*`` and ``state/<name>/*``."""
+        for kind in folders_in(self.layout.data_folder):
+            for folder in folders_in(kind):
+                last = folder.rpartition("/")[2]
+                if last == name or last.startswith(f"{name}__"):
+                    yield folder
+        yield from folders_in(self.layout.state(name, "x").rpartition("/")[0])
 
 
 def _dead(path: Path) -> IO[str] | None:

@@ -51,9 +51,9 @@ class DeployedRow:
     ``kind`` is stream, relation, query, function or shared (a hidden query); ``definition`` the canonical text;
     ``fingerprint`` its identity; ``registration`` the id that its commits carry; ``depends_on`` the names it reads;
     ``settings`` what applied to it from outside its text (``SET``, an environment: settings by name, ``source`` for a
-    source that was exchanged, ``code`` for a function's Python source); ``planned`` what a query's plan was chosen by
-    and has to be made by again; ``engine`` the version that registered it; ``deployed_at`` microseconds since the
-    epoch, UTC.
+    source that was exchanged, ``code`` for a function's Python source, ``policy`` for that of a heartbeat's policy);
+    ``planned`` what a query's plan was chosen by and has to be made by again; ``engine`` the version that registered
+    it; ``deployed_at`` microseconds since the epoch, UTC.
     """
 
     name: str
@@ -70,6 +70,12 @@ class DeployedRow:
 
 
 Rows = dict[str, DeployedRow]
+
+
+def definition(row: DeployedRow) -> dict[str, Any]:
+    """What a row says of its name's definition, as JSON holds it."""
+    parts = {key: getattr(row, key) for key in ("definition", "fingerprint", "settings", "engine", "planned")}
+    return {**parts, "depends_on": list(row.depends_on)}
 
 
 class Deployed:
@@ -97,6 +103,19 @@ class Deployed:
     def put(self, row: DeployedRow) -> None:
         """Adds a name, or replaces its row."""
         self.change(lambda rows: {**rows, row.name: row})
+
+    def exchange(self, name: str, registration: str, old: str, new: dict[str, Any], at: int) -> None:
+        """Gives a registration another definition (as ``definition`` says it) in place of the one whose fingerprint is
+        ``old``; ``at`` names the exchange. Twice is harmless, and nothing happens where yet another one stands.
+        """
+
+        def exchanged(rows: Rows) -> Rows:
+            row = rows.get(name)
+            if row is None or (row.registration, row.fingerprint) != (registration, old) or row.deployed_at == at:
+                return rows
+            return {**rows, name: replace(row, **{**new, "depends_on": tuple(new["depends_on"]), "deployed_at": at})}
+
+        self.change(exchanged)
 
     def remove(self, name: str) -> None:
         """Forgets a name; nothing happens where it is not there."""

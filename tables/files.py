@@ -59,6 +59,16 @@ def files_in(folder: str) -> list[pafs.FileInfo]:
     return [info for info in found if info.type == pafs.FileType.File]
 
 
+def folders_in(folder: str) -> list[str]:
+    """The folders of a folder, not of those in it, by their addresses; none where there is no such folder."""
+    fs, base = filesystem(folder)
+    try:
+        found = fs.get_file_info(pafs.FileSelector(base, allow_not_found=True))
+    except NotADirectoryError:
+        return []
+    return [f"{folder.rstrip('/')}/{info.base_name}" for info in found if info.type == pafs.FileType.Directory]
+
+
 def tables_in(folder: str) -> list[str]:
     """The Delta tables in a folder, however deep, by their addresses."""
     fs, base = filesystem(folder)
@@ -309,6 +319,22 @@ def explain_write_errors(path: str) -> Iterator[None]:
         if explained is None:
             raise
         raise explained from error
+
+
+def has_space(folder: str) -> bool:
+    """Whether something can still be written to a folder's disk: 64 KB. An object store has space."""
+    if storage.is_remote(folder):
+        return True
+    disk = os.statvfs(folder.removeprefix("file://"))
+    return disk.f_bavail * disk.f_frsize >= 65_536
+
+
+def said_full(text: str) -> str | None:
+    """The line of an error's text, of whatever program, that tells that a disk is full or takes no writes; None: none
+    does. For programs whose errors are text: Spark's JVM.
+    """
+    signs = (*_FULL, "Read-only file")
+    return next((line.strip() for line in text.splitlines() if any(sign in line for sign in signs)), None)
 
 
 def write_error(path: str, error: BaseException) -> SetupError | None:

@@ -27,6 +27,7 @@ import pyarrow as pa
 from sweeparea.tables.adopt import adjust
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog, schema_text
+from sweeparea.tables.deployed import Deployed
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, is_file
@@ -35,6 +36,11 @@ from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
 
 TABLES = "tables"
 """Key of a row's ``info``: per table the last sequence that changed it. What a table says must agree."""
+DEFINITION = "exchanged"
+"""Key of a row's ``info`` where the results of a new definition took the place of another's: ``{"from", "to"}``, the
+fingerprint of the old one and the new one as ``deployed.definition`` gives it. The deployed table is one more table
+that the commit is applied to.
+"""
 
 
 @dataclass
@@ -255,6 +261,9 @@ def apply(ledger: Ledger, row: LedgerRow) -> None:
     for table in sorted(row.actions):
         _apply_table(ledger.log(table), row, table)
         crash_point(f"publish.applied:{table}")
+    if exchanged := row.info.get(DEFINITION):
+        deployed = Deployed(ledger.layout.data_folder, ledger.storage_options)
+        deployed.exchange(row.name, row.registration, exchanged["from"], exchanged["to"], row.at)
     ledger.append_history(row)
     crash_point("publish.history")
 

@@ -11,10 +11,13 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow.fs as pafs
+
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.storage import is_remote
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import has_folder, remove_folder
+from sweeparea.tables.files import filesystem, folders_in, remove_folder
 from sweeparea.tables.layout import Layout
 
 HOURS = 7 * 24
@@ -59,19 +62,20 @@ def pinned_versions(log: DeltaLog, app: str, sequences: Iterable[int]) -> list[i
 
 def left_over(layout: Layout, hours: int, dry_run: bool = False) -> list[str]:
     """Removes builds and spilled rows of runs that have not lived for ``hours``; returns their paths in the data
-    folder. On an object store nothing tells how old a folder is, and nothing is removed.
+    folder. On an object store, where nobody tells that a run lives, they are kept for ``ORPHAN_HOURS`` at least.
     """
-    if "://" in layout.data_folder or not has_folder(layout.data_folder):
-        return []
-    base = Path(layout.data_folder)
-    alive = {path.name.rpartition(".")[2] for path in Path(Attempts(layout).folder).glob("*.*")}
+    if is_remote(layout.data_folder):
+        alive, hours = set[str](), max(hours, ORPHAN_HOURS)
+    else:
+        alive = {path.name.rpartition(".")[2] for path in Path(Attempts(layout).folder).glob("*.*")}
     gone = []
-    for folder in sorted((*base.glob("_sweeparea/builds/*"), *base.glob("_sweeparea/spill/*"))):
-        if folder.name.rpartition("-")[2] in alive or time.time() - _touched(folder) < 3600 * hours:
-            continue
-        gone.append(str(folder.relative_to(base)))
-        if not dry_run:
-            remove_folder(str(folder))
+    for parent in (layout.build("x", "x").rpartition("/")[0], layout.spill("x").rpartition("/")[0]):
+        for folder in sorted(folders_in(parent)):
+            if folder.rpartition("-")[2].rpartition("/")[2] in alive or time.time() - _touched(folder) < 3600 * hours:
+                continue
+            gone.append(layout.relative(folder))
+            if not dry_run:
+                remove_folder(folder)
     return gone
 
 
@@ -93,15 +97,15 @@ def empty_folders(table: str) -> int:
     return gone
 
 
-def _touched(folder: Path) -> float:
-    """When anything in a folder was last written (seconds since the epoch)."""
-    newest = 0.0
-    for path in (folder, *folder.rglob("*")):
-        try:
-            newest = max(newest, path.stat().st_mtime)
-        except FileNotFoundError:  # whoever owns it is at work
-            return time.time()
-    return newest
+def _touched(folder: str) -> float:
+    """When anything in a folder was last written (seconds since the epoch); now, where nothing tells."""
+    fs, base = filesystem(folder)
+    try:
+        found = fs.get_file_info(pafs.FileSelector(base, recursive=True))
+        times = [info.mtime_ns for info in (*found, fs.get_file_info(base)) if info.mtime_ns]
+    except FileNotFoundError:  # whoever owns it is at work
+        return time.time()
+    return max(times) / 1e9 if times else time.time()
 
 
 __all__ = ["HOURS", "LEAST_HOURS", "empty_folders", "left_over", "pinned_versions", "trim", "vacuum"]

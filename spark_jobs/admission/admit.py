@@ -159,16 +159,17 @@ class StreamAdmission:
         # duplicates are looked for in a version as a whole
         whole = [table] if rules.apart is not None and (table := _joined(added)) is not None else ()
         added = whole if rules.apart is not None else sized(added)
-        stage = Stage(publication, attempt, self.columns)
+        stage = Stage(publication, attempt, self.columns, came=rules.remembers)
         counts: Counter[str] = Counter()
+        came_in = None
         if removed is not None and removed.num_rows:
-            self._removed(stage, state, removed, version, counts)
+            came_in = self._removed(stage, state, removed, version, counts)
         lookup = None
         if rules.apart is not None:
-            lookup = partial(self._kept, stage)
+            lookup = partial(admit_duplicates.kept_rows, stage, rules.duplicate_by, within=rules.apart)
         outcome = judge_version(
             rules, state, version, state.commit_time, added, self._evaluate, stage.admit, stage.keep_out, lookup,
-            partial(self._progress, version, newest), corrects=counts["taken_back"] > 0,
+            partial(self._progress, version, newest), corrects=counts["taken_back"] > 0, came_in=came_in,
         )  # fmt: skip
         counts.update(outcome.counts)
         decision = self._decision(outcome, state, version)
@@ -193,21 +194,18 @@ class StreamAdmission:
             last=version == newest,
         )
 
-    def _removed(self, stage: Stage, state: StreamState, removed: pa.Table, version: int, counts: Counter[str]) -> None:
+    def _removed(
+        self, stage: Stage, state: StreamState, removed: pa.Table, version: int, counts: Counter[str]
+    ) -> pa.Table | None:
+        """What becomes of rows that a version removed; returns the duplicates that come in for them, if any."""
         if self.declared.on_source_change == "fail":
             raise admit_taken_back.refuse(self.name, version, copies(removed))
         if self.declared.on_source_change == "ignore":
             counts["ignored"] = copies(removed)
-            return
+            return None
         only_tick = {"__tick": self.expressions["__tick"]}
-        take_back(stage, self.rules, evaluated(self.spark, removed, only_tick, self.scratch), state, version, counts)
-
-    def _kept(self, stage: Stage, rows: pa.Table) -> pa.Table:
-        """Rows that were kept before; what this very commit takes back is kept no more."""
-        assert self.rules.apart is not None
-        kept = admit_duplicates.kept_rows(stage.admitted, self.rules.duplicate_by, rows, self.rules.apart)
-        taken = [table.select(kept.column_names).cast(kept.schema) for table in stage.taken_back]
-        return pa.concat_tables([kept, *taken])
+        ticked = evaluated(self.spark, removed, only_tick, self.scratch)
+        return take_back(stage, self.rules, ticked, state, version, counts)
 
     def _decision(self, outcome: Outcome, state: StreamState, version: int) -> HeartbeatDecision:
         elements = pa.concat_tables(outcome.elements) if outcome.elements else None
@@ -224,6 +222,8 @@ class StreamAdmission:
         report.taken_back += counts["taken_back"]
         report.cancelled += counts["cancelled"]
         report.deduplicated += counts["deduplicated"]
+        report.reinstated += counts["reinstated"]
+        report.displaced += counts["displaced"]
         report.late += counts["repaired"]
         report.clamped += counts["clamped"]
         report.quarantined += outcome.reasons

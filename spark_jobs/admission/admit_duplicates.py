@@ -2,7 +2,8 @@
 
 Rows are looked at in the order of source versions, within a version in the total order; the first of several is kept.
 Only kept rows make others duplicates: a row that goes to quarantine does not. Values are equal as in GROUP BY, so NULLs
-are.
+are. Where the source may take rows back (ON SOURCE CHANGE CORRECT) dropped rows are remembered in the quarantine, with
+the reason ``DUPLICATE``, so that its copies are counted and one comes in where the kept row goes.
 """
 
 # pyarrow makes its compute functions when it is imported: no checker sees them
@@ -17,29 +18,42 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.operators import keys, order
+from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
+from sweeparea.spark_jobs.admission.admit_stage import Stage
 from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
 
 COPIES = "__n"
+DUPLICATE = "duplicate of a kept row (DEDUPLICATE BY)"
+"""The reason of a dropped row that is remembered. With more behind it, the row would not be kept by itself either."""
 
 
-def kept_rows(log: DeltaLog, columns: Sequence[str], rows: pa.Table, within: int) -> pa.Table:
-    """``columns`` and ``__tick`` of the admitted rows that could make one of ``rows`` a duplicate, taken back or not.
+def kept_rows(stage: Stage, columns: Sequence[str], rows: pa.Table, within: int) -> pa.Table:
+    """``columns``, ``__tick`` and ``__n`` of the admitted rows that could make one of ``rows`` a duplicate, taken back
+    or not, with what the very commit of ``stage`` takes back or brings in.
 
     Reads the files whose range of ticks comes within ``within`` of a row, of these the rows of equal columns (or more).
     """
     ticks = np.unique(keys.int64_of(rows.column("__tick").drop_null()))
     names = [*columns, "__tick", COPIES]
-    plan = scan.plan(log, scan.near(log.files(), "__tick", ticks, within))
-    if not plan.paths:
-        return plan.read(names)
-    condition = (pc.field("__tick") >= int(ticks[0]) - within) & (pc.field("__tick") <= int(ticks[-1]) + within)
+    plan = scan.plan(stage.admitted, scan.near(stage.admitted.files(), "__tick", ticks, within))
+    kept = plan.read(names, near_and_equal(plan, columns, rows, ticks, within)) if plan.paths else plan.read(names)
+    return pa.concat_tables([kept, *(table.select(names).cast(kept.schema) for table in stage.moved)])
+
+
+def near_and_equal(
+    plan: scan.ScanPlan, columns: Sequence[str], rows: pa.Table, ticks: np.ndarray, within: int
+) -> pc.Expression:
+    """A filter that all rows pass whose tick lies within ``within`` of one of ``ticks`` (ascending, at least one) and
+    whose ``columns`` equal those of one of ``rows``; others may.
+    """
+    low, high = max(int(ticks[0]) - within, MIN_TICK), min(int(ticks[-1]) + within, MAX_TICK)
+    condition = (pc.field("__tick") >= low) & (pc.field("__tick") <= high)
     for column in columns:
         kind = plan.schema.field(column).type
         # floats have values that are equal and not identical
         if not (pa.types.is_nested(kind) or pa.types.is_floating(kind)):
             condition &= pc.field(column).isin(rows.column(column).cast(kind).unique())
-    return plan.read(names, condition)
+    return condition
 
 
 def duplicates(rows: pa.Table, kept: pa.Table, columns: Sequence[str], order_by: Sequence[str], within: int,

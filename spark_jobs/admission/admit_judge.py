@@ -192,6 +192,11 @@ class Lateness:
     within: int | None = None
     retain: int | None = None
 
+    @property
+    def repairable_from(self) -> int | None:
+        """The least tick whose results can be corrected; None: all can."""
+        return None if self.heartbeat is None or self.retain is None else self.heartbeat - self.retain
+
     def rules(self, tick: pa.ChunkedArray, domain: TimeDomain) -> list[Rule]:
         """The rules for late elements that are kept out."""
         h = self.heartbeat

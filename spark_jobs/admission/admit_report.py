@@ -13,8 +13,9 @@ class Admitted:
 
     ``quarantined`` counts rows kept out by reason, ``warned`` rows that violate a constraint and were kept, ``ignored``
     rows that the source removed and that stay elements, ``taken_back`` elements that it removed, ``cancelled``
-    quarantined rows that it removed, ``deduplicated`` rows dropped as duplicates, ``late`` elements admitted at or
-    below the heartbeat, ``clamped`` heartbeats that would have gone back.
+    quarantined rows that it removed, ``deduplicated`` rows dropped as duplicates, ``reinstated`` those of them that
+    became elements when a kept row was taken back, ``displaced`` elements that these made duplicates, ``late`` elements
+    admitted at or below the heartbeat, ``clamped`` heartbeats that would have gone back.
     """
 
     name: str
@@ -26,6 +27,8 @@ class Admitted:
     taken_back: int = 0
     cancelled: int = 0
     deduplicated: int = 0
+    reinstated: int = 0
+    displaced: int = 0
     late: int = 0
     clamped: int = 0
     heartbeat: int | None = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sweeparea.cql.context import InputSchema
 from sweeparea.cql.errors import ParseError, TypeError_
-from sweeparea.cql.statements import CreateStream
+from sweeparea.cql.statements import ConstraintSpec, CreateStream
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
@@ -54,6 +54,15 @@ class Rules:
             () if deduplicate is None else tuple(by_name[c.lower()] for c in deduplicate.columns),
             None if deduplicate is None else deduplicate.within.in_ticks(domain, "DEDUPLICATE BY .. WITHIN"),
         )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether dropped duplicates are remembered: the source may take back the rows that made them duplicates."""
+        return self.apart is not None and self.declared.on_source_change == "correct"
+
+    def with_constraints(self, changed: Callable[[Iterable[ConstraintSpec]], tuple[ConstraintSpec, ...]]) -> Rules:
+        """The same rules with other constraints, made of those that are declared."""
+        return replace(self, declared=replace(self.declared, constraints=changed(self.declared.constraints)))
 
     def lateness(self, heartbeat: int | None, repairs_from: int | None = None) -> Lateness:
         """How late elements are treated at a heartbeat. ``repairs_from``: below that tick what a repair would read has

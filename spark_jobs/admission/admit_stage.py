@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from sweeparea.operators import keys
 from sweeparea.spark_jobs import json_values
+from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile, write_file
 from sweeparea.tables.landing import MALFORMED
@@ -37,6 +38,9 @@ QUARANTINE_SCHEMA = pa.schema(
 """``__version`` is the source's, ``__row`` the whole row as a JSON object, ``__n`` its copies (negative: it was taken
 back by its source). ``__stream`` names a relation where it is one's."""
 ENGINE_FIELDS = (("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64()))
+CAME = "__came"
+"""The commit whose source version brought a row. It is told apart from ``__seq``, the commit that made it an element,
+where a row that was a duplicate at first may become one (``admit_reinstated.py``)."""
 
 
 def next_seq(publication: Publication) -> int:
@@ -44,9 +48,10 @@ def next_seq(publication: Publication) -> int:
     return (publication.previous.seq if publication.previous else 0) + 1
 
 
-def admitted_schema(columns: Iterable[pa.Field]) -> pa.Schema:
-    """The columns of an admitted table over a source's ``columns``."""
-    return pa.schema([*columns, *(pa.field(name, kind) for name, kind in ENGINE_FIELDS)])
+def admitted_schema(columns: Iterable[pa.Field], came: bool = False) -> pa.Schema:
+    """The columns of an admitted table over a source's ``columns``; ``came``: with ``__came``."""
+    own = (*ENGINE_FIELDS, (CAME, pa.int64())) if came else ENGINE_FIELDS
+    return pa.schema([*columns, *(pa.field(name, kind) for name, kind in own)])
 
 
 def quarantine_rows(bad: pa.Table, reasons: pa.Array | pa.ChunkedArray, name: str, version: int | None) -> pa.Table:
@@ -138,21 +143,29 @@ def without(held: pa.Table, gone: np.ndarray) -> pa.Table:
 class Stage:
     """The files of one commit of one stream or relation, written piece by piece and named to the ledger at the end.
 
-    ``columns`` are the source's. Both tables are made if they do not exist.
+    ``columns`` are the source's. Both tables are made if they do not exist; ``came``: with ``__came`` (streams that
+    remember duplicates). ``moved`` are rows of the admitted table that this commit takes back or brings in from the
+    quarantine, with their signed copies.
     """
 
     def __init__(
-        self, publication: Publication, attempt: str, columns: Iterable[pa.Field], kind: str = "stream"
+        self,
+        publication: Publication,
+        attempt: str,
+        columns: Iterable[pa.Field],
+        kind: str = "stream",
+        came: bool = False,
     ) -> None:
         self.publication, self.attempt = publication, attempt
         name, layout = publication.name, publication.layout
         self.admitted, self.quarantine = DeltaLog(layout.admitted(name)), DeltaLog(layout.quarantine(name))
         # a table that gained columns has them behind the engine's
-        self.schema = self.admitted.schema() if self.admitted.exists() else admitted_schema(columns)
+        self.schema = self.admitted.schema() if self.admitted.exists() else admitted_schema(columns, came)
         self.seq = next_seq(publication)
-        self.taken_back: list[pa.Table] = []
+        self.moved: list[pa.Table] = []
         self._adds: dict[str, list[DataFile]] = {self.admitted.uri: [], self.quarantine.uri: []}
         self._removes: list[DataFile] = []
+        self._leaving: dict[str, tuple[DataFile, np.ndarray]] = {}
         self._written = 0
         self.admitted.create(self.schema, name=name, description=f"admitted {kind} {name}", configuration=None)
         if not self.quarantine.exists():
@@ -161,20 +174,37 @@ class Stage:
             )
         self.quarantine_version = self.quarantine.version()
 
+    @property
+    def gained(self) -> bool:
+        """Whether the admitted table has gained columns since it was made."""
+        return self.schema.names[-1] not in (*(name for name, _ in ENGINE_FIELDS), CAME)
+
     def admit(self, rows: pa.Table) -> None:
-        """Rows of the admitted table: the source's columns, ``__tick`` and ``__n``."""
+        """Rows of the admitted table: the source's columns, ``__tick``, ``__n`` and, if they came with another commit
+        than this one, ``__came``.
+        """
+        if CAME in self.schema.names and CAME not in rows.column_names:
+            rows = rows.append_column(CAME, pa.repeat(pa.scalar(self.seq, pa.int64()), rows.num_rows))
         # narrow ranges per row group, and files that prune
         self._write(self.admitted, self.schema, rows.sort_by("__tick") if rows.num_rows > 1 else rows)
 
-    def keep_out(self, rows: pa.Table) -> None:
-        """Rows of the quarantine, as ``quarantine_rows`` makes them."""
+    def keep_out(self, rows: pa.Table, stamp: bool = True) -> None:
+        """Rows of the quarantine, as ``quarantine_rows`` makes them; ``stamp`` False: their ``__seq`` stays."""
         known = self.quarantine.schema().names  # a table of an earlier version counts no copies
-        self._write(self.quarantine, pa.schema([f for f in QUARANTINE_SCHEMA if f.name in known]), rows)
+        self._write(self.quarantine, pa.schema([f for f in QUARANTINE_SCHEMA if f.name in known]), rows, stamp)
 
-    def take_back(self, rows: pa.Table) -> None:
-        """As ``admit``, of rows that are taken back (negative ``__n``)."""
-        self.taken_back.append(rows)
+    def move(self, rows: pa.Table) -> None:
+        """As ``admit``, of rows that are taken back (negative ``__n``) or come in from the quarantine."""
+        self.moved.append(rows)
         self.admit(rows)
+
+    def leave(self, file: DataFile, gone: np.ndarray) -> None:
+        """So many copies of each row of a file of the quarantine leave it (int64), beside those that did before."""
+        self._leaving[file.path] = (file, self.leaving(file, len(gone)) + gone)
+
+    def leaving(self, file: DataFile, rows: int) -> np.ndarray:
+        """How many copies of each of a file's ``rows`` leave the quarantine with this commit so far."""
+        return self._leaving[file.path][1] if file.path in self._leaving else np.zeros(rows, np.int64)
 
     def replace_quarantine(self, file: DataFile, stays: pa.Table) -> None:
         """A file of the quarantine, read at ``quarantine_version``, leaves; ``stays`` are its rows that do not."""
@@ -183,6 +213,10 @@ class Stage:
 
     def commit(self, committed: int | None, info: dict[str, Any]) -> LedgerRow:
         """The commit: to the ledger, then to the tables."""
+        for file, gone in self._leaving.values():
+            held = scan.plan(self.quarantine, [file]).read(self.quarantine.schema().names)
+            self.replace_quarantine(file, without(held, gone))
+        self._leaving.clear()
         for log in (self.admitted, self.quarantine):
             removes = self._removes if log is self.quarantine else []
             if self._adds[log.uri] or removes:

@@ -14,11 +14,12 @@ from sweeparea.operators.logical import TimeDomain
 from sweeparea.tables.ledger import CORRECTION, LedgerRow
 
 COUNTS = (
-    "rows", "quarantined", "late", "repaired", "deduplicated", "ignored", "taken_back", "cancelled", "released",
-    "clamped",
+    "rows", "quarantined", "late", "repaired", "deduplicated", "reinstated", "displaced", "ignored", "taken_back",
+    "cancelled", "released", "clamped",
 )  # fmt: skip
 """Counted over a stream's life: copies of rows; ``late`` those at or below the heartbeat, ``repaired`` those of them
-that were admitted."""
+that were admitted; ``reinstated`` duplicates that became elements when a kept row was taken back, ``displaced``
+elements that these made duplicates."""
 
 
 REPAIRS_FROM = "repairs_from"

@@ -1,14 +1,16 @@
 """``ON SOURCE CHANGE``: what becomes of the rows that a version of the source removes or changes.
 
 What changed is the bag difference of the rows that the version removed and added. Under CORRECT a removed row cancels
-an equal quarantined row first, else an admitted one; what matches neither is quarantined. Removals go before the rows
-that the version adds.
+an equal quarantined row first (of several the one that came last), else an admitted one; what matches neither is
+quarantined. Removals go before the rows that the version adds. Duplicates that were dropped lie in the quarantine, too,
+so of equal rows the kept one goes last.
 """
 
 # pyarrow makes its compute functions when it is imported: no checker sees them
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,9 +20,10 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
-from sweeparea.spark_jobs.admission.admit_stage import Stage, held_copies, quarantine_rows, row_texts, without
+from sweeparea.spark_jobs.admission.admit_stage import Stage, held_copies, quarantine_rows, row_texts
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.landing import MALFORMED
 
 UNMATCHED = "taken back by its source, but equal to no element and no quarantined row"
 
@@ -65,7 +68,9 @@ def unmatched_rows(rows: pa.Table, name: str, version: int) -> pa.Table:
 
 
 def cancel(stage: Stage, rows: pa.Table, ticks: pa.ChunkedArray, wanted: np.ndarray) -> np.ndarray:
-    """Lets up to ``wanted`` copies of each row leave the quarantine; returns how many have left."""
+    """Lets up to ``wanted`` copies of each row leave the quarantine, those that came last first; returns how many
+    have left.
+    """
     left = np.zeros(len(wanted), np.int64)
     log = stage.quarantine
     files = log.files(stage.quarantine_version)
@@ -78,22 +83,38 @@ def cancel(stage: Stage, rows: pa.Table, ticks: pa.ChunkedArray, wanted: np.ndar
     for i, text in enumerate(texts):
         open_.setdefault(text, []).append(i)
     names = log.schema().names
-    for file in files:
+    hits: list[tuple[int, int, int, str]] = []  # commit, number of the file, place in it, text
+    copies: list[np.ndarray] = []
+    for number, file in enumerate(files):
         held = scan.plan(log, [file]).read(names)
-        copies = held_copies(held)
-        hit = np.flatnonzero(
-            pc.is_in(held.column("__row"), pa.array(list(open_), pa.string())).to_numpy(zero_copy_only=False)
-            & (copies > 0)
-        )
-        gone = np.zeros(len(copies), np.int64)
-        for at in hit:
-            for i in open_[held.column("__row")[int(at)].as_py()]:
-                taken = min(wanted[i] - left[i], copies[at] - gone[at])
-                left[i] += taken
-                gone[at] += taken
-        if gone.any():
-            stage.replace_quarantine(file, without(held, gone))
+        copies.append(held_copies(held))
+        shown = _whole(held.column("__row"), rows.column_names) if stage.gained else held.column("__row")
+        hit = pc.is_in(shown, pa.array(list(open_), pa.string())).to_numpy(zero_copy_only=False)
+        at = np.flatnonzero(hit & (copies[-1] > 0))
+        seq = keys.int64_of(held.column("__seq"))[at].tolist()
+        hits += zip(seq, [number] * len(at), at.tolist(), shown.take(pa.array(at)).to_pylist(), strict=True)
+    gone = [np.zeros(len(each), np.int64) for each in copies]
+    for _, number, at, text in sorted(hits, reverse=True):
+        for i in open_[text]:
+            taken = min(wanted[i] - left[i], copies[number][at] - gone[number][at])
+            left[i] += taken
+            gone[number][at] += taken
+    for file, leaving in zip(files, gone, strict=True):
+        if leaving.any():
+            stage.leave(file, leaving)
     return left
+
+
+def _whole(texts: pa.ChunkedArray, columns: Sequence[str]) -> pa.ChunkedArray:
+    """Rows of a quarantine as texts with all ``columns``: one that came later is NULL in the rows of before."""
+    found = []
+    for text in texts.to_pylist():
+        row = json.loads(text)
+        if MALFORMED in row:
+            found.append(text)
+        else:
+            found.append(json.dumps({c: row.get(c) for c in columns}, ensure_ascii=False, allow_nan=False))
+    return pa.chunked_array([pa.array(found, pa.string())])
 
 
 def in_admitted(log: DeltaLog, removed: pa.Table, columns: Sequence[str], wanted: np.ndarray) -> np.ndarray:

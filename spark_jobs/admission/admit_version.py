@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweeparea.cql.statements import ConstraintSpec
 from sweeparea.heartbeats.policies import VersionFacts
 from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
@@ -37,8 +38,9 @@ from sweeparea.spark_jobs.admission.admit_judge import (
     pieces,
     timestamp_rules,
 )
+from sweeparea.spark_jobs.admission.admit_reinstated import reinstate
 from sweeparea.spark_jobs.admission.admit_rules import Rules
-from sweeparea.spark_jobs.admission.admit_stage import Stage, quarantine_rows
+from sweeparea.spark_jobs.admission.admit_stage import CAME, Stage, quarantine_rows
 from sweeparea.spark_jobs.admission.admit_state import StreamState
 
 Evaluate = Callable[[pa.Table], pa.Table]
@@ -100,26 +102,49 @@ def by_source(column: pa.ChunkedArray, values: pa.ChunkedArray, domain: TimeDoma
     return found
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """Duplicates: evaluated rows with as many copies as were dropped, and the reasons as the quarantine has them."""
+
+    rows: pa.Table
+    reasons: pa.Array
+
+
 def judge_piece(judged: pa.Table, rules: Rules, lateness: Lateness, commit_time: int, what: str, warned: Counter[str],
-                duplicates: Lookup | None = None) -> tuple[Judgement, int]:  # fmt: skip
-    """Judges evaluated rows; returns the judgement and how many copies were dropped as duplicates.
+                duplicates: Lookup | None = None) -> tuple[Judgement, Dropped]:  # fmt: skip
+    """Judges evaluated rows; returns the judgement and what was dropped as duplicates.
 
     ``duplicates`` looks up the rows that were kept before; then the rows must be all of their version.
     """
     first = [*malformed_rules(judged), *timestamp_rules(judged.column("__tick"), rules.declared.timestamp_by)]
     if duplicates is None or rules.apart is None:
-        return judged_by(judged, [*first, *_later(judged, rules, lateness, commit_time, what, warned)]), 0
+        judgement = judged_by(judged, [*first, *_later(judged, rules, lateness, commit_time, what, warned)])
+        return judgement, Dropped(judged.slice(0, 0), pa.array([], pa.string()))
     timed = judged_by(judged, first)
     rows = timed.good
-    rest = _later(rows, rules, lateness, commit_time, what, Counter())
+    # a constraint that admits nothing of a version where it is violated does not ask duplicates
+    rest = _later(rows, rules.with_constraints(keeping_out), lateness, commit_time, what, Counter())
     against = judged_by(rows.select(["__tick"]).append_column("__at", pa.array(np.arange(rows.num_rows))), rest)
     stands = np.zeros(rows.num_rows, np.bool_)
     stands[keys.int64_of(against.good.column("__at"))] = True
-    dropped = admit_duplicates.duplicates(rows, duplicates(rows), rules.duplicate_by, rules.order, rules.apart, stands)
-    left = keys.int64_of(rows.column("__n")) - dropped
-    rows = rows.set_column(rows.column_names.index("__n"), "__n", pa.array(left, pa.int64())).filter(pa.array(left > 0))
+    copies_ = admit_duplicates.duplicates(rows, duplicates(rows), rules.duplicate_by, rules.order, rules.apart, stands)
+    reasons = np.full(rows.num_rows, admit_duplicates.DUPLICATE, object)
+    reasons[~stands] = [f"{admit_duplicates.DUPLICATE}; besides {reason}" for reason in against.reasons.to_pylist()]
+    dropped = Dropped(_with_copies(rows, copies_), pa.array(reasons[copies_ > 0], pa.string()))
+    rows = _with_copies(rows, keys.int64_of(rows.column("__n")) - copies_)
     second = judged_by(rows, _later(rows, rules, lateness, commit_time, what, warned))
-    return _joined(timed, second), int(dropped.sum())
+    return _joined(timed, second), dropped
+
+
+def keeping_out(constraints: Iterable[ConstraintSpec]) -> tuple[ConstraintSpec, ...]:
+    """The constraints, of which none stops the version: a row that breaks one that would is kept out."""
+    return tuple(replace(c, on_violation="quarantine") if c.on_violation == "fail" else c for c in constraints)
+
+
+def _with_copies(rows: pa.Table, n: np.ndarray) -> pa.Table:
+    """Rows with so many copies each (int64), those with none left out."""
+    counted = rows.set_column(rows.column_names.index("__n"), "__n", pa.array(n, pa.int64()))
+    return counted.filter(pa.array(n > 0))
 
 
 def _later(
@@ -147,11 +172,13 @@ def judge_version(
     keep: Callable[[pa.Table], None], keep_out: Callable[[pa.Table], None], duplicates: Lookup | None = None,
     told: Callable[[int], None] = lambda rows: None,
     corrects: bool = False,
+    came_in: pa.Table | None = None,
 ) -> Outcome:  # fmt: skip
     """Judges the rows that a version added (the source's columns and ``__n``), piece by piece.
 
     ``corrects``: the version took elements back (ON SOURCE CHANGE CORRECT), so what it adds is the other half of that
-    correction and repairs, whatever LATE says of elements that are only late.
+    correction and repairs, whatever LATE says of elements that are only late. ``came_in``: duplicates that became
+    elements by it; they are staged and judged already, and move the heartbeat like the rows that the version adds.
 
     Elements go to ``keep`` (with ``__tick``), what stays out to ``keep_out``, as the quarantine holds it. With
     ``duplicates`` the rows must come in one piece.
@@ -161,6 +188,9 @@ def judge_version(
     if corrects:
         lateness = replace(lateness, repair=True)
     what = f"Stream {name}, version {version} of its source"
+    if came_in is not None and came_in.num_rows:
+        outcome.counts.update(rows=copies(came_in), reinstated=copies(came_in))
+        outcome.saw(evaluate(came_in.select([*rules.columns, "__n"])), rules)
     for piece in rows:
         judged = evaluate(piece)
         judgement, dropped = judge_piece(judged, rules, lateness, commit_time, what, outcome.warned, duplicates)
@@ -173,12 +203,14 @@ def judge_version(
         outcome.counts.update(
             rows=copies(good),
             quarantined=copies(bad),
-            deduplicated=dropped,
+            deduplicated=copies(dropped.rows),
             late=late_out + repaired,
             repaired=repaired,
         )
         if bad.num_rows:
             keep_out(quarantine_rows(bad, judgement.reasons, name, version))
+        if dropped.rows.num_rows and rules.remembers:
+            keep_out(quarantine_rows(dropped.rows.select(bad.column_names), dropped.reasons, name, version))
         if good.num_rows:
             outcome.saw(good, rules)
             keep(good.select([*rules.columns, "__tick", "__n"]))
@@ -213,15 +245,34 @@ def sized(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 def take_back(
     stage: Stage, rules: Rules, removed: pa.Table, state: StreamState, version: int, counts: Counter[str]
-) -> None:
-    """ON SOURCE CHANGE CORRECT for the rows that a version removed (with ``__tick``)."""
+) -> pa.Table | None:
+    """ON SOURCE CHANGE CORRECT for the rows that a version removed (with ``__tick``); returns the duplicates that
+    became elements in their place, if any.
+    """
     found = admit_taken_back.take_back(stage, removed, rules.columns)
+    came_in = None
     if found.elements.num_rows:
-        stage.take_back(found.elements.select([*rules.columns, "__tick", "__n"]))
+        stage.move(found.elements.select([*rules.columns, "__tick", "__n"]))
         state.corrected(stage.seq, pc.min(found.elements.column("__tick")).as_py(), taken_back=True)
+        if rules.remembers:
+            came_in = _reinstate(stage, rules, state, version, counts)
     if found.unmatched.num_rows:
         stage.keep_out(admit_taken_back.unmatched_rows(found.unmatched, rules.declared.name, version))
     counts.update(taken_back=copies(found.elements), cancelled=found.cancelled, quarantined=copies(found.unmatched))
+    return came_in
+
+
+def _reinstate(stage: Stage, rules: Rules, state: StreamState, version: int, counts: Counter[str]) -> pa.Table:
+    """Duplicates come in for what the version took back; elements that they make duplicates go out."""
+    found = reinstate(stage, rules, rules.lateness(state.heartbeat, state.repairs_from).repairable_from)
+    if found.went_out.num_rows:
+        rows = found.went_out
+        reasons = pa.repeat(pa.scalar(admit_duplicates.DUPLICATE), rows.num_rows)
+        held = quarantine_rows(rows, reasons, rules.declared.name, version)
+        stage.keep_out(held.set_column(held.column_names.index("__seq"), "__seq", rows.column(CAME)), stamp=False)
+        state.corrected(stage.seq, pc.min(rows.column("__tick")).as_py(), taken_back=True)
+    counts.update(displaced=copies(found.went_out), deduplicated=copies(found.went_out))
+    return found.came_in
 
 
 def _least(a: int | None, b: int | None) -> int | None:

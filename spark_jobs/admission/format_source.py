@@ -11,7 +11,9 @@ No code runs in Spark but Spark's own, so this works through Spark Connect as it
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -28,7 +30,7 @@ from sweeparea.spark_jobs.frames import quoted
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import describe_file, filesystem
+from sweeparea.tables.files import describe_file, filesystem, has_space, write_error
 from sweeparea.tables.landing import MALFORMED, declared_columns, listing, note
 from sweeparea.tables.schema import arrow_type
 
@@ -68,7 +70,7 @@ def land(
         log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
         _run(spark, frame, folder)
     except Exception as error:
-        raise _explained(error, name, source) from error
+        raise _explained(error, name, source, folder) from error
     crash_point("format.read", folder)
     landed = _publish(log, name)
     if seen is not None:
@@ -96,9 +98,13 @@ def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
             raise
 
 
-def _explained(error: Exception, name: str, source: SourceSpec) -> SweepAreaError:
+def _explained(error: Exception, name: str, source: SourceSpec, folder: str) -> SweepAreaError:
     text = str(error)
     if "CONCURRENT" in text.upper():
+        # on a full disk Spark meets what it has half written itself, and takes it for another run's
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if not has_space(folder) and (explained := write_error(folder, full)):
+            return explained
         return SweepAreaError(
             f"{name}: another run is reading its source at the same time. Nothing was lost or read twice; wait for it,"
             " then run again."

@@ -2,7 +2,8 @@
 
 A row is named by an id made of the commit that kept it out and of the row itself; equal rows of one commit share it.
 Conditions are SQL over the row's own columns and ``__id``, ``__version``, ``__seq``, ``__reason``, ``__tick``, as
-``sweeparea sql`` reads it.
+``sweeparea sql`` reads it. Dropped duplicates that are remembered lie there too; nothing is wrong with them, so lists
+leave them out unless a condition is given.
 """
 
 # pyarrow makes its compute functions when it is imported: no checker sees them
@@ -24,6 +25,7 @@ from sweeparea.infra.text_table import text_table
 from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs import json_values
+from sweeparea.spark_jobs.admission.admit_duplicates import DUPLICATE
 from sweeparea.spark_jobs.admission.admit_stage import QUARANTINE_SCHEMA
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.instants import instant_text
@@ -61,6 +63,16 @@ def held(application: Application, name: str, version: int | None = None) -> Hel
     rows = pa.concat_tables([_EMPTY, *parts]).sort_by([("__seq", "descending"), ("__at", "ascending")])
     ids = [row_id(*values) for values in zip(*(rows.column(c).to_pylist() for c in _OF_ID), strict=True)]
     return Held(name, rows.append_column("__id", pa.array(ids, pa.string())), files)
+
+
+def counted(application: Application, name: str) -> tuple[int, int]:
+    """Rows in quarantine: those that something is wrong with, and duplicates that are remembered."""
+    log = DeltaLog(application.layout.quarantine(name))
+    if not log.exists():
+        return 0, 0
+    reasons = scan.plan(log).read(["__reason"]).column("__reason")
+    duplicates = pc.sum(pc.starts_with(reasons, DUPLICATE)).as_py() or 0
+    return len(reasons) - duplicates, duplicates
 
 
 _OF_ID = ("__seq", "__row", "__reason")
@@ -151,22 +163,32 @@ def listing(
     """What is in the quarantine of one name or of all, newest first, as text: a table, or JSON lines."""
     names = [name] if name else [*application.catalog.streams, *application.catalog.relations]
     rows: list[dict[str, Any]] = []
-    copies = 0
+    copies = duplicates = 0
     for each in names:
         found = held(application, each)
-        if where is not None and found.rows.num_rows:
+        if where is None:
+            wrong = pc.invert(pc.starts_with(found.rows.column("__reason"), DUPLICATE))
+            everything, found = found.total(), found.where(wrong)
+            duplicates += everything - found.total()
+        elif found.rows.num_rows:
             found = matching(found, where, columns_of(application, each))
         copies += found.total()
         time = application.input_schema(each).time if found.rows.num_rows else TimeDomain()
         rows += _shown(found, time, None if limit is None else max(0, limit - len(rows)))
     if form == "json":
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    left_out = (
+        f"\n{duplicates} dropped duplicates are remembered (ON SOURCE CHANGE CORRECT);"
+        """ --where "__reason LIKE 'duplicate%'" shows them"""
+        if duplicates
+        else ""
+    )
     if not rows:
-        return "Nothing is in quarantine."
+        return f"Nothing is in quarantine.{left_out}"
     table = text_table(list(rows[0]), [list(row.values()) for row in rows])
     shown = sum(abs(row["copies"]) for row in rows)
     more = "" if shown == copies else f"\n{copies - shown} more; --limit {copies} shows all, --where chooses"
-    return table + more
+    return table + more + left_out
 
 
 def _shown(found: Held, time: TimeDomain, limit: int | None) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
 from sweeparea.spark_jobs.admission import quarantine, release_rows
-from sweeparea.spark_jobs.admission.admit_version import copies
+from sweeparea.spark_jobs.admission.admit_version import copies, keeping_out
 from sweeparea.spark_jobs.admission.change_log import REFUSED
 from sweeparea.spark_jobs.admission.change_relation import RelationAdmission
 from sweeparea.spark_jobs.admission.change_table import VERSION, RelationStage
@@ -94,7 +94,7 @@ def _as_they_are(held: quarantine.Held, columns: list[pa.Field]) -> pa.Table:
 
 def _judged(reader: VersionReader, rows: pa.Table, held: quarantine.Held) -> tuple[pa.Table, dict[int, str]]:
     """Corrected rows of a log as changes (with ``__at``), and the reasons against those that are still wrong."""
-    constraints = release_rows.keeping_out(reader.declared.constraints)
+    constraints = keeping_out(reader.declared.constraints)
     again = replace(reader, declared=replace(reader.declared, constraints=constraints))
     count = rows.num_rows
     rows = rows.append_column("__n", held.rows.column("__n"))

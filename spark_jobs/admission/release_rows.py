@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.cql.errors import nearest
-from sweeparea.cql.statements import ConstraintSpec
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.admission import quarantine
@@ -43,11 +42,6 @@ class Wanted:
     where: str | None = None
     assigned: Mapping[str, str] = field(default_factory=dict)
     row: str | None = None
-
-
-def keeping_out(constraints: Iterable[ConstraintSpec]) -> tuple[ConstraintSpec, ...]:
-    """The constraints, of which none ends the release: who breaks one that would stays in quarantine."""
-    return tuple(replace(c, on_violation="quarantine") if c.on_violation == "fail" else c for c in constraints)
 
 
 def chosen(

@@ -25,10 +25,10 @@ from sweeparea.operators import keys
 from sweeparea.spark_jobs.admission import admit_duplicates, quarantine
 from sweeparea.spark_jobs.admission.admit_judge import evaluated
 from sweeparea.spark_jobs.admission.admit_rules import Rules, expressions
-from sweeparea.spark_jobs.admission.admit_stage import Stage, row_texts, without
+from sweeparea.spark_jobs.admission.admit_stage import Stage, row_texts
 from sweeparea.spark_jobs.admission.admit_state import StreamState
-from sweeparea.spark_jobs.admission.admit_version import copies, judge_piece
-from sweeparea.spark_jobs.admission.release_rows import Released, Wanted, chosen, corrected, keeping_out
+from sweeparea.spark_jobs.admission.admit_version import copies, judge_piece, keeping_out
+from sweeparea.spark_jobs.admission.release_rows import Released, Wanted, chosen, corrected
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.errors import NotReadyError
 from sweeparea.tables import scan
@@ -52,7 +52,8 @@ def release_elements(application: Application, name: str, spark: SparkSession, w
     attempt = publication.begin()
     state = StreamState.of(publication.previous)
     columns = quarantine.columns_of(application, name)
-    stage = Stage(publication, attempt, columns)
+    rules = Rules.of(application.stream(name), application.input_schema(name).time, [f.name for f in columns])
+    stage = Stage(publication, attempt, columns, came=rules.remembers)
     held = chosen(application, name, stage, wanted, columns)
     if (pc.min(held.rows.column("__n")).as_py() or 0) < 0:
         raise SweepAreaError(
@@ -60,7 +61,6 @@ def release_elements(application: Application, name: str, spark: SparkSession, w
             " copies): there is nothing to admit. Leave them out, with --where '__n > 0'."
         )
     rows = corrected(held, wanted, columns, name)
-    rules = Rules.of(application.stream(name), application.input_schema(name).time, rows.column_names)
     heartbeat, constraints = application.source_expressions(name)
     sql = expressions(rules, heartbeat, constraints)
     result, admitted, left = _judge(spark, stage, state, rules, sql, rows, held)
@@ -96,11 +96,11 @@ def _judge(
     rows = rows.append_column("__n", n).append_column("__at", pa.array(range(count), pa.int64()))
     # never too late: a person has looked at it. What the history may not hold any more cannot be repaired.
     declared = rules.declared
-    constraints = keeping_out(declared.constraints)
-    again = replace(rules, declared=replace(declared, constraints=constraints, late="repair"), within=None)
+    again = rules.with_constraints(keeping_out)
+    again = replace(again, declared=replace(again.declared, late="repair"), within=None)
     lookup = None
     if again.apart is not None:
-        lookup = partial(_kept, stage, again)
+        lookup = partial(admit_duplicates.kept_rows, stage, again.duplicate_by, within=again.apart)
     commit_time = max(state.commit_time, time.time_ns() // 1000)
     scratch = f"{stage.publication.layout.data_folder}/_sweeparea/spill"
     rows, lateness = evaluated(spark, rows, sql, scratch), again.lateness(state.heartbeat, state.repairs_from)
@@ -116,18 +116,12 @@ def _judge(
     return result, good, left
 
 
-def _kept(stage: Stage, rules: Rules, rows: pa.Table) -> pa.Table:
-    assert rules.apart is not None
-    return admit_duplicates.kept_rows(stage.admitted, rules.duplicate_by, rows, rules.apart)
-
-
 def _leave(stage: Stage, held: quarantine.Held, left: np.ndarray) -> None:
     """Takes the released copies out of the quarantine."""
     file, at = keys.int64_of(held.rows.column("__file")), keys.int64_of(held.rows.column("__at"))
     for number in np.unique(file[left > 0]).tolist():
         source = held.files[number]
-        rows = scan.plan(stage.quarantine, [source]).read(stage.quarantine.schema().names)
-        gone = np.zeros(rows.num_rows, np.int64)
+        gone = np.zeros(scan.plan(stage.quarantine, [source]).rows, np.int64)
         mine = file == number
         gone[at[mine]] = left[mine]
-        stage.replace_quarantine(source, without(rows, gone))
+        stage.leave(source, gone)

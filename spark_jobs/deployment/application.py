@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from sweeparea.cql.statements import CreateQuery, CreateRelation, CreateStream
 
-ENGINE_COLUMNS = ("__tick", "__seq", "__n")
+ENGINE_COLUMNS = ("__tick", "__seq", "__n", "__came")
 CHANGES = "changes"
 """The name of the table in which a relation's changes are kept as its source tells them (``change_table.py``)."""
 

@@ -26,7 +26,7 @@ from sweeparea.operators.encoding import strategy_of
 from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
+from sweeparea.spark_jobs.deployment.user_code import policy_fingerprint, source_fingerprint
 from sweeparea.tables.deployed import Deployed, DeployedRow, Rows
 from sweeparea.tables.ledger import LedgerRow, now_micros
 
@@ -105,8 +105,11 @@ class Registry:
             own = dict(statement.settings)
             return {name: value for name, value in catalog.settings.items() if name not in own}
         exchanged = {name.lower() for name in catalog.environment.sources}
-        if isinstance(statement, CreateStream | CreateRelation) and statement.name.lower() in exchanged:
-            return {"source": statement.source.uri}
+        if isinstance(statement, CreateStream | CreateRelation):
+            source = statement.source.uri if statement.name.lower() in exchanged else ""
+            policy = "" if statement.heartbeat is None else statement.heartbeat.policy
+            code = policy_fingerprint(policy, self.application.folder) if policy else ""
+            return {name: value for name, value in (("source", source), ("policy", code)) if value}
         if isinstance(statement, CreateFunction) and self.application.functions:
             code = source_fingerprint(statement.target)
             return {"code": code} if code else {}
@@ -429,7 +432,7 @@ def engine_version() -> str:
         return "source"
 
 
-_CLAUSES = {"source": "FROM (environment)", "code": "Python source"}
+_CLAUSES = {"source": "FROM (environment)", "code": "Python source", "policy": "Python source of HEARTBEAT POLICY"}
 
 
 def _parsed(definition: str) -> Declared | None:
@@ -444,6 +447,6 @@ def _outside_changes(before: dict[str, str], after: dict[str, str]) -> Iterable[
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
             # one that was registered without its code's fingerprint is taken for unchanged
-            rebuild = name not in NEUTRAL_SETTINGS and not (name == "code" and before.get(name) is None)
+            rebuild = name not in NEUTRAL_SETTINGS and not (name in ("code", "policy") and before.get(name) is None)
             clause = _CLAUSES.get(name, f"SET {name} =")
             yield Change(clause, before.get(name), after.get(name), rebuild=rebuild)

@@ -59,6 +59,13 @@ def policy(target: str, folder: str | Path | None, place: Place | None) -> Calla
     return cast("Callable[[PolicyVersion], int | None]", found)
 
 
+def policy_fingerprint(target: str, folder: str | Path | None) -> str:
+    """``source_fingerprint`` of a heartbeat's policy, looked for in the application's ``folder`` first."""
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return source_fingerprint(target)
+
+
 def source_fingerprint(target: str) -> str:
     """The identity of the Python source behind ``module:object``: its module and those that this imports from beside
     it, so that a change of any of them shows. Comments and layout do not count. Empty where there is no source.

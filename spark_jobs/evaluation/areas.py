@@ -121,9 +121,11 @@ class SweepAreas:
         """What the task of a keyed sweep is given: new rows, and rows with NULL copies that only name a key.
 
         There is at least one of these, so that the task runs; where there are several workers, those of the keys that
-        are due: each worker looks after the keys that it is given.
+        are due: each worker looks after the keys that it is given. Columns that ``rows`` lack are not sent.
         """
-        nothing = (f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`" for f in area.schema)
+        sent = set(area.schema.names if rows is None else rows.columns)
+        columns = [f for f in area.schema if f.name in sent]
+        nothing = (f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`" for f in columns)
         parts = [] if rows is None else [rows]
         parts.append(self.spark.range(1).selectExpr(*nothing))
         due = self.due(area)
@@ -132,19 +134,19 @@ class SweepAreas:
             keys = set(area.key_columns)
             named = (
                 f"`{f.name}`" if f.name in keys else f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`"
-                for f in area.schema
+                for f in columns
             )
             of_keys = stored.where(f"{DUE} > {self.h0}L AND {DUE} <= {self.h1}L").selectExpr(*named)
-            alike = len(bridge.comparable(of_keys, area.schema.names)) == len(area.schema)
+            alike = len(bridge.comparable(of_keys, of_keys.columns)) == len(columns)
             parts.append(of_keys.distinct() if alike else of_keys)
         return frames.concatenated(parts)
 
     # -- held ----------------------------------------------------------------------------------------------------------
 
-    def live(self, op: str, h: int) -> DataFrame | None:
-        """The logged rows that are valid after ``h``."""
+    def live(self, op: str, h: int, among: frames.Among) -> DataFrame | None:
+        """The logged rows that are valid after ``h``; those that are not ``among`` some values may be left out."""
         files = [file for file in self.files(op) if _logged(file).last > h + 1]
-        return self._valid(op, files, h)
+        return self._valid(op, files, h, among)
 
     def logged(self, op: str, schema: pa.Schema, reach: int) -> tuple[Log, DataFrame | None]:
         """Where a slice logs rows, and the rows of the files that it should merge."""
@@ -158,11 +160,11 @@ class SweepAreas:
         self.may_be_silent.add(op)
         return log, self._valid(op, [files[file.path] for file in merged], self.h1)
 
-    def _valid(self, op: str, files: Sequence[DataFile], h: int) -> DataFrame | None:
+    def _valid(self, op: str, files: Sequence[DataFile], h: int, among: frames.Among | None = None) -> DataFrame | None:
         if not files:
             return None
         chosen = scan.plan(self.log(op), files)
-        return frames.read(self.spark, chosen, chosen.schema.names, [(TE, h + 2, None)])
+        return frames.read(self.spark, chosen, chosen.schema.names, [(TE, h + 2, None)], among)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ when collected, is the slice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from sweeparea.operators import (
 )
 from sweeparea.operators.bag import BAG, TS
 from sweeparea.operators.columns import BAG_FIELDS
+from sweeparea.operators.conditions import take_apart
 from sweeparea.operators.encoding import Edges
 from sweeparea.operators.logical import (
     Aggregate,
@@ -103,7 +103,8 @@ class Evaluation:
         self._spilled: list[str] = []
         self._once_computed: set[int] = set()
         self._spread: set[str] = set()
-        self._sides: dict[int, _Side] = {}
+        self._pipes: dict[str, bridge.Pipe] = {}
+        self._logged: dict[int, DataFrame | None] = {}
         self._two_sided = TwoSided(self)
         self.edges = Edges.of(plan, self.static)
         self._encoder = Encoder(self)
@@ -174,7 +175,8 @@ class Evaluation:
             case Select():
                 return self._map(select.apply, node, self.held(node.input))
             case Project():
-                return self._map(project.apply, node, self.held(node.input))
+                with self.reader.among(self._below(node)):
+                    return self._map(project.apply, node, self.held(node.input))
             case Generate():
                 return self._map(generate.apply, node, self.held(node.input))
             case OneRow():
@@ -194,12 +196,18 @@ class Evaluation:
             case Select():
                 return self._map(select.apply, node, self._past(node.input, reach))
             case Project():
-                return self._map(project.apply, node, self._past(node.input, reach))
+                with self.reader.among(self._below(node)):
+                    return self._map(project.apply, node, self._past(node.input, reach))
             case Generate():
                 return self._map(generate.apply, node, self._past(node.input, reach))
             case UnionAll():
                 return self._union(node, lambda part: self._past(part, reach))
         raise TypeError(f"elements of {type(node).__name__} cannot be read again")
+
+    def _below(self, node: Project) -> frames.Among:
+        """What rows may be chosen by below a projection, where they are chosen by its columns."""
+        among = self.reader.chosen
+        return {expr.sql.strip("`"): among[column.id] for column, expr in node.outputs if column.id in among}
 
     # -- linear operators ----------------------------------------------------------------------------------------------
 
@@ -248,11 +256,12 @@ class Evaluation:
         due: Due,
         task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
         ddl: str,
-        spread: frozenset[str] | None = None,
+        of: Node | None = None,
     ) -> DataFrame:
         """What ``task`` makes of new rows and of what the SweepArea of ``op`` holds (``areas.py``), all of ``schema``.
 
-        Without ``keys`` the SweepArea is whole, and one worker has it. ``spread``: as of ``spread_by``.
+        Without ``keys`` the SweepArea is whole, and one worker has it. ``of``: the node whose rows ``new`` are, perhaps
+        with more columns: they need not move if they lie by the keys already.
         """
         if not keys:
             return self.swept_whole(op, new, schema, (), task, ddl)
@@ -260,9 +269,56 @@ class Evaluation:
         area = self.areas.keyed(op, schema, keys, due, workers)
         if workers == self.partitions:
             self._spread.add(op)
-        if new is not None and workers > 1 and spread and spread <= set(keys) and not self.areas.due(area):
-            return new.mapInArrow(task(area), ddl)
-        return bridge.run(self.areas.given(area, new), task(area), keys, workers, ddl)
+        if new is not None and of is not None:
+            pipe, by = self._pipe_with(of, schema.names), self.spread_by(of)
+            stay = workers > 1 and by and by <= set(keys) and not self.areas.due(area)
+            if pipe is not None and pipe.workers == workers and (stay or area.alone):
+                return pipe.given.mapInArrow(pipe.then(task(area), schema.names), ddl)
+            if stay:
+                return new.mapInArrow(task(area), ddl)
+        given = bridge.spread(self.areas.given(area, new), keys, workers)
+        return self._through(op, given, task(area), workers, ddl)
+
+    def _through(self, op: str, given: DataFrame, task: Callable[..., Any], workers: int, ddl: str) -> DataFrame:
+        made = given.mapInArrow(task, ddl)
+        self._pipes[op] = bridge.Pipe(given, task, workers, {name: name for name in made.columns})
+        return made
+
+    def pipe(self, node: Node) -> bridge.Pipe | None:
+        """How the rows of ``new(node)``, which has been made, come from a sweep, if nothing has been computed of them
+        since; a further sweep may stand behind it in the same worker.
+        """
+        if id(node) in self._once_computed or self.edges.splits(node) or support.expansion(node) is not None:
+            return None
+        match node:
+            case Aggregate() if (made := self._pipes.get(self.names[id(node)])) is not None:
+                plain = Grouping(node).plain
+                return None if plain is None else made.renamed(plain | {name: name for name in BAG})
+            case Project() if (below := self.pipe(node.input)) is not None:
+                chosen = {column.id: expr.sql.strip("`") for column, expr in node.outputs}
+                return below.renamed(chosen | {name: name for name in BAG})
+        return None
+
+    def _pipe_with(self, node: Node, names: Sequence[str]) -> bridge.Pipe | None:
+        """``pipe``, if it has the columns ``names``."""
+        found = self.pipe(node)
+        return found if found is not None and found.columns.keys() >= set(names) else None
+
+    def net(self, node: Node) -> bool:
+        """Whether in ``new(node)``, which has been made, no record ends where an equal one begins, and all that ends
+        in the slice's future is open (``emission.changes``).
+        """
+        match node:
+            case Aggregate():
+                swept = not self._two_sided.is_interval_distinct(node) and support.expansion(node) is None
+                return swept and Grouping(node).plain is not None
+            case Select():
+                return self.net(node.input)
+            case Project():
+                # equal records must come of equal ones
+                kept = {expr.sql.strip("`") for _, expr in node.outputs}
+                return self.net(node.input) and {column.id for column in node.input.columns} <= kept
+        return False
 
     def spread_by(self, node: Node) -> frozenset[str] | None:
         """Columns by which the rows of ``new(node)``, which has been made, lie in the slice's partitions: those with
@@ -295,8 +351,18 @@ class Evaluation:
         rows = [] if new is None else [new]
         if state is not None:
             rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
-        target = task(self.areas.target(op, schema))
-        return bridge.run(concatenated(rows), target, keys, self.partitions if keys else 1, ddl)
+        workers = self.partitions if keys else 1
+        given = bridge.spread(concatenated(rows), keys, workers)
+        return self._through(op, given, task(self.areas.target(op, schema)), workers, ddl)
+
+    def passed(
+        self, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], ddl: str
+    ) -> DataFrame:
+        """What ``task`` makes of the rows of ``new``, however they lie; ``of``: as of ``swept``."""
+        pipe = None if of is None else self._pipe_with(of, schema.names)
+        if pipe is not None:
+            return pipe.given.mapInArrow(pipe.then(task, schema.names), ddl)
+        return new.coalesce(self.partitions).mapInArrow(task, ddl)
 
     def sweep_task(
         self, sweep: Callable[..., Any], schema: pa.Schema, output: pa.Schema, area: bridge.Target | SweepArea
@@ -343,24 +409,47 @@ class Evaluation:
 
     def inner_join(self, node: Join) -> DataFrame | None:
         # rows of a side are needed again only while the other side can still bring new ones
-        left = self._side(node.left, held=not patterns.settled(node.right, self.static))
-        right = self._side(node.right, held=not patterns.settled(node.left, self.static))
+        again = not patterns.settled(node.right, self.static), not patterns.settled(node.left, self.static)
+        left, right = self._side(node.left, again[0]), self._side(node.right, again[1])
         parts = []
-        if left.new is not None:
-            rights = [bag for bag in (right.held, right.new) if bag is not None]
+        if left is not None:
+            held = self._held_side(node.right, self._reduction(node, left, node.left)) if again[1] else None
+            rights = [bag for bag in (held, right) if bag is not None]
             if rights:
                 every = rights[0] if len(rights) == 1 else rights[0].unionByName(rights[1])
-                parts.append(join.apply(node, left.new, every))
-        if left.held is not None and right.new is not None:
-            parts.append(join.apply(node, left.held, right.new))
+                parts.append(join.apply(node, left, every))
+        if right is not None and again[0]:
+            held = self._held_side(node.left, self._reduction(node, right, node.right))
+            if held is not None:
+                parts.append(join.apply(node, held, right))
         return concatenated(parts) if parts else None
 
-    def _side(self, node: Node, held: bool) -> _Side:
-        """New rows of a join's side and, where they are needed, the held ones."""
+    def _side(self, node: Node, again: bool) -> DataFrame | None:
+        """New rows of a join's side; ``again``: those that it holds are needed, too."""
         if patterns.readable_again(node):
-            new = self.once(node) if self.edges.sweeps(node) else self.new(node)
-            return _Side(new, self.held(node) if held else None)
-        return self._hold(node) if held else _Side(self.once(node), None)
+            return self.once(node) if self.edges.sweeps(node) else self.new(node)
+        return self._hold(node) if again else self.once(node)
+
+    def _held_side(self, node: Node, among: frames.Among) -> DataFrame | None:
+        """Rows of a join's side that earlier slices made; of those that need not be read, as many as may be."""
+        if not patterns.readable_again(node):
+            return self.areas.live(f"hold_{self.names[id(node)]}", self.h0, among)
+        with self.reader.among(among):
+            return self.held(node)
+
+    def _reduction(self, node: Join, new: DataFrame, side: Node) -> frames.Among:
+        """By column of the other side the values of ``new``, the new rows of ``side``, that alone can match: a semi
+        join reduces what has to be read (Bernstein & Chiu 1981).
+        """
+        if self.partitions > 1 or not (self.edges.cheap(side) or id(side) in self._once_computed):
+            return {}
+        of_left, found = side is node.left, {}
+        parts = take_apart(node.condition, *([c.id for c in x.columns] for x in (node.left, node.right)))
+        for equal in parts[0].equalities if len(parts) == 1 else ():
+            mine, other = (equal.left, equal.right) if of_left else (equal.right, equal.left)
+            if not equal.null_safe and len(other.columns) == 1 and other.sql.strip("`") in other.columns:
+                found[other.sql.strip("`")] = frames.Values(new, mine.sql)
+        return found
 
     def once(self, node: Node) -> DataFrame | None:
         """``new(node)``, computed by a job of its own where two readers would have it computed twice at a cost."""
@@ -369,17 +458,17 @@ class Evaluation:
             self._new[id(node)] = self.drained(self.new(node))
         return self.new(node)
 
-    def _hold(self, node: Node) -> _Side:
-        """New and held rows of a side that only a SweepArea remembers (``bridge.HoldTask``)."""
-        if id(node) not in self._sides:
-            self._sides[id(node)] = self._make_hold(node)
-        return self._sides[id(node)]
+    def _hold(self, node: Node) -> DataFrame | None:
+        """New rows of a side whose held ones only a SweepArea remembers (``bridge.HoldTask``)."""
+        if id(node) not in self._logged:
+            self._logged[id(node)] = self._log(node)
+        return self._logged[id(node)]
 
-    def _make_hold(self, node: Node) -> _Side:
+    def _log(self, node: Node) -> DataFrame | None:
         op, ids = f"hold_{self.names[id(node)]}", [c.id for c in node.columns]
-        new, held = self.new(node), self.areas.live(op, self.h0)
+        new = self.new(node)
         if new is None:
-            return _Side(None, held)
+            return None
         schema = pa.schema([*fields(new, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
         stored = schema.remove(schema.get_field_index("__new"))
         log, merged = self.areas.logged(op, stored, expiry_log.reach(node))
@@ -389,7 +478,7 @@ class Evaluation:
         net = not self.edges.expiry_known(node)
         task = bridge.HoldTask(self.h1, schema, log.target, log.division, self.attempt, net)
         passed = self.drained(bridge.run(concatenated(parts), task, ids, self.partitions, frames.ddl(schema)))
-        return _Side(None if passed is None else passed.drop("__new"), held)
+        return None if passed is None else passed.drop("__new")
 
     def drained(self, bag: DataFrame | None) -> DataFrame | None:
         """``bag`` after a job of its own: all of it has been computed, so every sweep below has staged its SweepArea.
@@ -431,7 +520,9 @@ class Evaluation:
         rows = []
         if bag is not None:
             given = {*grouping.keys, *grouping.arguments, *BAG}
-            rows.append(_filled(shown, schema, {name: name for name in given}))
+            # what no raw row has need not be sent; a whole SweepArea comes the same way, with all columns
+            sent = pa.schema([f for f in schema if f.name in given or not grouping.keys])
+            rows.append(_filled(shown, sent, {name: name for name in given}))
         if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
             rows.append(_filled(self.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         output = aggregate.delta_schema(spec)
@@ -498,7 +589,7 @@ class Evaluation:
         if whole:
             stream = self.swept_whole(op, new, schema, ids, task, ddl)
         else:
-            stream = self.swept(op, new, schema, ids, bag_due, task, ddl)
+            stream = self.swept(op, new, schema, ids, bag_due, task, ddl, node.input)
         if node.instant is None:
             return stream
         return stream.selectExpr(*ids, f"{self.reader.instant_sql(TS)} AS {node.instant.id}", *BAG)
@@ -508,14 +599,6 @@ class Evaluation:
         count = bridge.RowCount(f"{self.areas.spill}/rstream", op)
         self.rstreams.append((count, relation_to_stream.Every(every or 1, anchor)))
         return count
-
-
-@dataclass(frozen=True)
-class _Side:
-    """What a join reads of one side; None where a bag is known to be empty, or is not needed."""
-
-    new: DataFrame | None
-    held: DataFrame | None
 
 
 def _filled(frame: DataFrame, schema: pa.Schema, given: Mapping[str, str]) -> DataFrame:

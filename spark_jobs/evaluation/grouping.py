@@ -175,6 +175,19 @@ class Grouping:
         calls = zip(self.node.calls, self._split, strict=True)
         return [f"{self._final(call, bases, types)} AS {column.id}" for (column, call), bases in calls]
 
+    @property
+    def plain(self) -> dict[str, str] | None:
+        """The node's columns by the sweep's that they are; None where one is computed of several, or one of the
+        sweep's is not shown.
+        """
+        at = [self.bases.index(bases[0]) if len(bases) == 1 else -1 for bases in self._split]
+        if any(call.extra and _is_array(call.extra[0]) for _, call in self.node.calls if call.function in _PERCENTILES):
+            return None
+        if set(at) != set(range(len(self.bases))):
+            return None
+        shown = zip(self.node.calls, at, strict=True)
+        return {key: key for key in self.keys} | {column.id: f"b{i}" for (column, _), i in shown}
+
     def _final(self, call: AggregateCall, bases: tuple[Base, ...], types: Mapping[str, pa.DataType]) -> str:
         at = [self.bases.index(base) for base in bases]
         if call.function in _PERCENTILES and _is_array(call.extra[0]):

@@ -8,7 +8,8 @@ sequence number when it starts; rows admitted later than the pin are not seen, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,17 @@ class InputReader:
     ) -> None:
         self.spark, self.inputs, self.time, self.only = spark, inputs, time, only
         self.start, self.h0, self.h1 = start, h0, h1
+        self.chosen: frames.Among = {}
+        """By the ids of columns, among which values they are of the rows that have to be read."""
+
+    @contextmanager
+    def among(self, values: frames.Among) -> Iterator[None]:
+        """Meanwhile rows may be left out of which a column, by its id, is not among some values."""
+        before, self.chosen = self.chosen, values
+        try:
+            yield
+        finally:
+            self.chosen = before
 
     @property
     def first(self) -> bool:
@@ -103,12 +115,11 @@ class InputReader:
         source = self.inputs[node.name]
         if low > high:
             return None
-        names = [name for _, name in node.source]
         if source.kind == "stream":
-            frame = self._read(source, names, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
+            frame = self._read(source, node, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
             tick, n = "__tick", N
         else:
-            frame = self._read(source, names, ["ts"], [("ts", *self._instants(low, high))])
+            frame = self._read(source, node, ["ts"], [("ts", *self._instants(low, high))])
             tick, n = self._tick_of("ts"), "1L"
         if frame is None:
             return None
@@ -138,7 +149,7 @@ class InputReader:
         if source.kind == "relation":
             frame = self._read(
                 source,
-                [name for _, name in node.source],
+                node,
                 ["__tick", N],
                 [("__tick", *source.own(low, self.h1)), ("__seq", None, source.pin)],
             )
@@ -154,7 +165,7 @@ class InputReader:
         if source.kind == "relation":
             frame = self._read(
                 source,
-                [name for _, name in node.source],
+                node,
                 ["__tick", N],
                 [("__tick", *source.own(None, self.h0)), ("__seq", None, source.pin)],
             )
@@ -168,7 +179,7 @@ class InputReader:
     def _query_changes(self, node: RelationScan, source: Input, low: int | None, high: int) -> DataFrame | None:
         names = [name for _, name in node.source]
         frame = self._read(
-            source, names, ["valid_from", "valid_to"], [("valid_from", None, self._instants(None, high)[1])]
+            source, node, ["valid_from", "valid_to"], [("valid_from", None, self._instants(None, high)[1])]
         )
         if frame is None:
             return None
@@ -189,7 +200,7 @@ class InputReader:
     def _read(
         self,
         source: Input,
-        names: Sequence[str],
+        node: StreamScan | RelationScan,
         extra: Sequence[str],
         ranges: list[tuple[str, int | None, int | None]],
     ) -> DataFrame | None:
@@ -197,7 +208,9 @@ class InputReader:
         for column, low, high in ranges:
             files = scan.prune(files, column, low, high)
         chosen = scan.plan(source.log, files)
-        return frames.read(self.spark, chosen, list(dict.fromkeys([*names, *extra])), ranges)
+        names = [name for _, name in node.source]
+        among = {name: self.chosen[column.id] for column, name in node.source if column.id in self.chosen}
+        return frames.read(self.spark, chosen, list(dict.fromkeys([*names, *extra])), ranges, among)
 
     def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
         """Ticks as the values that a result table's instant columns hold: microseconds, or ticks."""

@@ -23,9 +23,10 @@ from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import pending
+from sweeparea.tables.deployed import definition
 from sweeparea.tables.files import remove_folder
 from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import recover
+from sweeparea.tables.publish import DEFINITION, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,16 +45,21 @@ def replace_query(application: Application, query: str, spark: SparkSession, tel
         registry = application.registry
         planned = Planned(registry.fresh(query).inputs, ())
         plan = application.bind(application.query(query), application.catalog.settings, planned.inputs)
+        before = registry.deployed.rows()[query]
         recover(str(application.data), application.ledger)
+        deployed, row = registry.deployed.rows()[query], application.ledger.row(query)
+        wanted = replace(registry.wanted(query), planned=planned.as_dict())
+        now = row is not None and before.deployed_at != row.at == deployed.deployed_at
+        if row is not None and now and deployed.fingerprint == wanted.fingerprint:
+            # a run was killed when its commit stood: that was applied just now
+            left_behind(application, plan)
+            tell(f"{query}: the new definition had been exchanged by a run that was interrupted")
+            return Rewritten(renewed=row.info[DEFINITION]["renewed"])
         tell(f"{query}: the new definition is computed beside the old one, which stays readable")
         with Build(application, plan, spark, tell) as build:
             build.catch_up()
-            done = Rewrite(build, build.done, closed=False, whole=True).replace()
-        deployed = registry.deployed.rows()[query]
-        wanted = registry.wanted(query)
-        registry.deployed.put(
-            replace(wanted, registration=deployed.registration, paused=deployed.paused, planned=planned.as_dict())
-        )
+            rewrite = Rewrite(build, build.done, closed=False, whole=True)
+            done = rewrite.replace(deployed.fingerprint, definition(wanted))
         left_behind(application, plan)
     tell(f"{query}: replaced up to {instant_text(plan.time, build.done)}: {done.counts}")
     return done

@@ -34,7 +34,7 @@ from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, copy_staged, write_file
 from sweeparea.tables.ledger import CORRECTION, LedgerRow
-from sweeparea.tables.publish import TABLES, Publication
+from sweeparea.tables.publish import DEFINITION, TABLES, Publication
 from sweeparea.tables.schema import same_columns
 
 CAUSE = "a new definition"
@@ -107,6 +107,7 @@ class Rewrite:
             publication.abandon()
             return done
         info = {**previous.info, **({} if repairs else {BUILT: seq})}
+        info.pop(DEFINITION, None)
         if told:
             self._tell(publication, attempt, told, cause, seq)
             info[CORRECTION] = seq
@@ -123,9 +124,9 @@ class Rewrite:
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
         return done
 
-    def replace(self) -> Rewritten:
-        """Exchanges all results and SweepAreas of a query for those of a new definition; the ledger row goes on where
-        the shadow's stands.
+    def replace(self, old: str, new: Mapping[str, Any]) -> Rewritten:
+        """Exchanges all results and SweepAreas of a query for those of a ``new`` definition (``deployed.definition``),
+        and the deployed one, whose fingerprint is ``old``, for it; the ledger row goes on where the shadow's stands.
         """
         place = Place.of_deployed(self.application, self.name)
         publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
@@ -141,6 +142,7 @@ class Rewrite:
         crash_point("replace.staged_results")
         info = {**row.info, **self._areas(publication, attempt, previous), CORRECTION: seq, BUILT: seq}
         info[REWRITE] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+        info[DEFINITION] = {"from": old, "to": dict(new), "renewed": done.renewed}
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
         gone = [t for t in previous.info.get(TABLES, {}) if t.startswith("results/") and t not in kept]
         gone = [t for t in gone if not t.endswith("__corrections")]

@@ -215,7 +215,8 @@ class Slice:
             kind = "query_stream" if application.input_schema(name).kind == "stream" else "query_relation"
             log = DeltaLog(application.result_table(name))
             log.refuse_foreign(application.owner(name))
-            version = version_at(log, row.app, pin)
+            # what was computed anew stands for the results that were pinned before: these were damaged, or are gone
+            version = version_at(log, row.app, max(pin, row.info.get(BUILT, 0)))
             if version is None:
                 raise SweepAreaError(
                     f"{self.plan.name}: the table {log.uri} no longer tells what {name} had committed up to number"
@@ -259,6 +260,8 @@ class Slice:
         tables = self._result_tables(record)
         # repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
         keyed = ids and not ("rstream" in tables or plan.emits_each)
+        of = plan.root if self.beginning is None else None
+        net = of is not None and keyed and "open" not in tables and not areas.files(MATERIALIZE) and evaluation.net(of)
         if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
             return [], tables
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
@@ -278,6 +281,7 @@ class Slice:
             rstream=None if count is None else evaluation.rstreams[-1][1],
             most=evaluation.most_rows,
             each=plan.emits_each,
+            net=bool(net),
             **kept,
         )
         chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
@@ -289,12 +293,11 @@ class Slice:
                 anew=self.beginning is not None,
             )  # fmt: skip
 
-        if plan.emits_each:  # no row has to meet another
+        if plan.emits_each or net:  # no row has to meet another
             assert top is not None
-            staged = top.coalesce(partitions).mapInArrow(task(None), bridge.FILES_DDL)
+            staged = evaluation.passed(of, top, schema, task(None), bridge.FILES_DDL)
         elif keyed:
-            spread = evaluation.spread_by(plan.root) if self.beginning is None else None
-            staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, spread)
+            staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
         else:
             staged = evaluation.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables
@@ -335,9 +338,11 @@ class Slice:
         """The files that the sweep of ``op`` has staged: of a keyed one each worker has left one at least."""
         root = self.place.layout.state(self.plan.name, op)
         names = [f.base_name for f in files_in(f"{root}/data/{attempt}") if f.extension == "parquet"]
-        complete = names or op in areas.may_be_silent or not areas.files(op)
+        complete = bool(names) or op in areas.may_be_silent or not areas.files(op)
         if op in areas.workers:
             complete = len({n.split("-")[1] for n in names if n.startswith(f"{op}.c-")}) == areas.workers[op]
+        elif op not in areas.may_be_silent:  # a partition more is one whose sweep has run twice
+            complete = complete and len({n.split("-")[1] for n in names}) <= areas.partitions
         if not complete:
             raise SweepAreaError(
                 f"{self.plan.name}: the sweep of {op} did not run, or not for every key. Nothing was"

@@ -16,11 +16,11 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.upkeep import laws
-from sweeparea.spark_jobs.upkeep.maintain import tables_of
+from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile, filesystem
 from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import TABLES, recover
+from sweeparea.tables.publish import recover
 
 THREADS = 8
 SHOWN = 3
@@ -71,10 +71,11 @@ def _table(application: Application, row: LedgerRow, table: str, outcome: Checke
     log = DeltaLog(application.layout.absolute(table))
     before = len(outcome.wrong.get(row.name, ()))
     try:
-        if not log.exists():
-            outcome.add(row.name, table, "the table is missing")
-        else:
-            told = _against_ledger(row, table, log, outcome)
+        fault = disagreement(application.ledger, row, table)
+        if fault is not None:
+            outcome.add(row.name, table, fault)
+        if log.exists():
+            told = _files(row, table, log, outcome)
             if len(outcome.wrong.get(row.name, ())) == before:
                 tell(f"{table}: {told}")
     except (SweepAreaError, OSError) as error:
@@ -83,21 +84,11 @@ def _table(application: Application, row: LedgerRow, table: str, outcome: Checke
         tell(f"WRONG: {fault}")
 
 
-def _against_ledger(row: LedgerRow, table: str, log: DeltaLog, outcome: Checked) -> str:
-    version = log.version()
-    known = (row.info.get(TABLES) or {}).get(table)
-    applied = log.app_version(row.app, version)
-    if known is not None and applied != known:
-        outcome.add(row.name, table, f"holds commit {applied} of {row.name} as its last, the ledger says {known}")
-    log.refuse_foreign(row.name)
-    files = log.files(version)
+def _files(row: LedgerRow, table: str, log: DeltaLog, outcome: Checked) -> str:
+    files = log.files()
     for fault in _damaged(log, files):
         outcome.add(row.name, table, fault)
     rows = sum(file.rows for file in files)
-    op = table.rpartition("/")[2]
-    held = (row.info.get("state_rows") or {}).get(op)
-    if table == f"state/{row.name}/{op}" and held is not None and held != rows:
-        outcome.add(row.name, table, f"this SweepArea holds {rows} rows, the last slice has left {held}")
     return f"{rows:,} rows in {len(files)} files, as the ledger says"
 
 

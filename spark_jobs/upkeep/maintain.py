@@ -14,13 +14,14 @@ from typing import Any
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.upkeep import retained
+from sweeparea.spark_jobs.upkeep.agreement import tables_of
 from sweeparea.tables import stats
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.compaction import Compacted, compact
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.files import DataFile
 from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import TABLES, recover
+from sweeparea.tables.publish import recover
 from sweeparea.tables.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
 
 RETENTION = "maintenance.retention"
@@ -129,11 +130,6 @@ def _maintain_name(
             tell(f"{table}: {done.left} times others' commits were faster; the next run goes on")
 
 
-def tables_of(row: LedgerRow) -> list[str]:
-    """The tables that a name has committed to, by their paths in the data folder."""
-    return sorted({*(row.info.get(TABLES) or {}), *row.actions})
-
-
 def _retain(application: Application, name: str, dry_run: bool, report: Maintained, tell: Tell) -> None:
     found = (retained.outlook if dry_run else retained.let_go)(application, name)
     if found is not None:
@@ -181,4 +177,4 @@ def _maintain_ledger(application: Application, hours: int, dry_run: bool, report
             empty_folders(uri)
 
 
-__all__ = ["RETENTION", "Maintained", "hours_of", "maintain", "tables_of"]
+__all__ = ["RETENTION", "Maintained", "hours_of", "maintain"]

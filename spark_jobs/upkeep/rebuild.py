@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory
@@ -20,7 +22,7 @@ from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
 from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
-from sweeparea.spark_jobs.upkeep.maintain import tables_of
+from sweeparea.spark_jobs.upkeep.agreement import tables_of
 from sweeparea.spark_jobs.upkeep.retained import gone_up_to
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import TableError
@@ -52,6 +54,26 @@ def rebuild(
         _set_aside(application, query, damaged, tell)
         recover(str(application.data), application.ledger, [query])
         return until_first(query, lambda: _run(application, plan, _row(application, plan), spark, damaged, tell), tell)
+
+
+def in_order_of_reading(application: Application, queries: Iterable[str]) -> list[str]:
+    """Queries, hidden ones too, each after those that it reads: what is rebuilt must be there for its readers."""
+    wanted, found = sorted(queries), dict[str, None]()
+    seen: set[str] = set()
+
+    def place(name: str) -> None:
+        if name in seen or not application.is_query(name):
+            return
+        seen.add(name)
+        with suppress(SweepAreaError):  # one that cannot be planned is told of when it is rebuilt
+            for source in application.plan(name).inputs:
+                place(application.owner(source))
+        if name in wanted:
+            found[name] = None
+
+    for name in wanted:
+        place(name)
+    return list(found)
 
 
 def _row(application: Application, plan: Plan) -> LedgerRow:

@@ -238,6 +238,21 @@ def test_materialize_rstream() -> None:
         ("CREATE CONTINUOUS QUERY q WITH (colour = 'red') AS SELECT a FROM s", BindError, "Settings are range_bounds"),
         ("CREATE CONTINUOUS QUERY q WITH (strict = 'maybe') AS SELECT a FROM s", ParseError, "true or false"),
         ("CREATE CONTINUOUS QUERY q WITH (slice.max_rows = many) AS SELECT a FROM s", ParseError, "cannot be 'many'"),
+        ("CREATE CONTINUOUS QUERY q WITH (slice.max_rows = -5) AS SELECT a FROM s", ParseError, "cannot be '-5'"),
+        ("CREATE CONTINUOUS QUERY q WITH (rstream.max_rows_per_slice = 0) AS SELECT a FROM s", ParseError, "be '0'"),
+        ("CREATE CONTINUOUS QUERY q WITH (backfill_slice = 'banana') AS SELECT a FROM s", ParseError, "= '6 hours'"),
+        ("SET backfill_slice = '0 days'", ParseError, "backfill_slice cannot be '0 days'"),
+        ("SET backfill_slice = '1 month'", ParseError, "backfill_slice cannot be '1 month'"),
+        ("CREATE CONTINUOUS QUERY q WITH (rewrites = 'banana') AS SELECT a FROM s", ParseError, "no rule banana"),
+        ("SET rewrites = 'merge_selections, sharing_subplans'", ParseError, "no rule sharing_subplans"),
+        ("SET rewrites = 'all, merge_selections'", ParseError, "rewrites is all alone"),
+        (
+            "CREATE CONTINUOUS QUERY q WITH (maintenance.every = '1 hour') AS SELECT a FROM s",
+            BindError,
+            "Write SET main",
+        ),
+        ("SET maintenance.every = '0 hours'", ParseError, "cannot be '0 hours'"),
+        ("SET dag = 'two words'", ParseError, "dag cannot be 'two words'"),
         ("SET range_bond = 'exclusive'", BindError, "Did you mean range_bounds?"),
         ("SET strategy = 'fast'", ParseError, "upa or negative or direct"),
     ],
@@ -251,7 +266,7 @@ def test_wrong_clauses(text: str, error: type[Exception], message: str) -> None:
 def test_small_statements() -> None:
     found = st.parse_text(
         "DROP STREAM s PURGE; DROP CONTINUOUS QUERY q; REFRESH RELATION r; SET range_bounds = 'exclusive';"
-        "SET slice.max_rows = -5; EXPLAIN CONTINUOUS QUERY q; EXPLAIN SELECT a FROM S [Now];"
+        "SET slice.max_rows = 5_000; EXPLAIN CONTINUOUS QUERY q; EXPLAIN SELECT a FROM S [Now];"
         "SHOW STREAMS; SHOW RELATIONS; show continuous queries;"
         "DESCRIBE s; ;"
     )
@@ -275,7 +290,7 @@ def test_small_statements() -> None:
     assert isinstance(setting, st.SetSetting)
     assert (setting.name, setting.value) == ("range_bounds", "exclusive")
     assert isinstance(other, st.SetSetting)
-    assert (other.name, other.value) == ("slice.max_rows", "-5")
+    assert (other.name, other.value) == ("slice.max_rows", "5_000")
     assert isinstance(explain, st.Explain)
     assert explain.query is not None
 

@@ -93,9 +93,12 @@ def test_a_task_loads_only_its_own_application(home):
 
 def test_a_backfill_slice_must_be_a_length_of_time(home):
     path = home / "queries" / "shop" / "shop.cql"
-    path.write_text(path.read_text().replace("6 hours", "a while"))
-    with pytest.raises(SweepAreaError, match="backfill_slice of the continuous query sales is 'a while'"):
+    text = path.read_text()
+    path.write_text(text.replace("6 hours", "a while"))
+    with pytest.raises(SweepAreaError, match="setting backfill_slice cannot be 'a while'"):
         model.load("shop")
+    path.write_text("SET backfill_slice = '2 Weeks';\n" + text.replace("  WITH (backfill_slice = '6 hours')\n", ""))
+    assert {query.slice for query in model.load("shop").queries.values()} == {timedelta(weeks=2)}
 
 
 def test_a_query_over_static_relations_only_is_refused(home):

@@ -1,4 +1,4 @@
-"""One process that forks the runs of all tests without Spark."""
+"""One process that forks the runs of all tests without Spark, and a Connect server for those with it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.server import Server, serving
 from tests.faults.strikes import Scenario
 from tests.faults.zygote import Zygote
 
@@ -46,3 +47,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("only root may mount a small disk")
     yield where
     subprocess.run(["umount", "-l", str(where)], check=True)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("jobs")) as made:
+        yield made

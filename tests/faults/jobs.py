@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
+from deltalake import DeltaTable
+
+from sweeparea.spark_jobs.admission import source_rows
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.drop import drop
+from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.session import spark_session
 from sweeparea.spark_jobs.slices.process import process
+from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import tables_in
 from tests.spark_jobs import shop
 
 LARGE = """
@@ -20,6 +30,7 @@ LOOKING_BACK = """
 CREATE CONTINUOUS QUERY busy START AT TIMESTAMP '2020-01-01 00:00:00' AS
 SELECT shop, most FROM turnover WHERE n > 1;
 """
+KINDS = ("admitted", "quarantine", "results", "state")
 Day = list[tuple[int | None, str, float, int]]
 LATE: Day = [(20, "a", 0.5, 9), (33, "b", 16.0, 2)]
 
@@ -37,11 +48,14 @@ class Jobs:
     def application(self, folder: str) -> Application:
         return shop.application(Path(folder), self.text)
 
+    def sell(self, folder: str, day: Day) -> None:
+        shop.sell(Path(folder), day)
+
     def prepare(self, folder: str) -> None:
         for day in self.before:
-            shop.sell(Path(folder), day)
+            self.sell(folder, day)
             self.work(folder)
-        shop.sell(Path(folder), self.day)
+        self.sell(folder, self.day)
 
     def run(self, folder: str) -> None:
         self.work(folder)
@@ -54,7 +68,7 @@ class Jobs:
                 process(application, query, spark)
 
     def after(self, folder: str) -> None:
-        shop.sell(Path(folder), self.later)
+        self.sell(folder, self.later)
         self.work(folder)
 
 
@@ -65,6 +79,69 @@ class Drop(Jobs):
         drop(self.application(folder), self.queries[0])
 
 
+@dataclass(frozen=True)
+class Replace(Jobs):
+    """Definitions are replaced: built beside the results of ``old`` ones, exchanged, and gone on with."""
+
+    old: str = ""
+
+    def prepare(self, folder: str) -> None:
+        Jobs(self.old, self.queries, self.before, self.day, self.later).prepare(folder)
+
+    def run(self, folder: str) -> None:
+        application = self.application(folder)
+        apply(application, plan(application, beside=True), session=spark_session)
+        self.work(folder)
+
+
+class Backfill(Jobs):
+    """Results that something has damaged are computed again, and the queries that read them follow."""
+
+    def prepare(self, folder: str) -> None:
+        super().prepare(folder)
+        shop.damage(self.application(folder), self.queries[0])
+
+    def run(self, folder: str) -> None:
+        application = self.application(folder)
+        with spark_session() as spark:
+            backfill(application, self.queries[0], spark, None, shop.tick(30), lambda text: None)
+        self.work(folder)
+
+
+class Landed(Jobs):
+    """Sales that come as files, which Spark itself reads and writes into a table of the data folder."""
+
+    def sell(self, folder: str, day: Day) -> None:
+        place = Path(folder) / "data/in"
+        place.mkdir(parents=True, exist_ok=True)
+        lines = [
+            json.dumps({"at": None if s is None else str(shop.NOON + timedelta(seconds=s)), "shop": name} | rest)
+            for s, name, amount, items in day
+            for rest in ({"amount": amount, "items": items},)
+        ]
+        half = place / ".half"
+        half.write_text("\n".join(lines))
+        half.rename(place / f"{len(list(place.iterdir()))}.json")
+
+
+class Netted(Jobs):
+    """Each day rows of the days before are changed, which Spark itself finds out, as for versions of a million rows."""
+
+    def sell(self, folder: str, day: Day) -> None:
+        shop.sell(Path(folder), day)
+        DeltaTable(f"{folder}/data/source/sales").update({"items": "items + 1"}, predicate="shop = 'a'")
+
+    def work(self, folder: str) -> None:
+        source_rows.LARGE = 2
+        super().work(folder)
+
+
+_OLD = shop.STREAM + (shop.QUERY + LOOKING_BACK).replace("CREATE C", "CREATE OR REPLACE C")
+_NEW = _OLD.replace("60 SECONDS", "30 SECONDS")
+_LANDED = """
+CREATE STREAM sales FROM FORMAT 'json' PATH 'in' SCHEMA (at TIMESTAMP, shop STRING, amount DOUBLE, items BIGINT)
+  TIMESTAMP BY at CHRONON INTERVAL 1 SECOND HEARTBEAT FOR at AS at - INTERVAL 10 SECONDS;
+"""
 _REPAIRED = shop.STREAM.replace("  CONSTRAINT", "  LATE REPAIR WITHIN INTERVAL 1 HOUR\n  CONSTRAINT")
 _SCENARIOS = {
     "stream": Jobs(shop.STREAM + LARGE, ("large",), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2]),
@@ -73,6 +150,27 @@ _SCENARIOS = {
     "drop": Drop(shop.STREAM + shop.QUERY, ("turnover",), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2]),
     "repair": Jobs(
         _REPAIRED + shop.QUERY + LOOKING_BACK, ("turnover", "busy"), (shop.DAYS[0], shop.DAYS[1]), LATE, shop.DAYS[2]
+    ),
+    "replace": Replace(_NEW, ("turnover", "busy"), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2], _OLD),
+    "columns": Replace(
+        _NEW.replace("COUNT(*) AS n", "COUNT(*) AS n, MIN(items) AS least"),
+        ("turnover", "busy"),
+        (shop.DAYS[0],),
+        shop.DAYS[1],
+        shop.DAYS[2],
+        _OLD,
+    ),
+    # Spark's checkpoint names files by where they lie, so nothing may have been landed before the folder is copied
+    "landed": Landed(_LANDED + shop.QUERY, ("turnover",), (), shop.DAYS[0], shop.DAYS[1]),
+    "netted": Netted(
+        shop.STREAM.replace("  CONSTRAINT", "  ON SOURCE CHANGE CORRECT\n  CONSTRAINT") + shop.QUERY,
+        ("turnover",),
+        (shop.DAYS[0],),
+        shop.DAYS[1],
+        shop.DAYS[2],
+    ),
+    "backfill": Backfill(
+        shop.STREAM + shop.QUERY + LOOKING_BACK, ("turnover", "busy"), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2]
     ),
 }
 
@@ -87,3 +185,21 @@ def run(scenario: str, folder: str) -> None:
 
 def after(scenario: str, folder: str) -> None:
     _SCENARIOS[scenario].after(folder)
+
+
+def by_spark(folder: str, statement: str, *kinds: str) -> int:
+    """A user's statement in Spark SQL on every table, SweepAreas and admitted elements too: ``{}`` is its address.
+
+    Returns how many commits that made. ``kinds``: folders of the tables that are meant.
+    """
+    made = 0
+    with spark_session() as spark:
+        # VACUUM below the retention
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        # and not in the 10,000 tasks that it lists files with by default
+        spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
+        for uri in [uri for kind in kinds or KINDS for uri in tables_in(f"{folder}/data/{kind}")]:
+            before = DeltaLog(uri).version()
+            spark.sql(statement.format(f"delta.`{uri}`")).collect()
+            made += DeltaLog(uri).version() - before
+    return made

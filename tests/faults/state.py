@@ -11,8 +11,10 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.ledger import Ledger, LedgerRow
 from sweeparea.tables.publish import recover
 
-CHANGING = ("seconds", "state_bytes", "definition", "commit_time", "instant")
-"""What the ledger's ``info`` says of a run rather than of its results, and when a source's commit was made."""
+CHANGING = ("seconds", "state_bytes", "definition", "commit_time", "instant", "source_id")
+"""What the ledger's ``info`` says of a run rather than of its results, when a source's commit was made, and the id of a
+source's table, which a run may have made.
+"""
 
 
 def contents(data: Path) -> dict[str, Any]:

@@ -4,59 +4,20 @@ which outlives the runs that are killed.
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
-from sweeparea.infra import spark_connect
 from sweeparea.spark_jobs.sql import Reader
 from tests.faults import jobs
+from tests.faults.server import JOBS, Server
 from tests.faults.state import contents
-from tests.faults.strikes import Scenario, nearly_full
-from tests.faults.zygote import Zygote
 
 pytestmark = pytest.mark.spark
-MODULE = "tests.faults.jobs"
-
-
-@dataclass
-class Server:
-    """Scenarios on one Connect server, each prepared once."""
-
-    zygote: Zygote
-    folder: Path
-    faults: Path
-    made: dict[str, Scenario]
-
-    def scenario(self, name: str) -> Scenario:
-        if name not in self.made:
-            self.made[name] = Scenario(self.zygote, MODULE, name, self.folder / name, self.faults)
-        return self.made[name]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("jobs")
-    faults = folder / "faults"
-    faults.mkdir()
-    os.environ["SWEEPAREA_FAULTS"] = str(faults)  # for the server's workers
-    try:
-        with spark_connect.running(folder / "run") as address:
-            del os.environ["SWEEPAREA_FAULTS"]
-            environment = {"SPARK_REMOTE": address, "SWEEPAREA_RUN": str(folder / "run"), "SWEEPAREA_SYNC": "off"}
-            zygote = Zygote("pyspark.sql.connect.session", MODULE, environment=environment)
-            yield Server(zygote, folder, faults, {})
-            zygote.close()
-    finally:
-        os.environ.pop("SWEEPAREA_FAULTS", None)
 
 
 def test_killed_within_a_write_of_spark_and_between_commits(server: Server) -> None:
@@ -98,6 +59,24 @@ def test_a_repair_is_killed_before_and_after_its_commit(server: Server) -> None:
     assert tally.wrong == []
 
 
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("replace", "replace.staged_areas"),
+        ("replace", "commit.before:_sweeparea/deployed"),
+        pytest.param("columns", "publish.ledger_committed", marks=pytest.mark.slow),
+        ("backfill", "publish.ledger_committed"),
+        pytest.param("backfill", "rewrite.staged_areas", marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_computed_beside_is_killed_before_and_after_its_exchange(server: Server, name: str, point: str) -> None:
+    scenario = server.scenario(name)
+    struck = [(each, nth) for each, nth in scenario.passed if each == point]
+    assert struck, sorted({each for each, _ in scenario.passed if ":" not in each})
+    tally = scenario.kill_at(struck[-2:])
+    assert tally.wrong == [], "\n".join(tally.wrong)
+
+
 def _optimize(folder: Path) -> int:
     """A user's OPTIMIZE on every table, SweepAreas too; returns how many files it packed."""
     tables = [log.parent for log in (folder / "data").rglob("_delta_log")]
@@ -119,13 +98,15 @@ def test_an_optimize_in_the_middle_of_a_slice_is_adopted(server: Server, point: 
     assert scenario.wrong(folder, and_after=False) == ""
     _optimize(folder)
     # SweepAreas were put together: what they hold counts, not in which files
-    scenario.zygote.run(f"{MODULE}:after", "repair", folder)
+    scenario.zygote.run(f"{JOBS}:after", "repair", folder)
     results = {key: rows for key, rows in contents(folder / "data").items() if key.startswith("results")}
     assert results == {key: rows for key, rows in scenario.expected_after.items() if key.startswith("results")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["stream", "relation", "first", "drop", "repair"])
+@pytest.mark.parametrize(
+    "name", ["stream", "relation", "first", "drop", "repair", "replace", "columns", "backfill", "landed", "netted"]
+)
 def test_killed_at_every_point(server: Server, name: str) -> None:
     scenario = server.scenario(name)
     tally = scenario.kill_at(scenario.passed, and_after=False)
@@ -149,24 +130,6 @@ def test_suspended_and_overtaken_at_every_point_of_the_driver(server: Server, na
         if not told or (found := scenario.wrong(folder, and_after=False)):
             wrong.append(f"{point}#{nth}: {end} {'' if not told else found}")
     assert wrong == [], "\n".join(wrong)
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_full_within_a_write_of_spark(server: Server, disk: Path) -> None:
-    scenario, said = server.scenario("relation"), set()
-    for pages in (8, 24, 48, 96):
-        folder = disk / "folder"
-        shutil.copytree(scenario.folder / "template", folder)
-        with nearly_full(disk, pages):
-            end = scenario.run(folder)
-        if end.state == "refused":
-            said.add("There is no disk space left to write" in end.text)
-            scenario.finish(folder)
-        else:
-            assert end.state == "done", (pages, end.text)
-        assert scenario.wrong(folder, and_after=False) == "", pages
-        shutil.rmtree(folder)
-    assert said == {True}
 
 
 def test_two_processes_and_readers_of_the_views(server: Server) -> None:

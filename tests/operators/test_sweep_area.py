@@ -198,6 +198,7 @@ def test_files_are_few_and_hold_little_that_is_gone(tmp_path):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_has_expired_goes_though_little_comes_after_it(tmp_path, monkeypatch, workers):
     monkeypatch.setattr(sweep_area, "_GROUP", 64)
+    monkeypatch.setattr(sweep_area, "_SLACK", 64)
     schema = two_counts.rows_schema([pa.field("k", pa.int64())])
     spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
     kept = Kept(str(tmp_path), schema, ("k",), bag_due, workers)
@@ -228,6 +229,7 @@ def test_a_merge_loses_no_hash_at_the_edges_of_the_shares(tmp_path, monkeypatch,
 
 def test_a_group_of_many_rows_that_ends_at_once_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep_area, "_GROUP", 64)
+    monkeypatch.setattr(sweep_area, "_SLACK", 64)
     schema = pa.schema([("v", pa.int64()), ("p", pa.int64()), ("__ts", pa.int64()), ("__n", pa.int64())])
     spec = session_window.SessionSpec(ArrivalSpec(("v",), ("p",), ("v",)), gap=4)
     kept = Kept(str(tmp_path), schema, ("p",), Later(3), 1)
@@ -282,3 +284,30 @@ def test_rows_that_no_slice_has_to_look_at():
     assert never(rows, 4).tolist() == [INF, INF]
     assert Later(3)(rows, 4).tolist() == [INF, 12]
     assert Later(INF)(rows, 4).tolist() == [INF, INF]
+
+
+@pytest.mark.parametrize("written", ["as staged", "without statistics", "in another order"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_key_is_found_in_whatever_row_group_it_lies(tmp_path, monkeypatch, written, workers):
+    monkeypatch.setattr(sweep_area, "_GROUP", 8)
+    schema = two_counts.rows_schema([pa.field("k", pa.int64())])
+    area = SweepArea(str(tmp_path), "op", schema, ("k",), bag_due, 1, 0, 10, partitions=workers)
+    ends = {k: 20 if k % 50 == 7 else INF for k in range(400)}
+    area.stage(bag([(k, 10, te, 1, 2) for k, te in ends.items()], schema), area.stored.empty_table(), "s1", 0)
+    [path] = tmp_path.glob("data/s1/*.parquet")
+    rows = pq.read_table(path)
+    assert pq.read_metadata(path).num_row_groups == 50
+    if written == "without statistics":
+        pq.write_table(rows, path, row_group_size=8, write_statistics=False)
+    elif written == "in another order":
+        pq.write_table(rows.take(pa.array(np.random.default_rng(5).permutation(400))), path, row_group_size=8)
+    file = AreaFile.of(str(tmp_path), describe_file(str(tmp_path), f"data/s1/{path.name}"))
+    later = replace(area, seq=2, h0=15, h1=25, files=(file,))
+    for asked in ([3], [7, 8, 399], [1000], [], list(range(0, 400, 3))):
+        found = later.held(bag([(k, 16, INF, 1, 0) for k in asked], schema))
+        # one worker looks after what is due, several are given it
+        due = {k for k, te in ends.items() if te == 20} if workers == 1 else set()
+        assert sorted(found.column("k").to_pylist()) == sorted((set(asked) & ends.keys()) | due)
+    assert file.is_due(15, 25)
+    assert not file.is_due(20, 30)
+    assert not file.is_due(0, 15)

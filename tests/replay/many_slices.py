@@ -182,6 +182,7 @@ def shared_by(counts: Sequence[int]) -> Iterator[None]:
     with (
         mock.patch.object(slices, "SMALL_SLICE", workers),
         mock.patch.object(slices, "ROWS_PER_PARTITION", workers),
-        mock.patch.object(sweep_area, "_GROUP", 8),  # else no case is large enough for the merge of all files
+        mock.patch.object(sweep_area, "_GROUP", 8),
+        mock.patch.object(sweep_area, "_SLACK", 8),  # else no case is large enough for the merge of all files
     ):
         yield

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.replay import replay
 from sweeparea.spark_jobs.slices import slice as slices
+from sweeparea.tables import scan
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.oracle import Oracle, expected
 
@@ -56,6 +58,26 @@ def test_the_engine_agrees(spark: SparkSession, file: Path):
 )
 def test_the_engine_agrees_in_several_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, file: Path):
     monkeypatch.setattr(slices, "SMALL_SLICE", -1)
+    _agrees(spark, file)
+
+
+JOINED = (
+    "edge_types_as_keys",
+    "join_side_waits",
+    "outer_joins",
+    "relation_is_retroactive",
+    "self_join_multiplies",
+    "semi_and_anti_joins",
+)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("file", [f for f in FILES if f.stem in JOINED], ids=lambda f: f.stem)
+def test_the_engine_agrees_where_a_join_reads_only_what_can_match(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, file: Path
+):
+    monkeypatch.setattr(scan, "SMALL_BYTES", -1)
+    monkeypatch.setattr(frames, "SELECTED_ROWS", 0)
     _agrees(spark, file)
 
 

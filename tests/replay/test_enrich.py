@@ -100,3 +100,26 @@ def test_enriched_elements(spark: SparkSession, seed: int):
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_many_enriched_elements(spark: SparkSession, seed: int):
     _check(spark, seed)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("retroactive", "first", "relation"),
+    [
+        (False, 0, [[3, 7, [3, 100]], [5, 9, [5, 100]], [6, 10, [6, 200]]]),
+        (False, -1, [[0, 4, [0, 100]], [3, 7, [3, 100]], [5, 9, [5, 100]], [6, 10, [6, 200]]]),
+        (True, 0, [[0, 4, [0, 100]], [3, 5, [3, 100]], [5, 7, [3, 200]], [5, 9, [5, 200]], [6, 10, [6, 200]]]),
+    ],
+)
+def test_the_example_of_the_documentation(spark: SparkSession, retroactive: bool, first: int, relation: list[Any]):
+    """docs/relations.md, by hand: an element sees what changed before its instant, not at it."""
+    changes = [[first, "+", [1, 100]], [5, "-", [1, 100]], [5, "+", [1, 200]]]
+    columns = {"k": "int", "price": "int"}
+    case = {
+        "streams": {"s": {"columns": {"k": "int"}, "rows": [[tick, [1]] for tick in (0, 3, 5, 6)]}},
+        "relations": {"prices": {"columns": columns, "changes": changes, "retroactive": retroactive}},
+        "query": "SELECT s.ts AS at, price FROM s [Range 3] JOIN prices ON s.k = prices.k",
+        "heartbeats": [4, 20],
+    }
+    [result] = replay([json.dumps(case)], spark)
+    assert sorted(result["relation"]) == relation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,10 +14,15 @@ from deltalake import write_deltalake
 
 from sweeparea.infra import settings, storage
 from sweeparea.infra.errors import SetupError
+from sweeparea.spark_jobs.admission import source_rows
 from sweeparea.spark_jobs.cli import main
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import files_in, folders_in, has_folder, tables_in, write_file
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.ledger import Ledger
+from sweeparea.tables.publish import Publication
+from sweeparea.tables.retention import left_over
+from sweeparea.tables.source import SourceTable
 from tests.s3.conftest import KEYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -47,6 +53,46 @@ def test_commits_that_would_not_be_atomic_are_refused(bucket: str, monkeypatch: 
     monkeypatch.setenv("AWS_S3_ALLOW_UNSAFE_RENAME", "true")
     with pytest.raises(SetupError, match="overwrite each other's commits"):
         DeltaLog(f"{bucket}/unsafe")
+
+
+def test_what_runs_leave_is_removed_by_themselves_or_when_it_is_old(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object store has no locks that tell of the dead: a run that fails cleans up, for a killed one age decides."""
+    data = f"{bucket}/left"
+    ledger = Ledger(data)
+    staged = [ledger.layout.result("q"), ledger.layout.result("q__istream"), ledger.layout.state("q", "area")]
+    beside = [f"{ledger.layout.result('q_more')}/data/{'a' * 32}"]
+    write_file(pa.table({"i": [1]}), beside[0].rpartition("/data/")[0], "a" * 32, "part")
+
+    def written(attempt: str) -> list[str]:
+        spilled = [ledger.layout.spill(attempt), ledger.layout.build("q", attempt)]
+        for root in (*staged, *spilled):
+            write_file(pa.table({"i": [1]}), root, attempt, "part")
+        return [*(f"{root}/data/{attempt}" for root in staged), *spilled]
+
+    failed = Publication(data, ledger, "q", "query", "q-1")
+    left = written(failed.begin())
+    failed.abandon()
+    assert not any(map(has_folder, left))
+    assert all(map(has_folder, beside))
+    killed = written("b" * 32)
+    assert left_over(ledger.layout, 1) == []
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 8 * 86_400)
+    assert left_over(ledger.layout, 1) == [f"_sweeparea/builds/q-{'b' * 32}", f"_sweeparea/spill/{'b' * 32}"]
+    assert [has_folder(folder) for folder in killed] == [True, True, True, False, False]
+
+
+def test_a_large_version_is_netted_by_spark(bucket: str, spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_rows, "LARGE", 3)
+    uri, spill = f"{bucket}/large/source", f"{bucket}/large/spill"
+    write_deltalake(uri, pa.table({"i": list(range(10))}))
+    write_deltalake(uri, pa.table({"i": list(range(2, 12))}), mode="overwrite")
+    rows = pa.concat_tables(source_rows.signed_rows(spark, SourceTable(uri), 1, spill)).to_pylist()
+    assert sorted((row["i"], row["__n"]) for row in rows) == [(0, -1), (1, -1), (10, 1), (11, 1)]
+    assert tables_in(spill) == []
+    assert not [folder for folder in folders_in(spill) if files_in(folder)]
 
 
 CQL = """

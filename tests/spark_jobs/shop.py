@@ -8,8 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from sweeparea.infra.locations import Folder
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.slices.place import Place
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.files import write_file
+from sweeparea.tables.publish import Publication
 
 SCHEMA = pa.schema(
     [("at", pa.timestamp("us", tz="UTC")), ("shop", pa.string()), ("amount", pa.float64()), ("items", pa.int64())]
@@ -41,7 +45,7 @@ def application(folder: Path, text: str = STREAM + QUERY) -> Application:
     return Application.open(queries, folder / "data")
 
 
-def sell(folder: Path, rows: list[tuple[int | None, str, float, int]], schema: pa.Schema = SCHEMA) -> None:
+def sell(folder: Folder, rows: list[tuple[int | None, str, float, int]], schema: pa.Schema = SCHEMA) -> None:
     """One commit to the source: (seconds after noon, shop, amount, items)."""
     columns = [
         [None if s is None else NOON + timedelta(seconds=s) for s, *_ in rows],
@@ -62,3 +66,18 @@ def contents(app: Application, table: str) -> list[tuple]:
     """All rows of a result table, in an order of their own."""
     rows = DeltaLog(app.layout.result(table)).read().to_pylist()
     return sorted((tuple(r.values()) for r in rows), key=repr)
+
+
+def damage(app: Application, query: str) -> None:
+    """Another number of items in every row of turnover's like, by a commit that looks like one of the query's own."""
+    place = Place.of(app, query)
+    publication = Publication(place.data, place.ledger, query, "query", place.registration)
+    attempt = publication.begin()
+    log = DeltaLog(app.layout.result(query))
+    rows = log.read()
+    at = rows.column_names.index("most")
+    wrong = rows.set_column(at, rows.schema.field("most"), pa.array([99] * rows.num_rows, pa.int64()))
+    publication.stage(log.uri, adds=[write_file(wrong, log.uri, attempt, "wrong")], removes=log.files())
+    row = publication.previous
+    assert row is not None
+    publication.commit(committed=row.committed, pins=row.pins, info=row.info)

@@ -6,6 +6,8 @@ The twin (``Slow``) is written from the text of semantics.md, row by row over Py
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +58,18 @@ class Fast:
         state = StreamState.of(publication.previous)
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, TIME)
-        stage = Stage(publication, attempt, COLUMNS)
+        stage = Stage(publication, attempt, COLUMNS, came=self.rules.remembers)
         added, removed = added_and_removed(_table(changes))
         counts: Counter[str] = Counter()
+        came_in = None
         if removed.num_rows:
-            take_back(stage, self.rules, _evaluate(removed), state, self.version, counts)
-        lookup = (lambda rows: self._kept(stage, rows)) if self.rules.apart is not None else None
+            came_in = take_back(stage, self.rules, _evaluate(removed), state, self.version, counts)
+        lookup = None
+        if self.rules.apart is not None:
+            lookup = partial(admit_duplicates.kept_rows, stage, self.rules.duplicate_by, within=self.rules.apart)
         outcome = judge_version(
             self.rules, state, self.version, commit_time, [added] if added.num_rows else [], _evaluate, stage.admit,
-            stage.keep_out, lookup, corrects=counts["taken_back"] > 0,
+            stage.keep_out, lookup, corrects=counts["taken_back"] > 0, came_in=came_in,
         )  # fmt: skip
         policy = policy_of(None, self.declared, TIME, self.version, None)  # type: ignore[arg-type]
         decision = policy.evaluate(state.heartbeat, outcome.facts(state, 0))
@@ -72,11 +77,6 @@ class Fast:
         state.source_version, state.policy = self.version, dict(decision.state)
         counts += outcome.counts
         stage.commit(decision.heartbeat, state.as_info(counts))
-
-    def _kept(self, stage: Stage, rows: pa.Table) -> pa.Table:
-        assert self.rules.apart is not None
-        kept = admit_duplicates.kept_rows(stage.admitted, self.rules.duplicate_by, rows, self.rules.apart)
-        return pa.concat_tables([kept, *(t.select(kept.column_names) for t in stage.taken_back)])
 
     @property
     def row(self):
@@ -110,8 +110,28 @@ def _evaluate(rows: pa.Table) -> pa.Table:
     return rows.append_column("__tick", t).append_column("__heartbeat", back)
 
 
+@dataclass
+class Copy:
+    """One copy of a row that the source holds: ``fate`` is element, duplicate, or the reason that keeps it out.
+
+    ``stands``: nothing speaks against it but that it may be a duplicate. ``came`` is its version.
+    """
+
+    row: Row
+    came: int
+    stands: bool
+    fate: str = ""
+
+
+def total_order(row: Row) -> list[Any]:
+    """NULL first, then by value; texts by their bytes."""
+    return [(v is not None, 0 if v is None else v.encode() if isinstance(v, str) else v) for v in row]
+
+
 class Slow:
-    """semantics.md, sections 2 and 9, row by row."""
+    """semantics.md, sections 2 and 9, row by row, and the rule of docs/streams.md for duplicates of a source that takes
+    rows back: what is kept is what would be kept had the removed copies never been.
+    """
 
     def __init__(self, clauses: str) -> None:
         spec = declared(clauses)
@@ -124,24 +144,40 @@ class Slow:
             self.idle = spec.heartbeat.idle
         self.h: int | None = None
         self.c = 0
-        self.admitted: Counter[Row] = Counter()
-        self.quarantine: list[tuple[Row, str, int]] = []
-        self.dropped = 0
+        self.live: list[Copy] = []  # in the order in which they came
+        self.unmatched = 0
+        self.version = 0
+        self.dropped = self.reinstated = self.displaced = 0
         self.corrected = False
         self.most: dict[Any, int] = {}
         self.seen: dict[Any, int] = {}
 
-    def take(self, changes: list[tuple[Row, int]], commit_time: int = 0) -> None:
+    @property
+    def admitted(self) -> Counter[Row]:
+        return Counter(copy.row for copy in self.live if copy.fate == "element")
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """Copies in quarantine by the first word of their reason."""
+        found = Counter(copy.fate for copy in self.live if copy.fate != "element")
+        found["taken"] -= self.unmatched
+        return found
+
+    def take(self, changes: list[tuple[Row, int]], commit_time: int = 0) -> list[Row]:
+        """One version; returns the rows that became elements by it."""
         self.c = max(self.c, commit_time)
-        before, standing = self.h, sum(self.admitted.values())
+        self.version += 1
+        before, corrects = self.h, False
         for row, n in changes:
             for _ in range(-n):
-                self._remove(row, before)
-        key = lambda row: [(v is not None, 0 if v is None else v.encode() if isinstance(v, str) else v) for v in row]  # noqa: E731
-        fresh = sorted((row for row, n in changes for _ in range(n)), key=key)
-        corrects = sum(self.admitted.values()) < standing
-        for row in fresh:
-            self._add(row, before, self.repair or corrects)
+                corrects = self._remove(row, before) or corrects
+        fresh = self._keep_anew(before)
+        for row in sorted((row for row, n in changes for _ in range(n)), key=total_order):
+            self.live.append(self._judged(row, before, self.repair or corrects))
+            if self.live[-1].fate == "element":
+                fresh.append(row)
+                self._touched(row, before)
+        return fresh
 
     def end(self, fresh: list[Row]) -> None:
         """The policy after the version, over its admitted rows."""
@@ -157,34 +193,59 @@ class Slow:
         if value is not None:
             self.h = value if self.h is None else max(self.h, value)
 
-    def _remove(self, row: Row, before: int | None) -> None:
-        for i, (held, _, n) in enumerate(self.quarantine):
-            if held == row and n > 0:
-                del self.quarantine[i]
-                return
-        if self.admitted[row] > 0 and row[0] is not None:
-            self.admitted[row] -= 1
-            self.corrected = self.corrected or (before is not None and row[0] <= before)
-        else:
-            self.quarantine.append((row, "taken", -1))
+    def _touched(self, row: Row, before: int | None) -> None:
+        assert row[0] is not None
+        self.corrected = self.corrected or (before is not None and row[0] <= before)
 
-    def _add(self, row: Row, before: int | None, repair: bool) -> None:
+    def _remove(self, row: Row, before: int | None) -> bool:
+        """Whether an element goes. One that is kept out goes first, of several the one that came last."""
+        copies = [copy for copy in self.live if copy.row == row]
+        if not copies:
+            self.unmatched += 1
+            return False
+        gone = max(copies, key=lambda copy: (copy.fate != "element", copy.came))
+        self.live = [copy for copy in self.live if copy is not gone]
+        if gone.fate == "element":
+            self._touched(row, before)
+        return gone.fate == "element"
+
+    def _near(self, row: Row, others: list[Copy]) -> bool:
+        """DEDUPLICATE BY id WITHIN ..: an element of equal id, no further off."""
+        return self.apart is not None and any(
+            other.fate == "element" and other.row[1] == row[1] and abs(other.row[0] - row[0]) <= self.apart  # type: ignore[operator]
+            for other in others
+        )
+
+    def _keep_anew(self, before: int | None) -> list[Row]:
+        """All copies in the order in which they came, those that were removed left out: which of them are kept? Returns
+        the duplicates that are elements now.
+        """
+        fresh = []
+        for i, copy in enumerate(self.live):
+            if not copy.stands:
+                continue
+            fate = "duplicate" if self._near(copy.row, self.live[:i]) else "element"
+            if fate != copy.fate:
+                self._touched(copy.row, before)
+                if fate == "element":
+                    fresh.append(copy.row)
+                else:
+                    self.displaced += 1
+                    self.dropped += 1
+            copy.fate = fate
+        self.reinstated += len(fresh)
+        return fresh
+
+    def _judged(self, row: Row, before: int | None, repair: bool) -> Copy:
         t = row[0]
         if t is None:
-            self.quarantine.append((row, "timestamp", 1))
-            return
-        if self.apart is not None and any(
-            n > 0 and other[1] == row[1] and other[0] is not None and abs(other[0] - t) <= self.apart
-            for other, n in self.admitted.items()
-        ):
-            self.dropped += 1
-            return
+            return Copy(row, self.version, False, "timestamp")
         late = before is not None and t <= before
-        if late and (not repair or (self.within is not None and before is not None and t < before - self.within)):
-            self.quarantine.append((row, "late", 1))
-            return
-        self.corrected = self.corrected or late
-        self.admitted[row] += 1
+        out = late and (not repair or (self.within is not None and before is not None and t < before - self.within))
+        if self._near(row, self.live):
+            self.dropped += 1
+            return Copy(row, self.version, not out, "duplicate")
+        return Copy(row, self.version, not out, "late" if out else "element")
 
 
 ROW = st.tuples(
@@ -199,6 +260,7 @@ CLAUSES = [
     "HEARTBEAT FOR t AS t - 2 LATE REPAIR DEDUPLICATE BY id WITHIN 6",
     "HEARTBEAT PER id AS t - 2 IDLE AFTER INTERVAL 10 MICROSECONDS",
     "HEARTBEAT PER id AS t - 2 LATE REPAIR WITHIN 4 DEDUPLICATE BY id WITHIN 2",
+    "HEARTBEAT FOR t AS t - 9 DEDUPLICATE BY id WITHIN 4",
 ]
 
 
@@ -225,23 +287,19 @@ def _judged_alike(folder: Path, clauses: str, data: st.DataObject) -> None:
         change.subtract(Counter(gone) & live)
         live.update(change)
         changes = [(row, n) for row, n in change.items() if n]
-        before = Counter(slow.admitted)
-        slow.take(changes, commit_time)
+        slow.end(slow.take(changes, commit_time))
         fast.take(changes, commit_time)
-        taken = Counter({row: n for row, n in change.items() if n < 0})
-        slow.end([row for row in slow.admitted if slow.admitted[row] > before[row] and taken[row] == 0])
         assert fast.admitted() == +slow.admitted
         held = fast.row
         assert held.committed == slow.h
+        for count in ("reinstated", "displaced"):
+            assert held.info["totals"].get(count, 0) == getattr(slow, count)
         assert held.info["totals"].get("deduplicated", 0) == slow.dropped
         assert bool(held.info["correction_seq"]) == slow.corrected
-    kinds: Counter[str] = Counter()
-    for _, reason, n in slow.quarantine:
-        kinds[reason] += n
     found: Counter[str] = Counter()
     for (_, reason), n in fast.quarantine().items():
         found[reason] += n
-    assert found == kinds
+    assert {kind: n for kind, n in found.items() if n} == {kind: n for kind, n in slow.kinds.items() if n}
 
 
 def test_the_first_in_the_total_order_is_kept_and_a_kept_row_decides(tmp_path):
@@ -304,12 +362,119 @@ def test_the_bounds_of_lateness(tmp_path):
     assert fast.admitted() == Counter({(20, "a", 1): 1, (19, "a", 1): 1})
 
 
+def test_of_two_deliveries_one_may_be_removed(tmp_path):
+    """The source holds the row still: the kept one stays, whichever copy was removed. The last one takes it along."""
+    fast = Fast(tmp_path, "HEARTBEAT FOR t AS t - 2 DEDUPLICATE BY id WITHIN 3 ON SOURCE CHANGE CORRECT")
+    fast.take([((10, "a", 1), 2)])
+    fast.take([((10, "a", 1), 1), ((20, "b", 1), 1)])
+    assert sum(fast.quarantine().values()) == 2
+    for left in (1, 0):
+        fast.take([((10, "a", 1), -1)])
+        assert fast.admitted()[10, "a", 1] == 1
+        assert sum(fast.quarantine().values()) == left
+    assert fast.row.info["correction_seq"] == 0
+    fast.take([((10, "a", 1), -1)])
+    assert fast.admitted() == Counter({(20, "b", 1): 1})
+
+
+def test_a_later_copy_with_other_columns_comes_in_where_the_kept_row_goes(tmp_path):
+    """It is a correction, even under LATE REJECT, and one of its two copies stays a duplicate."""
+    fast = Fast(tmp_path, "HEARTBEAT FOR t AS t - 2 DEDUPLICATE BY id WITHIN 3 ON SOURCE CHANGE CORRECT")
+    fast.take([((10, "a", 1), 1)])
+    fast.take([((12, "a", 2), 2), ((30, "b", 1), 1)])
+    fast.take([((10, "a", 1), -1)])
+    assert fast.admitted() == Counter({(12, "a", 2): 1, (30, "b", 1): 1})
+    assert list(fast.quarantine().values()) == [1]
+    info = fast.row.info
+    assert (info["correction_seq"], info["totals"]["reinstated"], info["taken_back"]) == (3, 1, True)
+    fast.take([((9, "a", 9), 1)])  # a duplicate of the one that came in
+    assert fast.admitted() == Counter({(12, "a", 2): 1, (30, "b", 1): 1})
+
+
+def test_what_a_kept_row_hid_is_chosen_anew_along_a_chain(tmp_path):
+    """10 kept 13 out, which would have kept 16 out, which kept 19 out: without 10 it is 13 and 19. The order in which
+    rows came lasts, also through a second correction.
+    """
+    fast = Fast(tmp_path, "HEARTBEAT MANUAL DEDUPLICATE BY id WITHIN 3 ON SOURCE CHANGE CORRECT")
+    for t in (10, 13, 16, 19, 100):
+        fast.take([((t, "a", 1), 1)])
+    assert sorted(t or 0 for t, *_ in fast.admitted()) == [10, 16, 100]
+    fast.take([((10, "a", 1), -1)])
+    assert sorted(t or 0 for t, *_ in fast.admitted()) == [13, 19, 100]
+    assert fast.row.info["totals"]["displaced"] == 1
+    fast.take([((11, "a", 1), 1)])  # near 13, which came before it
+    fast.take([((13, "a", 1), -1)])
+    assert sorted(t or 0 for t, *_ in fast.admitted()) == [11, 16, 100]
+
+
+def test_of_equal_duplicates_the_last_is_removed_first(tmp_path):
+    """13 came before 16 and once more after it; the first of both would have been kept without 10, so 16 would not."""
+    fast = Fast(tmp_path, "HEARTBEAT MANUAL DEDUPLICATE BY id WITHIN 3 ON SOURCE CHANGE CORRECT")
+    for t in (10, 13, 16, 13):
+        fast.take([((t, "a", 1), 1)])
+    fast.take([((13, "a", 1), -1)])
+    fast.take([((10, "a", 1), -1)])
+    assert fast.admitted() == Counter({(13, "a", 1): 1})
+
+
+def test_a_duplicate_that_something_else_speaks_against_never_comes_in(tmp_path):
+    """It came too late to be repaired; without the kept row it would have been kept out for that."""
+    fast = Fast(
+        tmp_path, "HEARTBEAT FOR t AS t - 2 LATE REPAIR WITHIN 5 DEDUPLICATE BY id WITHIN 9 ON SOURCE CHANGE CORRECT"
+    )
+    fast.take([((10, "a", 1), 1), ((30, "b", 1), 1)])
+    fast.take([((11, "a", 2), 1), ((28, "a", 3), 1), ((26, "a", 4), 1)])
+    fast.take([((10, "a", 1), -1)])
+    assert fast.admitted() == Counter({(30, "b", 1): 1, (26, "a", 4): 1})
+    fast.take([((26, "a", 4), -1)])
+    assert fast.admitted() == Counter({(30, "b", 1): 1, (28, "a", 3): 1})
+
+
+def test_a_source_that_only_grows_remembers_no_duplicates(tmp_path):
+    fast = Fast(tmp_path, "HEARTBEAT MANUAL DEDUPLICATE BY id WITHIN 3")
+    fast.take([((10, "a", 1), 3)])
+    assert not fast.quarantine()
+    assert DeltaLog(f"{tmp_path}/admitted/s").schema().names == ["t", "id", "x", "__tick", "__seq", "__n"]
+
+
+@pytest.mark.parametrize("examples", [3, pytest.param(80, marks=pytest.mark.slow)])
+def test_what_was_removed_might_as_well_never_have_been(tmp_path_factory, examples: int):
+    """Whatever is removed in whatever order: the elements are those of a source that never held it."""
+    rows = st.tuples(st.integers(0, 24), st.sampled_from("ab"), st.sampled_from([1, 2]))
+    clauses = "HEARTBEAT MANUAL DEDUPLICATE BY id WITHIN 3 ON SOURCE CHANGE CORRECT"
+
+    @settings(max_examples=examples, deadline=None, phases=[Phase.generate])
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        versions = data.draw(st.lists(st.lists(rows, max_size=5), min_size=2, max_size=6))
+        came = [(row, i) for i, version in enumerate(versions) for row in version]
+        fast = Fast(tmp_path_factory.mktemp("s"), clauses)
+        for version in versions:
+            fast.take(list(Counter(version).items()))
+        while came:
+            gone = data.draw(st.lists(st.sampled_from(came), max_size=3, unique=True))
+            if not gone:
+                break
+            fast.take([(row, -n) for row, n in Counter(row for row, _ in gone).items()])
+            for row, _ in gone:  # of equal rows the last
+                came.remove(max((c for c in came if c[0] == row), key=lambda c: c[1]))
+        twin = Fast(tmp_path_factory.mktemp("s"), clauses)
+        for i in range(len(versions)):
+            twin.take(list(Counter(row for row, at in came if at == i).items()))
+        assert fast.admitted() == twin.admitted()
+        assert sum(fast.quarantine().values()) == sum(twin.quarantine().values())
+
+    run()
+
+
 def test_what_lies_below_retained_history_is_not_repaired():
     """RETAIN bounds what can be repaired; a MAX AHEAD that is left out is a day after the commit."""
     ticks = pa.chunked_array([[88, 89, 90, 101]])
     rows = pa.table({"__tick": ticks})
     judged = judged_by(rows, Lateness(100, repair=True, within=20, retain=11).rules(ticks, TIME))
     assert judged.good.column("__tick").to_pylist() == [89, 90, 101]
+    assert Lateness(100, repair=True, within=20, retain=11).repairable_from == 89  # WITHIN is for what comes late
+    assert Lateness(None, retain=11).repairable_from is None
     assert judged.reasons.to_pylist() == ["late: below the retained history (RETAIN) at heartbeat 100 (tick 100)"]
     day = 86_400_000_000
     seconds = TimeDomain("TIMESTAMP", 1_000_000)

@@ -248,6 +248,45 @@ def test_a_replaced_stream_is_admitted_anew_with_all_that_reads_it(sold):
     assert Path(app.data, "source", "sales").exists()
 
 
+def test_the_code_of_a_policy_is_part_of_its_stream(sold):
+    """Of the module and of what it imports from beside it; comments do not count."""
+    heartbeat = f"HEARTBEAT POLICY 'policy_{sold.name}:slow'"
+    changed = ALL.replace("HEARTBEAT FOR at AS at - INTERVAL 10 SECONDS", heartbeat)
+    module, beside = sold / "shop" / f"policy_{sold.name}.py", sold / "shop" / f"lag_{sold.name}.py"
+    module.write_text(f"from lag_{sold.name} import LAG\n\ndef slow(version):\n    return version.read_time - LAG\n")
+    beside.write_text("LAG = 10\n")
+    ran(opened(sold, changed), "sales", "turnover")
+    beside.write_text("LAG = 10  # seconds\n")
+    assert actions(opened(sold))["sales"] is Action.NOTHING
+    beside.write_text("LAG = 20\n")
+    app = opened(sold)
+    shown = text(plan(app))
+    assert "stream sales    changed, but not declared CREATE OR REPLACE\n      Python source of HEARTBEAT P" in shown
+    with pytest.raises(ChangedDefinition, match=r"definition of sales has changed.*Python source of HEARTBEAT POLICY"):
+        app.registration("sales", app.ledger.head()["sales"])
+    app = opened(sold, changed.replace("CREATE STREAM", "CREATE OR REPLACE STREAM"))
+    assert actions(app) == {"sales": Action.REBUILD, "turnover": Action.REBUILD, "busiest": Action.REGISTER}
+    applied(app)
+    assert actions(opened(sold))["sales"] is Action.NOTHING
+
+
+def test_dropped_duplicates_that_were_not_remembered_are_looked_for_again(sold):
+    """FAIL may become CORRECT, but not where rows were dropped of which nothing is known any more."""
+    changed = ALL.replace("SECONDS\n  CONSTRAINT", "SECONDS DEDUPLICATE BY shop WITHIN INTERVAL 1 SECOND\n  CONSTRAINT")
+    for declared, expected in ((ALL, Action.UPDATE), (changed, Action.REFUSE)):
+        folder = sold / expected.value
+        shop.application(folder, declared)
+        shop.sell(folder, shop.DAYS[0])
+        ran(opened(folder), "sales")
+        app = opened(
+            folder,
+            declared.replace("SECONDS\n  CON", "SECONDS ON SOURCE CHANGE CORRECT\n  CON").replace(
+                "SECOND\n  CON", "SECOND ON SOURCE CHANGE CORRECT\n  CON"
+            ),
+        )
+        assert actions(app)["sales"] is expected
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

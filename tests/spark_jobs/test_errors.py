@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.infra.errors import DataError
+from sweeparea.infra.errors import DataError, SetupError
 from sweeparea.spark_jobs.errors import ArgumentTypeError, SliceError, readable
 
 ARGUMENTS = (
@@ -25,6 +25,11 @@ CAST(c2
   AS TINYINT) AS t
 ^^^^^^^^^^^^^
 """
+FULL = """[TASK_WRITE_FAILED] Task failed while writing rows to file:/data/x. SQLSTATE: 58030
+JVM stacktrace: org.apache.spark.SparkException
+\tat org.apache.spark.sql.Foo.bar(Foo.scala:1)
+Caused by: java.io.IOException: No space left on device
+\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)"""
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,13 @@ CAST(c2
             DataError,
             "q: [CAST_OVERFLOW] The value 300 cannot be cast. It is in: CAST(amount AS TINYINT). Filter or guard the"
             " rows that cause it (try_cast, try_divide, NULLIF).",
+        ),
+        (
+            FULL,
+            SetupError,
+            "q: There is no disk space left to write its files (Caused by: java.io.IOException: No space left on"
+            " device). Free some space (old versions: VACUUM) and run the same command again: nothing is lost, and what"
+            " was half written is ignored.",
         ),
         ("[ODD] No such thing; line 1 pos 7", SliceError, "q: [ODD] No such thing"),
         ("[ODD] It broke. See https://x.org/a.html. Try again.", SliceError, "q: [ODD] It broke. Try again."),

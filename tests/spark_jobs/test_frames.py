@@ -34,3 +34,29 @@ def test_a_narrow_range_far_into_a_long_file(spark, tmp_path, monkeypatch, small
         frame = frames.read(spark, scan.plan(log), ["tick"], [("tick", low, low + 9), ("seq", None, 1)])
         assert frame is not None
         assert sorted(r.tick for r in frame.collect()) == list(range(low, min(low + 10, count)))
+
+
+@pytest.mark.parametrize("most", [4, 50_000])
+def test_only_rows_among_some_values_need_be_read(spark, tmp_path, monkeypatch, most):
+    """Where the driver chooses them; more than it may hold are all left to Spark."""
+    monkeypatch.setattr(scan, "SMALL_BYTES", 0)
+    monkeypatch.setattr(frames, "SELECTED_ROWS", 100)
+    monkeypatch.setattr(frames, "LOCAL_ROWS", most)
+    keys = [None if i % 10 == 0 else i % 10 for i in range(1000)]
+    table = pa.table({"k": pa.array(keys, pa.int64()), "tick": pa.array(range(1000), pa.int64())})
+    log = DeltaLog(str(tmp_path / "t"))
+    log.create(table.schema, name="t", description="", configuration=None)
+    file = write_file(table, log.uri, "a", "long")
+    log.commit([file], [], app=None, base_version=log.version())
+    asked = spark.createDataFrame([(3,), (3,), (None,), (77,)], "x BIGINT")
+
+    def read(sql):
+        among = {"k": frames.Values(asked, sql)}
+        frame = frames.read(spark, scan.plan(log), ["k", "tick"], [("tick", 0, 899)], among)
+        return None if frame is None else sorted(r.tick for r in frame.collect())
+
+    matching = [i for i in range(900) if keys[i] == 3]
+    assert read("x") == (matching if most > 4 else list(range(900)))
+    assert read("x + 1000") is None
+    assert read("CAST(x AS INT)") == list(range(900))  # equal values of another type
+    assert read("CAST(x AS DOUBLE)") == list(range(900))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections import Counter
@@ -150,7 +151,17 @@ def test_a_foreign_write_stops_the_query(spark, tmp_path):
     admit(app, "sales", spark)
     process(app, "turnover", spark)
     path = app.layout.result("turnover")
+    assert "WRONG" not in status(app)
     write_deltalake(path, DeltaTable(path).to_pyarrow_table().slice(0, 1), mode="append")
+    told = r"results/turnover: .* was changed from outside: version \d+ is a WRITE by .* RESTORE TABLE"
+    assert re.search(told, status(app))
+    for statement in (
+        "SELECT 1 FROM turnover WHERE shop = 'none'", "FROM turnover__current", "FROM turnover__at('2020-01-01')",
+        "SELECT 1; SELECT * FROM Turnover", "SUMMARIZE turnover",
+    ):  # fmt: skip
+        with pytest.raises(SweepAreaError, match=r"turnover is not what SweepArea committed.*changed from outside"):
+            Reader(app).run(statement)
+    assert Reader(app).run("SELECT count(*) AS turnover FROM turnover__istream", "csv") == "turnover\n3"
     shop.sell(tmp_path, shop.DAYS[1])
     admit(app, "sales", spark)
     with pytest.raises(SweepAreaError, match=r"turnover"):
@@ -356,7 +367,12 @@ def test_a_paused_query_waits_and_a_replaced_one_starts_again(spark, tmp_path):
 def test_folders_that_were_lost_are_noticed(spark, tmp_path, undisturbed, lost):
     shutil.copytree(undisturbed.data, tmp_path / "data")
     app = shop.application(tmp_path)
+    assert "WRONG" not in status(app)
     shutil.rmtree(tmp_path / "data" / lost)
+    assert re.search(rf"WRONG, `sweeparea check .*` tells more: {lost}.*: the table is missing", status(app))
+    if not lost.startswith("state"):
+        with pytest.raises(SweepAreaError, match=r"is not what SweepArea committed.*: the table is missing"):
+            Reader(app).run(f"SELECT * FROM {lost.replace('/', '.').removeprefix('results.')}")
     shop.sell(tmp_path, [(500, "a", 1.0, 1)])
     with pytest.raises(SweepAreaError, match=r"(missing|SweepArea).*[Rr]estore the data folder"):  # noqa: PT012
         admit(app, "sales", spark)

@@ -150,6 +150,29 @@ def test_lost_results_and_tables_that_others_have_changed_are_rebuilt(spark, pla
     assert any("its log cannot be read" in text for text in said)
 
 
+def test_without_a_name_all_that_is_damaged_is_rebuilt(spark, tmp_path, capsys):
+    """Those that others read come first, whatever their names."""
+    reader = "CREATE CONTINUOUS QUERY busiest MATERIALIZE RELATION AS SELECT MAX(n) AS n FROM turnover;"
+    app = shop.application(tmp_path, shop.STREAM + shop.QUERY + reader)
+    for day in shop.DAYS:
+        shop.sell(tmp_path, day)
+    admit(app, "sales", spark)
+    for query in ("turnover", "busiest"):
+        process(app, query, spark)
+    before = {table: shop.contents(app, table) for table in ("turnover", "busiest")}
+    where = [str(app.folder), "--data", str(app.data)]
+    assert cli.main(["check", *where, "--rebuild"]) == 0
+    assert "computed again" not in capsys.readouterr().out
+    for lost in ("state/turnover", "results/turnover", "results/busiest"):
+        shutil.rmtree(app.layout.absolute(lost))
+    assert cli.main(["check", *where, "--rebuild"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in said if "is computed again" in line] == ["turnover", "busiest"]
+    assert {table: shop.contents(app, table) for table in before} == before
+    assert cli.main(["check", where[0], "sales", *where[1:], "--rebuild"]) == 1
+    assert "sales is no query" in capsys.readouterr().err
+
+
 def test_damaged_files_and_foreign_rows_are_told(maintained):
     app, _ = maintained
     log = DeltaLog(app.layout.result("ever"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
@@ -12,11 +11,8 @@ from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.rewriting import difference
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
-from sweeparea.spark_jobs.slices.place import Place
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
-from sweeparea.tables.publish import Publication
 from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark
@@ -120,7 +116,7 @@ def test_a_backfill_writes_nothing_where_nothing_differs(spark, repaired):
 def test_a_backfill_replaces_what_was_damaged(spark, on_time, repaired, monkeypatch, at_a_time):
     monkeypatch.setattr(difference, "PART_ROWS", at_a_time)
     app, _ = repaired
-    _damage(app, "turnover")
+    shop.damage(app, "turnover")
     assert shop.contents(app, "turnover") != shop.contents(on_time, "turnover")
     report = backfill(app, "turnover", spark, None, shop.tick(60), print)
     assert report.removed["relation"] == report.added["relation"] > 0
@@ -134,18 +130,3 @@ def test_a_range_that_is_not_there_yet_is_refused(spark, repaired):
     app, _ = repaired
     with pytest.raises(SweepAreaError, match="nothing of that range has been committed"):
         backfill(app, "turnover", spark, shop.tick(10_000), None, print)
-
-
-def _damage(app: Application, name: str) -> None:
-    """Another number of items in every row, by a commit that looks like one of our own."""
-    place = Place.of(app, name)
-    publication = Publication(place.data, place.ledger, name, "query", place.registration)
-    attempt = publication.begin()
-    log = DeltaLog(app.layout.result(name))
-    rows = log.read()
-    at = rows.column_names.index("most")
-    wrong = rows.set_column(at, rows.schema.field("most"), pa.array([99] * rows.num_rows, pa.int64()))
-    publication.stage(log.uri, adds=[write_file(wrong, log.uri, attempt, "wrong")], removes=log.files())
-    assert publication.previous is not None
-    row = publication.previous
-    publication.commit(committed=row.committed, pins=row.pins, info=row.info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,23 @@ def test_a_faster_reader_does_not_fail_a_slower_one(spark, sold, monkeypatch):
     process(app, "rich", spark)
     assert lost == [name]
     assert app.ledger.head()["rich"].committed == app.ledger.head()["poor"].committed
+
+
+@pytest.mark.spark
+def test_a_lost_subplan_is_told_of_its_readers_and_rebuilt_before_them(spark, sold, capsys):
+    app = opened(sold, texts(["rich", "best"]), share=True)
+    applied(app)
+    admit(app, "sales", spark)
+    for query in app.catalog.queries:
+        process(app, query, spark)
+    [shared] = hidden(app)
+    before = results(app)
+    for lost in (f"results/{shared}", f"state/{shared}", "state/best"):
+        shutil.rmtree(app.layout.absolute(lost))
+    lines = {line.strip().split(":")[0]: line for line in status(app).splitlines()}
+    for query in ("rich", "best"):
+        assert f"results/{shared}: the table is missing" in lines[query]
+    assert main(["check", str(app.folder), "--data", str(app.data), "--rebuild"]) == 0
+    rebuilt = [line.split(":")[0] for line in capsys.readouterr().out.splitlines() if "is computed again" in line]
+    assert rebuilt == [shared, "best"]
+    assert results(app) == before

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
 
 from sweeparea.cql.errors import BindError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
@@ -293,3 +294,52 @@ def test_a_changed_source_is_followed(spark, tmp_path):
     admit(other, "sales", spark)
     process(other, "turnover", spark)
     assert shop.contents(app, "turnover") == shop.contents(other, "turnover")
+
+
+def test_deliveries_that_are_taken_back_are_counted(spark, tmp_path):
+    """DEDUPLICATE BY with CORRECT, end to end: results are those of a source that never held what was removed."""
+    text = (
+        "CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY t HEARTBEAT FOR t AS t - 2 DEDUPLICATE BY id WITHIN 5"
+        " ON SOURCE CHANGE CORRECT CONSTRAINT small EXPECT (x < 100) ON VIOLATION FAIL UPDATE;"
+        "CREATE CONTINUOUS QUERY q MATERIALIZE RELATION AS SELECT id, SUM(x) AS x, COUNT(*) AS n FROM s GROUP BY id;"
+    )
+    app = shop.application(tmp_path, text)
+
+    def results(folder: Path, given: Application) -> list[tuple[Any, ...]]:
+        admit(given, "s", spark)
+        process(given, "q", spark)
+        rows = DeltaLog(given.layout.result("q")).read().to_pylist()
+        return sorted(tuple(sorted(row.items())) for row in rows if row.pop("valid_to", 0) is None)
+
+    def again(rows: list[list[tuple[Any, ...]]], name: str) -> list[tuple[Any, ...]]:
+        other = shop.application(tmp_path / name, text)
+        for version in rows:
+            add(tmp_path / name, version)
+        return results(tmp_path / name, other)
+
+    first, second = [(10, "a", 1.0), (10, "b", 7.0)], [(12, "a", 2.0), (10, "b", 7.0), (30, "c", 4.0)]
+    for version in (first, second, [(9, "b", 1e9)]):  # the constraint does not ask a duplicate
+        add(tmp_path, version)
+    results(tmp_path, app)
+    assert "Nothing is in quarantine.\n3 dropped duplicates are remembered" in quarantine.listing(app, "s")
+    assert "besides constraint small is violated" in quarantine.listing(app, "s", where="x > 100")
+    assert "0 in quarantine" in status(app)
+    assert "3 duplicates remembered" in status(app)
+    [held] = [each for each, row in _ids(app) if '"a"' in row]
+    refused = release(app, "s", spark, Wanted((held,))).refused
+    assert refused == [(held, "a duplicate of an admitted row (DEDUPLICATE BY)")]
+    source = DeltaTable(str(tmp_path / "data/source/s"))
+    source.alter.add_columns(Field("note", PrimitiveType("string")))
+    assert admit(app, "s", spark, take_columns=True).rows == 0
+    # both copies of b but one, the kept row of a
+    rest = [(12, "a", 2.0, None), (10, "b", 7.0, None), (30, "c", 4.0, None), (9, "b", 1e9, None)]
+    schema = pa.schema([*TICKS, ("note", pa.string())])
+    table = pa.table([pa.array(c, f.type) for c, f in zip(zip(*rest, strict=True), schema, strict=True)], schema=schema)
+    write_deltalake(source, table, mode="overwrite")
+    report = admit(app, "s", spark)
+    assert (report.taken_back, report.cancelled, report.reinstated) == (1, 1, 1)
+    expected = again([[(10, "b", 7.0)], [(12, "a", 2.0), (30, "c", 4.0)]], "without")
+    assert [[pair for pair in row if pair[0] in ("id", "x", "n")] for row in results(tmp_path, app)] == [
+        [pair for pair in row if pair[0] in ("id", "x", "n")] for row in expected
+    ]
+    assert "1 of them elements since a kept row was taken back" in status(app)

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sweeparea.tables.deployed import Deployed, DeployedRow
+from sweeparea.tables.deployed import Deployed, DeployedRow, definition
 from sweeparea.tables.errors import TableError
+from sweeparea.tables.ledger import Ledger, LedgerRow
+from sweeparea.tables.publish import DEFINITION, apply, recover
 
 ROW = DeployedRow(
     name="q",
@@ -69,3 +71,26 @@ def test_pausing_and_removing(tmp_path):
     deployed.remove("q")
     deployed.remove("q")
     assert deployed.rows() == {}
+
+
+def test_a_commit_of_a_new_definition_brings_it_once_however_often_it_is_applied(tmp_path):
+    deployed, ledger = Deployed(tmp_path), Ledger(tmp_path)
+    deployed.put(replace(ROW, paused=True))
+    new = replace(ROW, definition="CREATE ..", fingerprint="f2", depends_on=("s",), settings={}, planned={"shared": []})
+    info = {DEFINITION: {"from": ROW.fingerprint, "to": definition(new)}}
+    row = ledger.commit(
+        LedgerRow("q", "query", "r1", 1, 10, attempt="a" * 32, info=info, at=1_700_000_000_000_777), None
+    )
+    assert deployed.rows()["q"].fingerprint == ROW.fingerprint, "a run that was killed here"
+    assert recover(tmp_path, ledger) == ["q"]
+    brought = replace(new, paused=True, deployed_at=row.at)
+    assert Deployed(tmp_path).rows()["q"] == brought
+    deployed.put(replace(brought, planned={"shared": ["x"]}))
+    apply(ledger, row)
+    assert deployed.rows()["q"].planned == {"shared": ["x"]}, "it had been applied"
+    deployed.put(replace(brought, fingerprint="f3", deployed_at=5))
+    apply(ledger, row)
+    assert deployed.rows()["q"].fingerprint == "f3", "what was deployed since stays"
+    deployed.put(replace(ROW, registration="r2"))
+    apply(ledger, row)
+    assert deployed.rows()["q"].definition == ROW.definition, "a name that was made anew is another one"
