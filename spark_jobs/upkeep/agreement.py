@@ -53,7 +53,7 @@ def faults(application: Application, row: LedgerRow) -> list[str]:
         if fault is None and table.startswith("state/"):
             fault = _lost_files(DeltaLog(application.layout.absolute(table)))
         if fault is not None:
-            found.append(f"{table}: {fault}")
+            found.append(f"{table}: {fault.rstrip('.')}")
     return found
 
 
