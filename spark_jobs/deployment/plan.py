@@ -296,6 +296,8 @@ class _Planner:
             stale = self.registry.stale(self.application.plan(name), head)
         except SweepAreaError:
             return ""  # told of among the problems
+        if others := self.registry.other_columns(head):
+            return f"reads {', '.join(others)}, which got other columns in an apply that was interrupted"
         return "this version plans it otherwise, its SweepAreas cannot be continued" if stale else ""
 
     def _check(self, name: str, statement: Declared) -> None:

@@ -27,6 +27,7 @@ from sweeparea.operators.plan_identity import result_identity, state_identity, s
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.user_code import policy_fingerprint, source_fingerprint
+from sweeparea.tables.delta_log import DeltaLog, schema_text
 from sweeparea.tables.deployed import Deployed, DeployedRow, Rows
 from sweeparea.tables.ledger import LedgerRow, now_micros
 
@@ -401,13 +402,29 @@ class Registry:
                 f" `{self.application.command('apply')}`: it computes {plan.name} anew from START."
             )
 
+    def other_columns(self, row: LedgerRow) -> list[str]:
+        """What a query reads of other queries that has got other columns since its last slice."""
+        known = row.info.get(COLUMNS) or {}
+        return [n for n, hash_ in known.items() if hash_ != columns_hash(DeltaLog(self.application.result_table(n)))]
+
     def stale(self, plan: Plan, row: LedgerRow) -> bool:
         """Whether a query's SweepAreas, or those of the hidden queries that it was registered with, are not those of
-        its plan.
+        its plan, or a query that it reads has got other columns since.
         """
+        if self.other_columns(row):
+            return True
         deployed = self.deployed.rows().get(plan.name)
         shared = set() if deployed is None else set(Planned.of(deployed.planned).shared)
         return stale_state(plan, row) or shared != {name for name in plan.inputs if is_hidden(name)}
+
+
+COLUMNS = "columns"
+"""In a query's ledger info: the columns of the queries' results that it reads, each as a hash."""
+
+
+def columns_hash(log: DeltaLog) -> str | None:
+    """A hash of a table's columns; None: there is no table."""
+    return hashlib.sha256(schema_text(log.schema()).encode()).hexdigest()[:16] if log.exists() else None
 
 
 def app_of(row: DeployedRow) -> str:

@@ -28,6 +28,7 @@ from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of
+from sweeparea.spark_jobs.deployment.registry import COLUMNS, columns_hash
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation, fields
@@ -151,6 +152,7 @@ class Slice:
             "seconds": self.seconds,
             "chronon": plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
             "start": plan.start,
+            COLUMNS: {n: columns_hash(i.log) for n, i in inputs.items() if i.kind.startswith("query_")},
         }
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
         if previous is not None:  # what was changed afterwards stays told

@@ -106,16 +106,7 @@ def test_an_optimize_in_the_middle_of_a_slice_is_adopted(server: Server, point: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        *("stream", "relation", "first", "drop", "repair", "backfill", "landed", "netted"),
-        pytest.param("replace", marks=pytest.mark.xfail(strict=True, reason="a reader follows later: other pins")),
-        pytest.param(
-            "columns",
-            marks=pytest.mark.xfail(
-                strict=True, reason="killed between a query with new columns and its reader: stuck"
-            ),
-        ),
-    ],
+    ("stream", "relation", "first", "drop", "repair", "backfill", "landed", "netted", "replace", "columns"),
 )
 def test_killed_at_every_point(server: Server, name: str) -> None:
     scenario = server.scenario(name)

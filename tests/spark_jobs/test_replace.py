@@ -11,6 +11,8 @@ from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.plan import plan, text
+from sweeparea.spark_jobs.rewriting import replace
+from sweeparea.spark_jobs.rewriting.replace import replace_query
 from sweeparea.spark_jobs.session import spark_session
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
@@ -80,10 +82,24 @@ def test_a_failed_build_leaves_the_old_results_in_place(spark, live, shorter):
     assert process(app, "turnover", spark).slices == 0
 
 
-def test_other_columns_come_in_one_commit(live, shorter):
+def test_other_columns_come_in_one_commit_and_an_interrupted_apply_goes_on(live, shorter, monkeypatch):
     log = DeltaLog(Application.open(live / "shop", live / "data").layout.result("turnover"))
     before = log.version()
-    app, told, _ = _applied(live, WIDER)
+
+    def interrupted(application, query, *given):
+        if query == "busy":
+            raise KeyboardInterrupt
+        return replace_query(application, query, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replace, "replace_query", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _applied(live, WIDER)
+    assert log.version() == before + 1
+    with pytest.raises(SweepAreaError, match=r"apply"):  # its reader is not run over columns that it has not seen
+        process(Application.open(live / "shop", live / "data"), "busy", spark_session)
+    app, told, shown = _applied(live, WIDER)
+    assert "reads turnover, which got other columns in an apply that was interrupted" in shown
     assert log.version() == before + 1
     rows = DeltaLog(app.layout.result("turnover")).read()
     assert "least" in rows.column_names
