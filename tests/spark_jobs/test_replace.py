@@ -82,7 +82,7 @@ def test_a_failed_build_leaves_the_old_results_in_place(spark, live, shorter):
     assert process(app, "turnover", spark).slices == 0
 
 
-def test_other_columns_come_in_one_commit_and_an_interrupted_apply_goes_on(live, shorter, monkeypatch):
+def test_other_columns_come_in_one_commit_and_an_interrupted_apply_goes_on(spark, live, shorter, monkeypatch):
     log = DeltaLog(Application.open(live / "shop", live / "data").layout.result("turnover"))
     before = log.version()
 
@@ -97,7 +97,7 @@ def test_other_columns_come_in_one_commit_and_an_interrupted_apply_goes_on(live,
             _applied(live, WIDER)
     assert log.version() == before + 1
     with pytest.raises(SweepAreaError, match=r"apply"):  # its reader is not run over columns that it has not seen
-        process(Application.open(live / "shop", live / "data"), "busy", spark_session)
+        process(Application.open(live / "shop", live / "data"), "busy", spark)
     app, told, shown = _applied(live, WIDER)
     assert "reads turnover, which got other columns in an apply that was interrupted" in shown
     assert log.version() == before + 1
