@@ -34,7 +34,7 @@ from sweeparea.operators.columns import conform
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.sweep_area import to_merge
 from sweeparea.tables import scan, stats
-from sweeparea.tables.files import DataFile, filesystem, side_by_side, write_file, write_files
+from sweeparea.tables.files import QUICK, DataFile, filesystem, side_by_side, write_file, write_files
 
 LEAF_ROWS = 1 << 11
 """About how many rows a leaf has; one with twice as many is split."""
@@ -48,7 +48,7 @@ SAMPLE = 64
 """Where there are more, one of so many tells where to part them."""
 _END = 1 << 128
 _BIAS = 1 << 63
-_OPTIONS = {"compression": "lz4"}
+_OPTIONS = {"compression": QUICK}
 _LEAF = re.compile(r"leaf-([0-9a-f]{32})-([0-9a-f]{32})\.parquet\Z")
 
 
@@ -135,10 +135,14 @@ class OpenRows:
         ranges: list[_Range] = []
         self.fresh: list[DataFile] = []
         self._open: dict[str, int] = {}
+        self._mixed: set[str] = set()
+        """Somebody else's files: those that hold other rows too, or may, since the log does not tell."""
         for file in files:
             found = stats.nulls(file.stats, "valid_to")
             if found != 0:
                 self._open[file.path] = file.rows if found is None else found
+                if found != file.rows:
+                    self._mixed.add(file.path)
                 hashes = leaf_range(file.path) if found == file.rows else None
                 if hashes is None:
                     self.fresh.append(file)
@@ -293,10 +297,11 @@ class OpenRows:
         return pa.concat_tables(found)
 
     def _rows_of(self, file: DataFile) -> pa.Table:
-        if self._open.get(file.path, file.rows) == file.rows:
+        if file.path not in self._mixed:
             fs, path = filesystem(f"{self.root}/{file.path}")
             with fs.open_input_file(path) as source:
-                rows = pq.ParquetFile(source).read(self.names, use_threads=False)
+                parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+                rows = parquet.read(self.names, use_threads=False)
             return conform(rows, self._empty().schema)
         chosen = scan.ScanPlan(self.schema, (f"{self.root}/{file.path}",), file.size, file.rows)
         return chosen.read(self.names, pc.field("valid_to").is_null())

@@ -31,7 +31,7 @@ from sweeparea.operators.columns import conform
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.tables import stats
-from sweeparea.tables.files import DataFile, filesystem, write_pieces
+from sweeparea.tables.files import QUICK, DataFile, filesystem, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
 _LAYOUT = [pa.field(name, pa.int64()) for name in (HASH, DUE, SEQ)]
@@ -258,7 +258,7 @@ class SweepArea:
 
         # every hash is another: a dictionary of them only costs
         encoded = [f.name for f in self.stored if f.name != HASH and not f.type.num_fields]
-        options = {"compression": "lz4", "row_group_size": _GROUP, "use_dictionary": encoded}
+        options = {"compression": QUICK, "row_group_size": _GROUP, "use_dictionary": encoded}
         name = f"{stem}-{uuid.uuid4().hex[:8]}"
         write_pieces(pieces, self.stored, self.root, attempt, name, self.storage_options, options)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sweeparea.tables.files import filesystem, remove_folder
+from sweeparea.tables.files import QUICK, filesystem, remove_folder
 from sweeparea.tables.scan import ScanPlan, comparable
 from sweeparea.tables.schema import arrow_type, spark_type
 
@@ -60,7 +60,7 @@ def as_file(spark: SparkSession, table: pa.Table, scratch: str) -> Iterator[Data
     fs.create_dir(base, recursive=True)
     numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
     try:
-        pq.write_table(numbered, f"{base}/rows.parquet", filesystem=fs, compression="lz4", coerce_timestamps="us")
+        pq.write_table(numbered, f"{base}/rows.parquet", filesystem=fs, compression=QUICK, coerce_timestamps="us")
         yield spark.read.schema(ddl(numbered.schema)).parquet(f"{folder}/rows.parquet")
     finally:
         remove_folder(folder, quietly=True)

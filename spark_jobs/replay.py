@@ -104,6 +104,7 @@ def _shaped(value: Any, kind: type[dict[str, Any]] | type[list[Any]], what: str)
 
 
 _SHOWN = "docs/running.md shows what a case holds."
+_TABLES = ("relation", "istream", "dstream")
 
 
 def _type(source: str, column: str, ddl: Any) -> pa.DataType:
@@ -443,7 +444,7 @@ class ReplayApplication(Application):
             k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
         }
         # all that a result shows, or what the case says; the stream itself is always kept
-        self._kept: tuple[str, ...] = tuple(case.get("materialize") or ("relation", "istream", "dstream"))
+        self._kept: tuple[str, ...] = tuple(case.get("materialize") or _TABLES)
         self._plans: dict[str, Plan] = {}
         declared = _Declared(
             [n for n, s in sources.items() if s.kind == "stream"],
@@ -489,7 +490,8 @@ class ReplayApplication(Application):
             kept = [f"{n}__{kind}" for n in before for kind in self.plan(n).materialize]
             names = [*self._sources, *before, *(n for n in kept if n not in self._sources)]
             inputs = {n: self.input_schema(n) for n in names}
-            kinds = ("relation", "istream", "dstream") if name in self._rstreams else self._kept
+            # others read what comes before the last, so it is kept whole
+            kinds = _TABLES if name in self._rstreams or name != list(texts)[-1] else self._kept
             plan = bind_select(
                 texts[name],
                 inputs,

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -139,7 +140,7 @@ class DeltaLog:
 
     def files(self, version: int | None = None) -> list[DataFile]:
         """The live files, with raw paths, at ``version`` or now."""
-        return live_files(self._at(version))
+        return live_files(self._at(version), self.uri)
 
     def paths(self, version: int | None = None) -> set[str]:
         """The raw paths of the live files alone: much cheaper than :meth:`files`."""
@@ -151,7 +152,11 @@ class DeltaLog:
 
     def read(self, columns: list[str] | None = None, filters: Any = None, version: int | None = None) -> pa.Table:
         """The rows as Arrow, for small tables. ``filters`` as pyarrow takes them: ``[("a", ">", 3)]``."""
-        table = self._at(version).to_pyarrow_table(columns=columns, filters=filters)
+        wanted = None if filters is None else pq.filters_to_expression(filters)
+        # in nanoseconds an instant of Spark's would be none after 2262
+        options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+        dataset = self._at(version).to_pyarrow_dataset(parquet_read_options=options)
+        table = dataset.to_table(columns=columns, filter=wanted)
         schema = self.schema()
         return table.cast(pa.schema([schema.field(name) for name in table.column_names]))
 

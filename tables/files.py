@@ -28,6 +28,10 @@ from sweeparea.tables.stats import float_leaves_with_nan, stats_json
 
 SYNC = "SWEEPAREA_SYNC"
 """Environment variable; ``off``: files are not forced to the disk, so that a power cut may take what was committed."""
+QUICK = "snappy"
+"""How files are compressed that are written often. Not with LZ4: where Spark filters by a column whose dictionary has
+more than 8 KB it cannot read that (apache/parquet-java issue 3478).
+"""
 _FULL = ("No space left", "quota exceeded", "File too large")
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")

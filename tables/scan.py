@@ -22,6 +22,8 @@ from sweeparea.tables.files import filesystem
 
 SMALL_BYTES = 8 << 20
 """Plans up to this many bytes are read as Arrow by the driver."""
+PARQUET = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+"""Spark's own form of an instant, which somebody's OPTIMIZE may write, holds years that nanoseconds do not."""
 
 
 def bounds(file: DataFile, column: str) -> tuple[int | None, int | None]:
@@ -63,7 +65,7 @@ def near(files: Sequence[DataFile], column: str, values: np.ndarray, reach: int 
 def dataset(paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
     """Parquet files, here or on an object store, as one dataset; a column that a file lacks is NULL there."""
     found = [filesystem(path) for path in paths]
-    return ds.dataset([path for _, path in found], schema=schema, format="parquet", filesystem=found[0][0])
+    return ds.dataset([path for _, path in found], schema=schema, format=PARQUET, filesystem=found[0][0])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sweeparea.spark_jobs import frames
-from sweeparea.tables.files import filesystem, remove_folder
+from sweeparea.tables.files import QUICK, filesystem, remove_folder
 from sweeparea.tables.netting import N, net
 from sweeparea.tables.source import SourceTable
 
@@ -118,7 +118,7 @@ def _spill(pieces: Iterable[pa.Table], schema: pa.Schema, folder: str) -> None:
     fs, base = filesystem(folder)
     fs.create_dir(base, recursive=True)
     for i, piece in enumerate(pieces_of(pieces)):
-        pq.write_table(piece.cast(schema), f"{base}/{i:06d}.parquet", filesystem=fs, compression="lz4")
+        pq.write_table(piece.cast(schema), f"{base}/{i:06d}.parquet", filesystem=fs, compression=QUICK)
 
 
 def _spilled(folder: str, schema: pa.Schema) -> Iterator[pa.Table]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
-from sweeparea.operators.open_rows import holds_open
+from sweeparea.operators.open_rows import holds_open, leaf_stem
 from sweeparea.operators.plan_identity import state_identity
 from sweeparea.operators.sweep_area import SEQ
 from sweeparea.spark_jobs.deployment.application import Application
@@ -90,18 +90,24 @@ def seed(application: Application, plan: Plan, row: LedgerRow, place: Place) -> 
         log, files = _open_rows(application, plan, row)
         there = DeltaLog(place.layout.result(plan.table("relation")))
         there.create(log.schema(), name=plan.table("relation"), description=f"relation of continuous query {row.name}")
-        publication.stage(there.uri, adds=[copy_staged(log.uri, file, there.uri, attempt) for file in files or ()])
+        adds = [
+            copy_staged(log.uri, file, there.uri, attempt)
+            if leaf_stem(file.path)  # what it holds: no two have the same name, as others of several attempts may
+            else _earlier(log, file, there, attempt, f"open-{i}")
+            for i, file in enumerate(files or ())
+        ]
+        publication.stage(there.uri, adds=adds)
     info = {key: value for key, value in row.info.items() if key != TABLES}
     publication.commit(committed=row.committed, pins=row.pins, info=info)
 
 
 def _earlier(log: DeltaLog, file: DataFile, there: DeltaLog, attempt: str, stem: str) -> DataFile:
-    """A copy of a file whose rows were written by slices before any of a place beside."""
+    """A copy of a file whose rows, where they say their slice, were written before any of a place beside."""
     schema = log.schema()
     fs, path = filesystem(f"{log.uri}/{file.path}", log.storage_options)
 
     def pieces() -> Iterator[pa.Table]:
-        parquet = pq.ParquetFile(fs.open_input_file(path))
+        parquet = pq.ParquetFile(fs.open_input_file(path), coerce_int96_timestamp_unit="us")
         for group in range(parquet.num_row_groups):
             rows = parquet.read_row_group(group).select(schema.names).cast(schema)
             if SEQ in schema.names:

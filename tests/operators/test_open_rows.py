@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +21,9 @@ from sweeparea.operators import open_rows
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.open_rows import OpenRows, leaf_range
 from sweeparea.tables.files import DataFile, write_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMA = pa.schema([("k", pa.string()), ("x", pa.float64()), ("valid_from", pa.int64()), ("valid_to", pa.int64())])
 NAMES = SCHEMA.names[:-1]
@@ -154,3 +160,40 @@ def test_a_row_that_is_not_there_is_told(tmp_path):
     few.slice([], [("a", 0.0, 1)])
     with pytest.raises(SweepAreaError, match=r"1 rows"):
         few.slice([("b", 0.0, 1)], [])
+
+
+@pytest.mark.parametrize("told", ['{"numRecords":40,"nullCount":{}}', "{}"])
+def test_a_file_of_which_the_log_does_not_tell_what_is_open(tmp_path, told):
+    one = Table(str(tmp_path))
+    rows = [(str(i), 0.0, 1) for i in range(30)]
+    one.slice([], rows)
+    one.optimize(one.files, 10)
+    one.files = [replace(file, stats=told) for file in one.files]
+    one.slice(rows[:5], [("new", 1.0, 2)])
+    one.check()
+
+
+def test_instants_of_sparks_own_form_in_years_that_nanoseconds_lack(tmp_path):
+    kind = pa.timestamp("us", tz="UTC")
+    schema = pa.schema([("d", kind), ("valid_from", kind), ("valid_to", kind)])
+    years = [datetime(year, 12, 31, tzinfo=UTC) for year in (1, 1500, 2024, 9999)]
+    rows = pa.table([years, years, [None] * 4], schema=schema)
+    pq.write_table(rows, tmp_path / "part-0.parquet", use_deprecated_int96_timestamps=True)
+    stats = '{"numRecords":4,"nullCount":{"valid_to":4}}'
+    held = [DataFile("part-0.parquet", 1, 4, stats)]
+    ended = rows.slice(3).select(["d", "valid_from"])
+    done = OpenRows(str(tmp_path), schema, held, "a").exchange(ended, [])
+    assert done.removes == held
+    left = pa.concat_tables([pq.read_table(tmp_path / file.path) for file in done.adds])
+    assert left["valid_from"].to_pylist() == years[:3]
+
+
+@pytest.mark.spark
+def test_spark_filters_leaves_of_many_texts(spark: SparkSession, tmp_path, monkeypatch):
+    for limit in ("LEAF_ROWS", "PART_ROWS"):
+        monkeypatch.setattr(open_rows, limit, 4000)
+    one = Table(str(tmp_path))
+    one.slice([], [(f"key {i:06d}", 0.0, 1) for i in range(4000)])
+    assert [leaf_range(file.path) is None for file in one.files] == [False]
+    rows = spark.read.parquet(*(f"{tmp_path}/{file.path}" for file in one.files))
+    assert rows.where("k = 'key 000007'").count() == 1

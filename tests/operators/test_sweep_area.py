@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,9 @@ from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, growth, never
 from sweeparea.operators.ticks import INF
 from sweeparea.tables.files import describe_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ATTEMPT = "a"
 
@@ -311,3 +315,14 @@ def test_a_key_is_found_in_whatever_row_group_it_lies(tmp_path, monkeypatch, wri
     assert file.is_due(15, 25)
     assert not file.is_due(20, 30)
     assert not file.is_due(0, 15)
+
+
+@pytest.mark.spark
+def test_spark_finds_the_keys_that_are_due_among_many_instants(spark: SparkSession, tmp_path):
+    schema = pa.schema([("k", pa.string()), ("__ts", pa.int64()), ("__te", pa.int64()), ("__n", pa.int64())])
+    one = Kept(str(tmp_path), schema, ("k",), bag_due, 1)
+    ticks = range(5, 5005)
+    rows = bag([(f"key {t}", t, INF, 1) for t in ticks], schema)
+    one.slice(rows, 0, 1, lambda rows, h0, h1: (rows, rows))
+    held = spark.read.parquet(*(file.path for file in one.area.files))
+    assert held.where(f"{DUE} > 6 AND {DUE} <= 9").count() == 3

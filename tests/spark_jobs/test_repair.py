@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,26 @@ def test_a_range_that_is_not_there_yet_is_refused(spark, repaired):
     app, _ = repaired
     with pytest.raises(SweepAreaError, match="nothing of that range has been committed"):
         backfill(app, "turnover", spark, shop.tick(10_000), None, print)
+
+
+ALL = """
+CREATE CONTINUOUS QUERY held START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RELATION AS
+SELECT shop, items FROM sales [RANGE UNBOUNDED];
+"""
+
+
+def test_one_repair_after_another_where_nothing_ends(spark, tmp_path):
+    """The SweepAreas and the open rows that a slice left behind two repairs are what the third goes on from."""
+    app = shop.application(tmp_path, STREAM + ALL)
+    days = [[(0, "a", 1.0, 1), (100, "b", 1.0, 2)], [(200, "c", 1.0, 4)], [(300, "a", 1.0, 6)], [(400, "b", 1.0, 8)]]
+    sold = []
+    for number, day in enumerate(days):
+        for rows in (day, [(100 * number + 50, "d", 1.0, 10 + number)]):
+            shop.sell(tmp_path, [*rows])
+            admit(app, "sales", spark)
+            process(app, "held", spark)
+            sold += rows
+    assert sum("rewrite" in row.info for row in app.ledger.history("held")) > 3
+    expected = [(name, items, shop.NOON + timedelta(seconds=s), None) for s, name, _, items in sold if s < 390]
+    found = [(name, items, at.astimezone(UTC), end) for name, items, at, end in shop.contents(app, "held__relation")]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from sweeparea.tables import stats
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
 from sweeparea.tables.files import DataFile, write_file
@@ -67,6 +68,14 @@ def test_live_files_carry_their_statistics(log: DeltaLog) -> None:
     written = file(Path(log.uri), 1, 2)
     log.commit([written], [], app=None, base_version=0)
     assert log.files() == [written]
+
+
+def test_a_file_of_a_writer_without_statistics_is_looked_at(log: DeltaLog) -> None:
+    written = file(Path(log.uri), 1, 2)
+    log.commit([replace(written, stats="")], [], app=None, base_version=0)
+    (found,) = log.files()
+    assert (found.path, found.rows) == (written.path, written.rows)
+    assert stats.nulls(found.stats, "tick") == 0
 
 
 def test_a_moved_version_is_a_conflict(log: DeltaLog) -> None:
