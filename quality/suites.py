@@ -12,7 +12,7 @@ per constraint, in the constraints' order. As in a SQL CHECK, a constraint is vi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from sweeparea.operators.logical import Constraint
@@ -20,8 +20,10 @@ from sweeparea.operators.logical import Constraint
 CHECK_PREFIX = "__check_"
 SEVERITY = {"fail": "critical", "warn": "warning"}
 
-Instant = int | datetime
-"""A tick where time is BIGINT, else an aware datetime: the type of the table's own time columns."""
+Instant = int | datetime | None
+"""A tick where time is BIGINT, else an aware datetime: the type of the table's own time columns. None: before or after
+all that there are.
+"""
 
 
 class Check(TypedDict):
@@ -110,6 +112,8 @@ def _columns(columns: Sequence[str], constraints: Sequence[Constraint]) -> Check
 
 
 def _within(column: str, h0: Instant, h1: Instant) -> dict[str, Any]:
+    if h0 is None and h1 is None:  # one bound is asked for
+        h0 = datetime.min.replace(tzinfo=UTC)
     return {"column": column, "min_value": h0, "max_value": h1, "strict_min": True}
 
 

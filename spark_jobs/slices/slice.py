@@ -407,7 +407,9 @@ class Slice:
         """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice."""
         plan, verdicts = self.plan, []
         labels = [c.label for c in plan.root.columns]
-        instants = as_instant(plan.time, self.since), as_instant(plan.time, self.h1)
+        h0, h1 = (as_instant(plan.time, tick) for tick in (self.since, self.h1))
+        if plan.time.kind == "TIMESTAMP":  # START may be the first instant that there is
+            h0, h1 = (None if isinstance(at, int) else at for at in (h0, h1))
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
         for path, schema in dict.fromkeys(tables.values()):
             keys = [key for key, value in tables.items() if value == (path, schema)]
@@ -418,7 +420,7 @@ class Slice:
             truths = {line["stats"]: line["path"] for line in lines if line["target"] == bridge.AUDIT}
             rows = self._audited(path, schema, files, truths, checks)
             count = sum(f.rows for f in files)
-            suite = (suites.relation_checks if relation else suites.stream_checks)(labels, *instants, plan.constraints)
+            suite = (suites.relation_checks if relation else suites.stream_checks)(labels, h0, h1, plan.constraints)
             judged = verdict.audit(rows, Path(path).name, suite, row_count=count)
             verdict.require(judged, Path(path).name, slice_text(plan.time, self.since, self.h1))
             verdicts.append(
