@@ -42,7 +42,7 @@ test-fast: example  ## the tests that need no JVM (seconds)
 	@$(PYTEST) -m "not spark and not airflow and not slow"
 
 # two processes side by side: what needs Spark or Airflow, and the rest, whose output comes last
-test: jars lint  ## lint and the test suite (about 15 minutes)
+test: jars lint  ## lint and the test suite (under 20 minutes)
 	@mkdir -p .run; $(PYTEST) -m "not slow and not spark and not airflow" > .run/tests-without-spark.log 2>&1 & rest=$$!; \
 	 $(PYTEST) -m "not slow and (spark or airflow)"; status=$$?; \
 	 wait $$rest || status=1; cat .run/tests-without-spark.log; exit $$status
