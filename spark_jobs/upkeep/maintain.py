@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.open_rows import holds_open
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
-from sweeparea.tables import stats
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.compaction import Compacted, compact
 from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import recover
 from sweeparea.tables.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
@@ -148,12 +147,8 @@ def _pack(log: DeltaLog, table: str, dry_run: bool) -> Compacted:
     if not table.startswith("results/"):
         return Compacted()
     if columns[-1] == "valid_to":
-        return compact(log, "valid_to", eligible=_is_closed, dry_run=dry_run)
+        return compact(log, "valid_to", eligible=lambda file: not holds_open(file), dry_run=dry_run)
     return compact(log, columns[-1], dry_run=dry_run)  # ts of a stream, seq of corrections
-
-
-def _is_closed(file: DataFile) -> bool:
-    return stats.nulls(file.stats, "valid_to") == 0
 
 
 def _pinned(application: Application, row: LedgerRow, log: DeltaLog) -> list[int]:
