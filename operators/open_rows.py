@@ -132,6 +132,7 @@ class OpenRows:
     def __init__(self, root: str, schema: pa.Schema, files: Sequence[DataFile], attempt: str) -> None:
         self.root, self.schema, self.attempt = root, schema, attempt
         self.names = schema.names[:-1]
+        self._held = pa.schema([schema.field(name) for name in self.names])
         ranges: list[_Range] = []
         self.fresh: list[DataFile] = []
         self._open: dict[str, int] = {}
@@ -214,7 +215,7 @@ class OpenRows:
             for file in sources:  # what else it holds has been kept above
                 rows = self._rows_of(file)
                 read.append(rows.filter(pa.array(_owner(self._keys(rows), part) >= 0)))
-            self._spread(part, pa.concat_tables([self._empty(), *read]), ended, gone, done)
+            self._spread(part, pa.concat_tables([self._held.empty_table(), *read]), ended, gone, done)
         return done
 
     def _spread(self, ranges: Sequence[_Range], rows: pa.Table, ended: pa.Table, gone: _Keys, done: Exchange) -> None:
@@ -288,7 +289,7 @@ class OpenRows:
 
     def _read(self, files: Sequence[DataFile], done: Exchange) -> pa.Table:
         """The open rows of files. What else they hold, which only somebody else's files do, is kept in others."""
-        found = [self._empty(), *side_by_side(self._rows_of, files)]
+        found = [self._held.empty_table(), *side_by_side(self._rows_of, files)]
         for file, rows in zip(files, found[1:], strict=True):
             if rows.num_rows != file.rows:
                 ended = scan.ScanPlan(self.schema, (f"{self.root}/{file.path}",), 0, 0)
@@ -302,7 +303,7 @@ class OpenRows:
             with fs.open_input_file(path) as source:
                 parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
                 rows = parquet.read(self.names, use_threads=False)
-            return conform(rows, self._empty().schema)
+            return conform(rows, self._held)
         chosen = scan.ScanPlan(self.schema, (f"{self.root}/{file.path}",), file.size, file.rows)
         return chosen.read(self.names, pc.field("valid_to").is_null())
 
@@ -313,9 +314,6 @@ class OpenRows:
     def _stored(self, rows: pa.Table) -> pa.Table:
         end = self.schema.field("valid_to")
         return rows.append_column(end, pa.nulls(rows.num_rows, end.type))
-
-    def _empty(self) -> pa.Table:
-        return pa.schema([self.schema.field(name) for name in self.names]).empty_table()
 
     def _keys(self, rows: pa.Table) -> _Keys:
         start = keys.int64_of(rows.column("valid_from").cast(pa.int64()))

@@ -296,9 +296,11 @@ class _Planner:
             stale = self.registry.stale(self.application.plan(name), head)
         except SweepAreaError:
             return ""  # told of among the problems
+        if not stale:
+            return ""
         if others := self.registry.other_columns(head):
             return f"reads {', '.join(others)}, which got other columns in an apply that was interrupted"
-        return "this version plans it otherwise, its SweepAreas cannot be continued" if stale else ""
+        return "this version plans it otherwise, its SweepAreas cannot be continued"
 
     def _check(self, name: str, statement: Declared) -> None:
         """Whether the declaration can be run, as far as that shows without running it."""
