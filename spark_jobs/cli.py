@@ -432,7 +432,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     import json
 
-    from sweeparea.spark_jobs.replay import replay
+    from sweeparea.spark_jobs.cases.replay import replay
     from sweeparea.spark_jobs.session import spark_session
 
     if options.cases == "-":

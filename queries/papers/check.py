@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.session import spark_session
 
 if TYPE_CHECKING:

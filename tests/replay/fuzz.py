@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.session import spark_session
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import generate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 from tests.replay.compare import MEMBERS, difference
 from tests.replay.oracle import expected
 from tests.replay.slicing import one_slice, reslice

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.expansion_cases import generate, wrong
 from tests.replay.slicing import one_slice

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 from tests.replay.compare import difference
 from tests.replay.generate import Generator
 from tests.replay.oracle import expected

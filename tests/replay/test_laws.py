@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweeparea.spark_jobs.replay import replay
+from sweeparea.spark_jobs.cases.replay import replay
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import generate
 from tests.replay.oracle import Oracle, expected

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweeparea.operators.sweep_area import SweepArea
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
-from sweeparea.spark_jobs.replay import replay
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.many_slices import QUERIES, case, long_case, random_case, shared_by
 from tests.replay.oracle import Oracle, expected

@@ -11,8 +11,8 @@ import pytest
 from sweeparea.operators.encoding import DELTA, STRATEGIES
 from sweeparea.operators.logical import Node
 from sweeparea.operators.ticks import INF
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
-from sweeparea.spark_jobs.replay import replay
 from tests.replay.compare import MEMBERS, difference
 from tests.replay.generate import generate
 from tests.replay.oracle import expected

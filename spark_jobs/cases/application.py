@@ -1,0 +1,119 @@
+"""The application that a case describes: no source tables, no ``.cql`` files, no registration."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sweeparea.cql.binder import InputSchema, bind_select
+from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.spark_jobs.cases.source import Source
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.schema import spark_type
+
+_TABLES = ("relation", "istream", "dstream")
+
+
+@dataclass
+class _Declared:
+    """What stands in for a catalog: the names a case declares, and each query's text."""
+
+    streams: list[str]
+    relations: list[str]
+    queries: dict[str, str]
+
+
+class ReplayApplication(Application):
+    """An application that a case describes: no source tables, no ``.cql`` files."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: dict[str, Source],
+        queries: list[tuple[str, str]],
+        start: int,
+        case: dict[str, Any],
+        time: TimeDomain,
+        rstreams: dict[str, tuple[int, int]] | None = None,
+    ) -> None:
+        self._sources, self._time, self._start, self._rstreams = sources, time, start, rstreams or {}
+        settings = {"strategy": case.get("strategy"), **(case.get("settings") or {})}
+        self._settings = {
+            k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
+        }
+        # all that a result shows, or what the case says; the stream itself is always kept
+        self._kept: tuple[str, ...] = tuple(case.get("materialize") or _TABLES)
+        self._plans: dict[str, Plan] = {}
+        declared = _Declared(
+            [n for n, s in sources.items() if s.kind == "stream"],
+            [n for n, s in sources.items() if s.kind == "relation"],
+            dict(queries),
+        )
+        super().__init__("replay", declared, folder)  # type: ignore[arg-type]
+
+    def is_static(self, name: str) -> bool:
+        return False
+
+    def registration(self, name: str, row: LedgerRow | None) -> str:
+        """A case lives for one run, so nothing of it is registered."""
+        return str(uuid.uuid4()) if row is None else row.registration
+
+    def fingerprint(self, name: str) -> str:
+        return "replay"
+
+    def whole(self, name: str, measured: object = None) -> Plan:
+        """A case's queries share nothing with each other."""
+        return self.plan(name)
+
+    def rests_on(self, query: str) -> tuple[str, ...]:
+        """Nothing of a case is registered."""
+        return ()
+
+    def settle(self, query: str) -> None:
+        """A case's plans are made once."""
+
+    def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
+        """A case's plans are made once."""
+
+    def paused(self, name: str) -> bool:
+        return False
+
+    def plan(self, name: str) -> Plan:
+        """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result
+        shows them.
+        """
+        if name not in self._plans:
+            texts: dict[str, str] = self.catalog.queries  # type: ignore[assignment]
+            before = list(texts)[: list(texts).index(name)]
+            kept = [f"{n}__{kind}" for n in before for kind in self.plan(n).materialize]
+            names = [*self._sources, *before, *(n for n in kept if n not in self._sources)]
+            inputs = {n: self.input_schema(n) for n in names}
+            # others read what comes before the last, so it is kept whole
+            kinds = _TABLES if name in self._rstreams or name != list(texts)[-1] else self._kept
+            plan = bind_select(
+                texts[name],
+                inputs,
+                self._settings,
+                name=name,
+                start=self._start,
+                analyze=self.analyze,
+                materialize=kinds,
+            )
+            kinds = plan.materialize
+            if name in self._rstreams:
+                every, anchor = self._rstreams[name]
+                plan = replace(plan, every=every, anchor=anchor)
+            if name in self._rstreams or plan.stream == "rstream":
+                kinds = (*(k for k in kinds if k != "rstream"), "rstream")
+            self._plans[name] = replace(plan, materialize=kinds)
+        return self._plans[name]
+
+    def _source_schema(self, name: str) -> InputSchema:
+        source = self._sources[name]
+        columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
+        return InputSchema(
+            name, source.kind, columns, self._time, retroactive=source.retroactive, sequence_by=source.sequence_by
+        )
