@@ -55,14 +55,21 @@ def decode(value: Any, kind: pa.DataType) -> Any:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise TypeError(f"{value!r} is no integer")
         return int(value)
+    if isinstance(value, bool):
+        raise TypeError("true and false are of type BOOLEAN")
     if pa.types.is_floating(kind):
         return _NON_FINITE[value] if isinstance(value, str) and value in _NON_FINITE else float(value)
     if pa.types.is_decimal(kind):
         with decimal.localcontext(decimal.Context(prec=76)):
-            return decimal.Decimal(str(value)).quantize(decimal.Decimal(1).scaleb(-kind.scale))
+            exact = decimal.Decimal(str(value))
+            scaled = exact.quantize(decimal.Decimal(1).scaleb(-kind.scale))
+        if scaled != exact:
+            raise ValueError(f"it has more than {kind.scale} digits after the point")
+        return scaled
     if pa.types.is_string(kind):
         if not isinstance(value, str):
             raise TypeError(f"{value!r} is no string")
+        value.encode()  # half of a surrogate pair is no character
         return value
     if pa.types.is_binary(kind):
         return base64.b64decode(value, validate=True)
@@ -75,12 +82,19 @@ def decode(value: Any, kind: pa.DataType) -> Any:
             if kind.tz
             else (EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=None)
         )
+    if not isinstance(value, list):
+        raise TypeError("structs, arrays and maps are arrays in JSON")
     if pa.types.is_struct(kind):
         if len(value) != kind.num_fields:
             raise ValueError(f"a struct of {kind.num_fields} fields is given {len(value)} values")
         return {kind.field(i).name: decode(v, kind.field(i).type) for i, v in enumerate(value)}
     if pa.types.is_map(kind):
-        return [(decode(k, kind.key_type), decode(v, kind.item_type)) for k, v in value]
+        entries = [(decode(k, kind.key_type), decode(v, kind.item_type)) for k, v in value]
+        if any(k is None for k, _ in entries) or any(
+            k == e[0] for i, (k, _) in enumerate(entries) for e in entries[:i]
+        ):
+            raise ValueError("keys of a map are not NULL, and each is there once")
+        return entries
     if pa.types.is_list(kind):
         return [decode(v, kind.value_type) for v in value]
     raise TypeError(f"values of type {kind} cannot be given as JSON")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -99,8 +100,9 @@ def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
 
 
 def _explained(error: Exception, name: str, source: SourceSpec, folder: str) -> SweepAreaError:
-    text = str(error)
-    if "CONCURRENT" in text.upper():
+    # through Spark Connect the text goes on with Java's stack trace, which is full of java.util.concurrent
+    text = str(error).split("JVM stacktrace:", 1)[0]
+    if re.search("CONCURRENT_|ConcurrentModification|concurrently using", text):
         # on a full disk Spark meets what it has half written itself, and takes it for another run's
         full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if not has_space(folder) and (explained := write_error(folder, full)):
@@ -116,7 +118,14 @@ def _explained(error: Exception, name: str, source: SourceSpec, folder: str) -> 
         )
     # a stream's failure is told inside another one, which has ids of its own
     inner = text.split("terminated with exception:", 1)[-1]
-    return readable(error if inner == text else RuntimeError(inner), f"{name}, reading its source FROM FORMAT")
+    told = readable(error if inner == text else RuntimeError(inner), f"{name}, reading its source FROM FORMAT")
+    if "FAILED_READ_FILE" in inner:
+        # the batch has begun, so the checkpoint asks for this file until it can be read
+        return type(told)(
+            f"{told} Put a whole file in its place under the same name (an empty one if there is nothing to save), then"
+            " run again."
+        )
+    return told
 
 
 def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> DataFrame:

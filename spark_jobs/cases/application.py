@@ -9,6 +9,7 @@ from typing import Any
 
 from sweeparea.cql.binder import InputSchema, bind_select
 from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.spark_jobs.cases.shape import shaped
 from sweeparea.spark_jobs.cases.source import Source
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.ledger import LedgerRow
@@ -40,12 +41,12 @@ class ReplayApplication(Application):
         rstreams: dict[str, tuple[int, int]] | None = None,
     ) -> None:
         self._sources, self._time, self._start, self._rstreams = sources, time, start, rstreams or {}
-        settings = {"strategy": case.get("strategy"), **(case.get("settings") or {})}
+        settings = {"strategy": case.get("strategy"), **shaped(case.get("settings"), dict, "settings")}
         self._settings = {
             k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
         }
         # all that a result shows, or what the case says; the stream itself is always kept
-        self._kept: tuple[str, ...] = tuple(case.get("materialize") or _TABLES)
+        self._kept: tuple[str, ...] = tuple(shaped(case.get("materialize"), list, "materialize") or _TABLES)
         self._plans: dict[str, Plan] = {}
         declared = _Declared(
             [n for n, s in sources.items() if s.kind == "stream"],

@@ -13,7 +13,7 @@ from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.admission.admit_stage import next_seq
 from sweeparea.spark_jobs.cases.application import ReplayApplication
 from sweeparea.spark_jobs.cases.rows import sorted_rows
-from sweeparea.spark_jobs.cases.shape import member, shaped
+from sweeparea.spark_jobs.cases.shape import member, shaped, text
 from sweeparea.spark_jobs.cases.source import Source
 from sweeparea.spark_jobs.deployment.analysis import analyzer
 from sweeparea.spark_jobs.deployment.application import Application
@@ -43,12 +43,12 @@ class Case:
             for name, spec in shaped(case.get(group), dict, f"The member {group}").items()
         }
         queries = [
-            tuple(member(q, part, f"Number {i} of queries") for part in ("name", "query"))
+            tuple(text(member(q, part, f"Number {i} of queries"), f"Its {part}") for part in ("name", "query"))
             for i, q in enumerate(shaped(case.get("queries"), list, "The member queries"), start=1)
         ]
         taken = {*self.sources, *(name for name, _ in queries)}
         self.name = next(n for n in (RESULT, *(f"{RESULT}_{i}" for i in range(len(taken) + 1))) if n not in taken)
-        self.queries = [*queries, (self.name, member(case, "query", "The case"))]
+        self.queries = [*queries, (self.name, text(member(case, "query", "The case"), "The query"))]
         self.start = self._tick(case.get("start_at", 0))
         self.rstream = self._rstream(case.get("rstream"))
         self.sampled: str | None = None
@@ -64,6 +64,7 @@ class Case:
         """Every and anchor, in ticks, of the Rstream that the result shows beside the query's own type."""
         if given is None:
             return None
+        given = shaped(given, dict, "rstream")
         every, anchor = self._tick(given.get("every", 1)), self._tick(given.get("anchor", 0))
         if every < 1:
             raise DataError(f"rstream: every is {every}, but must be a positive number of ticks.")
@@ -71,7 +72,7 @@ class Case:
 
     def run(self) -> dict[str, Any]:
         application = self._application()
-        heartbeats = self._heartbeats()
+        heartbeats = self.steps()
         for source in self.sources.values():
             source.check_arrivals(len(heartbeats))
         plan = application.plan(self.name)  # errors of the text before anything runs
@@ -100,18 +101,20 @@ class Case:
             process(application, name, self.spark)
         return self._result(application, plan)
 
-    def _heartbeats(self) -> list[dict[str, int | None]]:
+    def steps(self) -> list[dict[str, int | None]]:
+        """For each step the heartbeat of every input that advances in it."""
         given = member(self.case, "heartbeats", "The case")
         if isinstance(given, dict):
             unknown = [n for n in given if n not in self.sources]
             if unknown:
                 raise DataError(f"heartbeats are given for {', '.join(unknown)}, which the case does not declare.")
+            given = {name: shaped(v, list, f"heartbeats of {name}") for name, v in given.items()}
             length = max((len(v) for v in given.values()), default=0)
             return [
                 {name: None if k >= len(v) or v[k] is None else self._tick(v[k]) for name, v in given.items()}
                 for k in range(length)
             ]
-        return [dict.fromkeys(self.sources, self._tick(h)) for h in given]
+        return [dict.fromkeys(self.sources, self._tick(h)) for h in shaped(given, list, "heartbeats")]
 
     def _application(self, rstreams: dict[str, tuple[int, int]] | None = None) -> Application:
         application = ReplayApplication(

@@ -56,8 +56,6 @@ def _outcome(line: str, spark: SparkSession) -> dict[str, Any]:
             shutil.rmtree(folder, ignore_errors=True)
     except json.JSONDecodeError as error:
         return _failure(None, DataError(f"The line is no JSON: {error}."))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return _failure(name, DataError(f"The case is malformed: {type(error).__name__}: {error}."))
     except Exception as error:
         return _failure(name, readable(error, "replay"))
 

@@ -23,3 +23,17 @@ def shaped(value: Any, kind: type[dict[str, Any]] | type[list[Any]], what: str) 
     if value is None or isinstance(value, kind):
         return value or kind()
     raise DataError(f"{what} is {'an object' if kind is dict else 'a list'}, not {value!r}. {SHOWN}")
+
+
+def text(value: Any, what: str) -> str:
+    """A part of a case that is a string, and not an empty one."""
+    if isinstance(value, str) and value:
+        return value
+    raise DataError(f"{what} is a string, not {value!r}. {SHOWN}")
+
+
+def whole(value: Any, what: str) -> int:
+    """A part of a case that is a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise DataError(f"{what} is a whole number, not {value!r}. {SHOWN}")

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs import json_values
-from sweeparea.spark_jobs.cases.shape import member, shaped
+from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text, whole
 from sweeparea.spark_jobs.deployment.application import refuse_reserved
 from sweeparea.tables.schema import arrow_type
 
@@ -26,7 +26,9 @@ class Source:
         self.late = spec.get("late") or "reject"
         if self.late not in ("reject", "repair"):
             raise DataError(f"{name}: late is 'reject' or 'repair', not {self.late!r}.")
-        self.retroactive = bool(spec.get("retroactive", True))
+        self.retroactive = spec.get("retroactive", True)
+        if not isinstance(self.retroactive, bool):
+            raise DataError(f"{self.name}: retroactive is true or false, not {self.retroactive!r}.")
         self.sequence_by = self._sequence_by(spec.get("sequence_by"))
         self.schema = pa.schema(
             [*self.types.items(), ("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64())]
@@ -38,8 +40,11 @@ class Source:
         self.arrivals: list[tuple[int, Any, list[Any]]] = []
         for row in shaped(rows, list, f"What {kind} {name} holds"):
             self._receive(row)
-        for after, tick, values in spec.get("arrivals", ()):
-            self.arrivals.append((int(after), tick, values))
+        for arrival in shaped(spec.get("arrivals"), list, f"arrivals of {name}"):
+            if not isinstance(arrival, list) or len(arrival) != 3:
+                raise DataError(f"{name}: one of arrivals is [heartbeat, tick, [values]], not {arrival!r}. {SHOWN}")
+            after, tick, values = arrival
+            self.arrivals.append((whole(after, f"{name}: the heartbeat after which a row arrives"), tick, values))
 
     def _sequence_by(self, given: Any) -> str | None:
         """The column that orders elements of one instant."""
@@ -146,7 +151,7 @@ class Source:
 
 def _type(source: str, column: str, ddl: Any) -> pa.DataType:
     try:
-        return arrow_type(ddl)
+        return arrow_type(text(ddl, "a column's type"))
     except SweepAreaError as error:
         raise DataError(f"{source}.{column}: {error}") from None
 

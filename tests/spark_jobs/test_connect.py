@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -51,17 +52,30 @@ def test_jobs_through_a_connect_server(tmp_path: Path):
         environment = {k: v for k, v in os.environ.items() if k != "SWEEPAREA_SPARK_MASTER"}
         environment |= {"SPARK_REMOTE": address, "SWEEPAREA_RUN": str(tmp_path / "run")}
         there = ["--data", str(tmp_path)]
-        # each client takes over the leased session of the one before
-        for arguments in (["replay", str(cases)], ["admit", str(app), *there], ["process", str(app), *there]):
+
+        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
             command = [sys.executable, "-m", "sweeparea", *arguments]
-            done = subprocess.run(
+            return subprocess.run(
                 command, capture_output=True, text=True, timeout=300, env=environment, cwd=settings.source_root()
             )
+
+        # each client takes over the leased session of the one before
+        for arguments in (["replay", str(cases)], ["admit", str(app), *there], ["process", str(app), *there]):
+            done = run(*arguments)
             assert done.returncode == 0, done.stderr
             if arguments[0] == "replay":
                 assert json.loads(done.stdout)["relation"] == RELATION
         result = DeltaLog(Application.open(app, tmp_path).layout.result("q")).read().to_pylist()
         assert [(r["k"], r["n"]) for r in result if r["valid_to"] is None] == LANDED
+        # what cannot be read is told by its name, whatever Java's stack trace holds
+        (tmp_path / "in" / "2.json.gz").write_text("not compressed")
+        broken = run("admit", str(app), *there)
+        assert broken.returncode == 1
+        assert "FAILED_READ_FILE" in broken.stderr
+        assert "2.json.gz. Put a whole file in its place" in broken.stderr
+        (tmp_path / "in" / "2.json.gz").write_bytes(gzip.compress(b'{"t": 3, "k": "b"}\n'))
+        assert run("admit", str(app), *there).returncode == 0
+        assert DeltaLog(Application.open(app, tmp_path).layout.admitted("s")).read().num_rows == 3
         leases = list((tmp_path / "run" / "sessions").glob("*.lease"))
         assert len(leases) == 1
         assert leases[0].read_text()
