@@ -343,7 +343,7 @@ def _backfill(options: argparse.Namespace) -> int:
 def _heartbeat(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.admission.admit_heartbeat import advance_to
 
-    words = options.words[1:] if len(options.words) == 4 and options.words[0] == "advance" else options.words
+    words = options.words[1:] if options.words[0] == "advance" else options.words
     if len(words) != 3:
         options.wrong("write sweeparea heartbeat advance APPLICATION NAME INSTANT")
     options.application, name, instant = words

@@ -53,6 +53,13 @@ def test_as_a_module_and_with_wrong_use():
     assert "invalid choice: 'prcess'" in done.stderr
 
 
+def test_an_instant_that_was_forgotten_is_told(capsys, sales):
+    with pytest.raises(SystemExit) as ended:
+        main(["heartbeat", "advance", sales[0], "sales"])
+    assert ended.value.code == 2
+    assert "advance APPLICATION NAME INSTANT" in capsys.readouterr().err
+
+
 def test_status_and_explain_before_anything_ran(capsys, sales):
     assert main(["status", *sales]) == 0
     told = capsys.readouterr().out
