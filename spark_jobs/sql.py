@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.hidden_names import is_hidden
@@ -77,6 +77,10 @@ class Reader:
             except duckdb.IOException as error:
                 lacks = f"it lacks a file that it names: {str(error).splitlines()[0]}"
                 self.wrong[_shown(schema, name)] = self._told(_shown(schema, name), row, lacks)
+            except duckdb.Error as error:
+                # one table that DuckDB cannot show leaves the others readable
+                shown = _shown(schema, name)
+                self.wrong[shown] = f"The table {shown} cannot be shown by DuckDB: {str(error).splitlines()[0]}"
         return connection
 
     def _wrong(self, head: Mapping[str, LedgerRow]) -> dict[str, str]:
@@ -132,33 +136,39 @@ class Reader:
         import pyarrow.dataset as ds
 
         columns, files = log.schema(), log.uris(live)
-        full = f'{schema}."{name}"'
+        full = f"{schema}.{_quoted(name)}"
         if files and is_remote(files[0]):
             # DuckDB reads local files only; Arrow gives it the rows, with the filters pushed down
-            connection.register(f"__files_{schema}_{name}", dataset(files, columns))
-            connection.execute(f'CREATE VIEW {full} AS SELECT * FROM "__files_{schema}_{name}"')
+            remote = f"__files_{schema}_{name}"
+            connection.register(remote, dataset(files, columns))
+            connection.execute(f"CREATE VIEW {full} AS SELECT * FROM {_quoted(remote)}")
         elif files:
             listed = ", ".join("'" + f.replace("'", "''") + "'" for f in files)
-            names = ", ".join('"' + c.replace('"', '""') + '"' for c in columns.names)
+            names = ", ".join(map(_quoted, columns.names))
             connection.execute(
                 f"CREATE VIEW {full} AS SELECT {names} FROM read_parquet([{listed}], union_by_name = true)"
             )
         else:
             empty = f"__empty_{schema}_{name}"
             connection.register(empty, ds.dataset(columns.empty_table()).to_table())
-            connection.execute(f'CREATE VIEW {full} AS SELECT * FROM "{empty}"')
+            connection.execute(f"CREATE VIEW {full} AS SELECT * FROM {_quoted(empty)}")
         if "valid_to" in columns.names:
-            rest = f"* EXCLUDE (valid_from, valid_to, i) FROM {full}"
             connection.execute(
-                f'CREATE VIEW "{name}__current" AS SELECT * EXCLUDE (valid_to) FROM {full} WHERE valid_to IS NULL'
+                f"CREATE VIEW {_quoted(f'{name}__current')} AS SELECT * EXCLUDE (valid_to) FROM {full}"
+                " WHERE valid_to IS NULL"
             )
             ticks = str(columns.field("valid_from").type) == "int64"
-            kind, micros = ("BIGINT", "i") if ticks else ("TIMESTAMPTZ", "epoch_us(i)")
+            # DuckDB looks for names among a table's columns first, so the macro's own differ from all of them
+            asked, instant = _unused("asked", columns.names), _unused("instant", columns.names)
+            kind, micros = ("BIGINT", instant) if ticks else ("TIMESTAMPTZ", f"epoch_us({instant})")
             message = f"{name} is known up to its committed instant only (see status); ask for an earlier one."
-            known = "TRUE" if end is None else f"CASE WHEN {micros} < {end} THEN TRUE ELSE error('{message}') END"
+            text = message.replace("'", "''")
+            known = "TRUE" if end is None else f"CASE WHEN {micros} < {end} THEN TRUE ELSE error('{text}') END"
             connection.execute(
-                f'CREATE MACRO "{name}__at"(instant) AS TABLE WITH asked AS (SELECT CAST(instant AS {kind}) AS i) '
-                f"SELECT {rest}, asked WHERE {known} AND valid_from <= i AND (valid_to IS NULL OR valid_to > i)"
+                f"CREATE MACRO {_quoted(f'{name}__at')}({asked}) AS TABLE"
+                f" WITH __asked AS (SELECT CAST({asked} AS {kind}) AS {instant})"
+                f" SELECT * EXCLUDE (valid_from, valid_to, {instant}) FROM {full}, __asked"
+                f" WHERE {known} AND valid_from <= {instant} AND (valid_to IS NULL OR valid_to > {instant})"
             )
 
     def run(self, statement: str, form: str = "table") -> str:
@@ -170,8 +180,9 @@ class Reader:
         try:
             relation = connection.sql(statement)
         except duckdb.Error as error:
-            names = ", ".join(self.names()) or "none yet"
-            raise SweepAreaError(f"{str(error).strip()}\nTables of {self.application.name}: {names}.") from None
+            known = self.names()
+            tables = f"Tables of {self.application.name}: {', '.join(known) or 'none yet'}."
+            raise SweepAreaError(f"{str(error).strip()}\n{tables}{self._empty_handed(statement, known)}") from None
         if relation is None:
             return ""
         try:
@@ -182,6 +193,24 @@ class Reader:
             return _as_json(relation)
         except duckdb.Error as error:
             raise SweepAreaError(str(error).strip()) from None
+
+    def _empty_handed(self, statement: str, known: Collection[str]) -> str:
+        """Which declared queries a statement speaks of that have no table yet, as a sentence; empty if none."""
+        words = {word.split("__")[0] for word in re.findall(r"\w+", statement.lower())}
+        waiting = [q for q in self.application.catalog.queries if q.lower() in words and q not in known]
+        return "".join(f" {q} has not been processed yet, see `{self.application.command('status')}`." for q in waiting)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _unused(name: str, columns: Collection[str]) -> str:
+    """``name``, made longer until no column is called so."""
+    taken = {column.lower() for column in columns}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _shown(schema: str, name: str) -> str:

@@ -262,6 +262,26 @@ def test_sql_reads_one_ledger_state(undisturbed):
         reader.run("SELECT * FROM nothing")
 
 
+def test_sql_whatever_columns_and_queries_are_called(spark, tmp_path):
+    text = """
+    CREATE CONTINUOUS QUERY known AS
+    SELECT items AS i, COUNT(*) AS instant, 1 AS asked, 2 AS `a"b`
+    FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY items;
+    CREATE CONTINUOUS QUERY later AS SELECT shop FROM known, sales [NOW];
+    """
+    app = shop.application(tmp_path, shop.STREAM + text)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    process(app, "known", spark)
+    reader = Reader(app)
+    assert reader.run("FROM known__at('2020-01-01 12:00:04') ORDER BY ALL", "csv") == 'i,instant,asked,"a""b"\n3,1,1,2'
+    assert reader.run("SELECT i, instant FROM known__current ORDER BY ALL", "csv") == "i,instant\n1,1\n3,1\n7,1"
+    with pytest.raises(SweepAreaError, match=r"known up to its committed instant only"):
+        reader.run("FROM known__at('2020-01-01 12:01:00')")
+    with pytest.raises(SweepAreaError, match=r"later has not been processed yet, see `sweeparea status"):
+        reader.run("FROM later__current")
+
+
 def test_a_manual_heartbeat_is_moved_by_hand_and_never_back(spark, tmp_path):
     text = shop.STREAM.replace("HEARTBEAT FOR at AS at - INTERVAL 10 SECONDS", "HEARTBEAT MANUAL")
     app = shop.application(tmp_path, text + shop.QUERY)
