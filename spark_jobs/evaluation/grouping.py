@@ -64,8 +64,10 @@ class Base:
 
     @property
     def state(self) -> tuple:
-        """Bases of one state share it: values and sums do not depend on what is made of them."""
-        kept: object = self.function
+        """Bases of one state share it: values and sums do not depend on what is made of them. What may yet be the first
+        of an order does: FIRST and LAST, or MAX_BY and MIN_BY, forget different elements.
+        """
+        kept: object = (self.function, self.order)
         if self.function in _NUMBERS or (self.distinct and self.function in TOTALS):
             kept = "numbers"  # text among them is cast
         elif self.function in _VALUES or (self.distinct and self.function == "COUNT"):

@@ -53,6 +53,7 @@ _TWO = ("tests/operators/test_two_counts.py",)
 _WINDOWS = ("tests/operators/test_windows.py",)
 _REPLAY = "tests/replay/test_cases.py::test_the_engine_agrees"
 _HELD = (f"{_REPLAY}[held_at_the_edge]",)
+_ENDS = ("tests/replay/test_expansion.py::test_the_ends_of_one_order_forget_different_elements",)
 _JOINS = (*_HELD, f"{_REPLAY}[join_side_waits]", f"{_REPLAY}[inputs_advance_apart]")
 
 MUTANTS = (
@@ -782,6 +783,13 @@ MUTANTS = (
         "pass",
         "a power cut takes a commit and leaves what rests on it",
         (f"{_LEFT}each_step_is_on_the_disk_before_the_next_rests_on_it",),
+    ),
+    Mutant(
+        "spark_jobs/evaluation/grouping.py",
+        "kept: object = (self.function, self.order)",
+        "kept: object = self.function",
+        "FIRST and LAST share what only one of them keeps",
+        _ENDS,
     ),
 )
 """Each is applied alone."""

@@ -92,6 +92,21 @@ def test_worked_by_hand(spark: SparkSession):
 
 
 @pytest.mark.spark
+def test_the_ends_of_one_order_forget_different_elements(spark: SparkSession):
+    rows = [[15, [5, 1]], [16, [2, 9]]]
+    case = {"streams": {"S": {"columns": {"k": "int", "a": "int"}, "rows": rows}}, "heartbeats": [17, 25]}
+    query = "SELECT FIRST(k), LAST(k), MIN_BY(a, k), MAX_BY(a, k) FROM S [Range 4]"
+    (result,) = replay([json.dumps({**case, "query": query})], spark)
+    assert result.get("relation") == [
+        [0, 15, [None, None, None, None]],
+        [15, 16, [5, 5, 1, 1]],
+        [16, 20, [2, 5, 9, 1]],
+        [20, 21, [2, 2, 9, 9]],
+        [21, None, [None, None, None, None]],
+    ], result.get("error")
+
+
+@pytest.mark.spark
 def test_strict_refuses_snapshot_expansion(spark: SparkSession):
     case = {"streams": {"S": {"columns": {"k": "int", "a": "array<int>"}, "rows": ROWS}}, "heartbeats": [9]}
     texts = [
