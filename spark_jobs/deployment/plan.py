@@ -1,7 +1,8 @@
 """What ``apply`` would change: the files against what is deployed, name by name, in the order in which it is done.
 
 Nothing is computed and nothing is written. All problems are told at once: faults of every file, sources that are not
-there, queries that cannot be bound or that no operator runs, changed definitions that nobody said should be replaced.
+there, queries that cannot be bound or that no operator runs, queries whose past RETAIN has let go, changed definitions
+that nobody said should be replaced.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.registry import ChangedDefinition, kind_of
 from sweeparea.spark_jobs.deployment.user_code import registered
+from sweeparea.spark_jobs.upkeep.retained import HistoryGone, require_history
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import DeployedRow
 from sweeparea.tables.ledger import LedgerRow
@@ -246,6 +248,8 @@ class _Planner:
     def _step(self, name: str, statement: Declared) -> Step:
         self._check(name, statement)
         kind, row, head = kind_of(statement), self.deployed.get(name), self.head.get(name)
+        if head is None:
+            self._require_history(name, statement)
         try:
             if row is None:
                 why = self.registry.refused(name, head)
@@ -272,6 +276,7 @@ class _Planner:
         why = "CREATE OR REPLACE" if found.rebuild else self._why_rebuilt(name, statement, row, head)
         if why:
             self.rebuilt.append(name)
+            self._require_history(name, statement)
             rows = self._rows(name, statement)
             return Step(name, kind, Action.REBUILD, why, found, rows, self._lost(name))
         if found or row.fingerprint != self.registry.wanted(name).fingerprint:
@@ -325,6 +330,19 @@ class _Planner:
                 application.check_source(name)
         except SweepAreaError as error:
             self._problem(error)
+
+    def _require_history(self, name: str, statement: Declared) -> None:
+        """Whether all that a query is to be computed from is still there."""
+        if not isinstance(statement, CreateQuery):
+            return
+        try:
+            plan = self.application.plan(name)
+            if all(self.application.owner(read) not in self.rebuilt for read in plan.inputs):
+                require_history(self.application, plan, plan.start)
+        except HistoryGone as error:
+            self._problem(SweepAreaError(f"{statement.place}: {error}"))
+        except SweepAreaError:
+            return  # told of by _check
 
     # -- what they no longer declare -----------------------------------------------------------------------------------
 

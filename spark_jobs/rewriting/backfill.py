@@ -8,7 +8,7 @@ slices go on meanwhile: what they add is computed on before the exchange.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeparea.infra.errors import SweepAreaError
@@ -23,6 +23,7 @@ from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell, slices
 from sweeparea.spark_jobs.slices.corrections import pending
+from sweeparea.spark_jobs.upkeep.retained import require_history
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.ledger import LedgerRow
@@ -79,9 +80,10 @@ def until_first(query: str, run: Callable[[], T], tell: Tell) -> T:
 
 
 def outlook(application: Application, query: str, first: int | None, last: int | None) -> str:
-    """What a backfill of a range would do, in words; reads no data."""
+    """What a backfill of a range would do, in words; reads no data. HistoryGone: RETAIN has let go what it needs."""
     plan, _, since, upto = _range(application, query, first, last)
     origin = warm_from(plan.root, plan.start, since)
+    require_history(application, replace(plan, start=origin), origin)
     rows = new_rows(application, plan, origin - 1, upto)
     count = slices(plan, rows)
     lines = [

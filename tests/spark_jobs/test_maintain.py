@@ -15,7 +15,7 @@ from sweeparea.spark_jobs.admission import admit_state
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.admit_rules import Rules
 from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.rewriting.backfill import backfill
+from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.check import check
@@ -100,6 +100,8 @@ def test_what_needs_elements_that_have_gone_is_refused_with_the_way_out(spark, m
     said: list[str] = []
     with pytest.raises(retained.HistoryGone, match=r"elements of sales up to 2020-01-01 12:0.* have gone \(RETAIN\)"):
         backfill(app, "turnover", spark, None, None, said.append)
+    with pytest.raises(retained.HistoryGone, match="have gone"):
+        outlook(app, "turnover", None, None)
     new = Application.open(app.folder, str(app.data))  # pyright: ignore[reportArgumentType]
     assert new.folder is not None
     late = EVER.replace("ever", "later")
