@@ -55,9 +55,12 @@ def catch_up(
     each slice: which of about how many, how many rows a second, and how long the rest may take.
     """
     longest, count, taken, begun = target - done, 0, 0, time.monotonic()
+    ahead: int | None = None  # how many rows there were by the same estimate that tells how many are left
     while done < target:
         h1 = min([target, done + longest, *(c for c in cuts if c > done)])
         h1 = _cut(application, plan, done, h1)
+        if ahead is None and h1 < target:
+            ahead = _rows_left(application, plan, done, target)
         started = time.monotonic()
         try:
             info = run(done, h1)
@@ -79,8 +82,9 @@ def catch_up(
             f" {sum(info['rows'].values())} rows out, {now - started:.1f} s"
         )
         if left and taken:
-            rate = taken / (now - begun)
-            told += f" ({rate:,.0f} rows/s, about {_length(left / rate)} left)"
+            told += f" ({taken / (now - begun):,.0f} rows/s"
+            # an estimate counts rows that no slice takes, as those of changes that cancel out: it is met by itself only
+            told += f", about {_length(left * (now - begun) / (ahead - left))} left)" if ahead and ahead > left else ")"
         tell(told)
         yield h1, info
 
