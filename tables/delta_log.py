@@ -33,7 +33,7 @@ from sweeparea.tables.commits import Commit, read_commit
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, explain_write_errors, files_in, filesystem, sync, write_error
-from sweeparea.tables.schema import describe_columns, same_columns, spark_type
+from sweeparea.tables.schema import bare, describe_columns, same_columns, spark_type
 
 DATA_TABLE = {
     "delta.checkpointInterval": "25",
@@ -103,7 +103,7 @@ class DeltaLog:
             try:
                 DeltaTable.create(
                     self.uri,
-                    schema,
+                    bare(schema),
                     mode="ignore",
                     name=name,
                     description=description,
@@ -491,7 +491,7 @@ class DeltaLog:
 
 def schema_text(schema: pa.Schema) -> str:
     """Columns as a Delta log writes them."""
-    return DeltaSchema.from_arrow(schema).to_json()
+    return DeltaSchema.from_arrow(bare(schema)).to_json()
 
 
 def _check_file(

@@ -106,6 +106,11 @@ def same_columns(left: pa.Schema, right: pa.Schema) -> bool:
     return [(f.name, spark_type(f.type)) for f in left] == [(f.name, spark_type(f.type)) for f in right]
 
 
+def bare(schema: pa.Schema) -> pa.Schema:
+    """The same columns without what the table that they come from says of them (column mapping, comments, ..)."""
+    return pa.schema([pa.field(f.name, arrow_type(spark_type(f.type)), f.nullable) for f in schema])
+
+
 def describe_columns(schema: pa.Schema) -> str:
     """One line for messages: ``a bigint, b string``."""
     return ", ".join(f"{field.name} {spark_type(field.type)}" for field in schema)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import json
 import random
+import re
 import shutil
 import time
 from pathlib import Path
@@ -24,6 +26,7 @@ from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.source import SourceTable
 from tests.spark_jobs import relations as rel
 from tests.spark_jobs.relations import admitted, application, changes, contents, put, quarantine, schema, tick
 
@@ -641,3 +644,22 @@ def test_a_run_that_dies_anywhere_is_continued(tmp_path, monkeypatch, point):
         found.append((changes(app), quarantine(app), app.ledger.head()["r"].seq))
     assert found[0] == found[1]
     assert len(found[0][1]) == 2
+
+
+SPARK_SOURCES = Path(__file__).parents[1] / "tables" / "spark_sources"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SPARK_SOURCES.iterdir() if path.is_dir()))
+def test_tables_of_spark_with_every_feature_are_admitted(tmp_path: Path, name: str) -> None:
+    """Our tables have the source's columns, and nothing else that its log says of them."""
+    app = application(tmp_path, f"CREATE RELATION r FROM DELTA '{SPARK_SOURCES / name}' CHANGE DATA FEED;")
+    assert admitted(app).rows > 0
+    source = SourceTable(SPARK_SOURCES / name)
+    held: collections.Counter[str] = collections.Counter()
+    for row in DeltaLog(app.layout.admitted("r")).read().to_pylist():
+        held[repr({column: row[column] for column in source.schema().names})] += row["__n"]
+    rows = map(repr, source.snapshot(source.version()).to_pylist())
+    wanted = collections.Counter(re.sub(r"-0\.0\b", "0.0", row) for row in rows)  # one value, held as 0.0
+    assert {row: n for row, n in held.items() if n} == dict(wanted)
+    features = DeltaTable(app.layout.admitted("r")).protocol().writer_features or []
+    assert set(features) <= {"timestampNtz"}
