@@ -16,7 +16,7 @@ import pyarrow as pa
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import bridge, expiry_log
 from sweeparea.operators.bag import TE
-from sweeparea.operators.sweep_area import DUE, HASH, SEQ, AreaFile, Due, Lazily, SweepArea, to_merge
+from sweeparea.operators.sweep_area import DUE, SEQ, AreaFile, Due, Lazily, SweepArea, to_merge
 from sweeparea.operators.ticks import INF
 from sweeparea.spark_jobs import frames
 from sweeparea.tables import scan
@@ -96,12 +96,12 @@ class SweepAreas:
     def keyed(self, op: str, schema: pa.Schema, keys: Sequence[str], due: Due, workers: int) -> SweepArea:
         """The SweepArea of an operator that sweeps ``keys``, for the task of each of its ``workers``."""
         root, files = self.log(op).uri, self.files(op)
-        if files and HASH not in self.log(op).schema().names:
+        area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h0, self.h1, partitions=workers)
+        if files and not set(area.stored.names) <= set(self.log(op).schema().names):
             raise SweepAreaError(
                 f"The SweepArea {root} has the layout of another version of SweepArea. `sweeparea check` with --rebuild"
                 " computes it again from the query's inputs."
             )
-        area = SweepArea(root, op, schema, tuple(keys), due, self.seq, self.h0, self.h1, partitions=workers)
         self.create(op, area.stored)
         self.workers[op], self.keys[op] = workers, tuple(keys)
         merge = self.staged[op] = _to_merge(files, self.counts.get(op))

@@ -135,7 +135,7 @@ class Shadow:
         if self._checkpoint is not None:
             return None  # its SweepAreas tell what is open
         if h1 <= self.since:  # nothing is to be shown yet
-            return Beginning(h1)
+            return Beginning(h1, stands=self.since)
         if h0 > self.since or self.since < self.published.start:
             return None
         log = DeltaLog(self.application.layout.result(self.plan.table("relation")))

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Beginning:
     """Results begin after ``since``. ``published``: the relation's table, whose levels are open there; None where it
-    is not kept, or where nothing is to be shown of this slice. ``only``: of some keys.
+    is not kept, or where nothing is to be shown of this slice. ``only``: of some keys. ``stands``: up to where
+    published results stand, if that is later than ``since``: what ends up to there is nothing that a later slice shows.
     """
 
     since: int
     published: History | None = None
     only: Only | None = None
+    stands: int | None = None
 
     def of(self, spark: SparkSession, plan: Plan, rows: DataFrame | None) -> DataFrame | None:
         """The slice's rows of the plan's root from ``since`` on, and the levels that are open there."""
@@ -43,17 +45,20 @@ class Beginning:
         return frames.concatenated(parts) if parts else None
 
     def _clipped(self, plan: Plan, rows: DataFrame) -> DataFrame:
-        later = f"{TS} > {self.since}L"
+        levels = "rstream" in plan.materialize and "relation" not in plan.materialize
+        # where levels are counted from here on, a later slice needs the ends as well
+        stands = self.since if self.stands is None or levels else self.stands
+        later = f"{TS} > {stands}L"
         if plan.emits_each:
             return rows.where(later)
-        across = f"NOT ({later}) AND {TE} > {self.since}L"
+        across = f"NOT ({later}) AND {TE} > {stands}L"
         # what is valid already shows when it ends
         parts = [
             (TS, TE, N, later),
             (TE, f"{INF}L", f"-{N}", f"{across} AND {TE} < {INF}L"),
         ]
-        if "rstream" in plan.materialize and "relation" not in plan.materialize:
-            parts.append((f"{self.since}L", f"{INF}L", N, across))
+        if levels:
+            parts.append((f"{stands}L", f"{INF}L", N, across))
         # in one pass: a plan that is evaluated twice would stage what its sweeps carry twice
         named = (
             f"named_struct('{TS}', {start}, '{TE}', {end}, '{N}', {n}, 'shown', {shown})"

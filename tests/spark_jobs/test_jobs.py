@@ -19,6 +19,7 @@ from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.evaluation import grouping
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.sql import Reader
 from sweeparea.spark_jobs.status import status
@@ -397,3 +398,20 @@ def test_folders_that_were_lost_are_noticed(spark, tmp_path, undisturbed, lost):
     with pytest.raises(SweepAreaError, match=r"(missing|SweepArea).*[Rr]estore the data folder"):  # noqa: PT012
         admit(app, "sales", spark)
         process(app, "turnover", spark)
+
+
+def test_state_in_the_layout_of_another_version_is_told(spark, tmp_path, monkeypatch):
+    app = shop.application(
+        tmp_path,
+        shop.STREAM + "CREATE CONTINUOUS QUERY ends START AT TIMESTAMP '2020-01-01 00:00:00' AS SELECT shop,"
+        " FIRST(items) AS one, LAST(items) AS other FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;",
+    )
+    with monkeypatch.context() as other_version:  # one that kept both ends as one
+        other_version.setattr(grouping.Base, "state", property(lambda base: (base.function, base.distinct, base.given)))
+        shop.sell(tmp_path, shop.DAYS[0])
+        admit(app, "sales", spark)
+        process(app, "ends", spark)
+    shop.sell(tmp_path, shop.DAYS[1])
+    admit(app, "sales", spark)
+    with pytest.raises(SweepAreaError, match=r"layout of another version.*check.* --rebuild"):
+        process(app, "ends", spark)
