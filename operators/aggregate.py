@@ -1,21 +1,34 @@
 """Grouping with aggregation and duplicate elimination over a signed temporal bag.
 
-Kraemer & Seeger 2005, sections 3.3 and 4.3.2.8 (Algorithm 8); with negative tuples Hammad et al., section 4.3
-(W-Group-By); without calls it is duplicate elimination (Algorithm 6; Golab & Oezsu 2005, section 5.3.1, the delta
-operator). Instead of one element at a time, all groups of a partition are swept at once, in the order of (group,
-tick): all that starts or ends at one tick is applied before the aggregate row is looked at, so an expiry is reported
-at its own instant, never at the next arrival.
+Definition, at every instant: of the rows of each group that are valid then one row, the group's keys and a value of
+each call (Kraemer & Seeger 2005, sections 3.2.6 and 3.2.7, eq. 7, Algorithm 8; with negative tuples Hammad et al.,
+section 4.4, W-Group-By). Without calls it is duplicate elimination (Kraemer & Seeger, section 3.2.4, Algorithm 6; Golab
+& Oezsu 2005, section 5.3.1, the operator delta*). Instead of one element at a time, all groups of a partition are swept
+at once, in the order of (group, tick): all that starts or ends at one tick is applied before the aggregate row is
+looked at, so an expiry is reported at its own instant, never at the next arrival (Hammad et al., section 2.2).
 
-Sums are exact (``exact.py``): they may subtract, so a sliding sum costs O(1) an event and no slicing can change a bit.
-All calls of a node are kept by this one sweep, each with the least state that its function allows
-(``aggregate_functions.py``).
-Input rows (``rows_schema``) are raw elements and what the previous slice carried; the result is the delta of the
-aggregate relation within ``(h0, h1]`` and the carry for the next slice.
+Columns in (``rows_schema``): the keys, the calls' arguments, ``__ts``, ``__te``, ``__n``; of what the previous slice
+carried also its sums. Columns out (``delta_schema``): the keys, the calls' values, ``__ts``, ``__te``, ``__n``, the
+delta of the relation within ``(h0, h1]``.
+
+SweepArea, with the least state that each call's function allows (``aggregate_functions.py``; its bound: ``sweep``).
+Sums are exact (``exact.py``): they may subtract, so a sliding sum costs O(1) an event and no slicing can change a bit;
+they are one row a group and end, where Algorithm 8 has a row for each stretch of time between two ends.
+
+>>> spec = AggregateSpec((("k", pa.string()),), (BaseCall("s", "SUM", pa.int64(), "v", pa.int64()),), expiry_known=True)
+>>> bag = [{"k": "x", "a0": v, "__ts": s, "__te": s + 9, "__n": 1, "__kind": 0} for s, v in [(1, 9), (4, 6)]]
+>>> schema = rows_schema(spec)
+>>> rows = pa.Table.from_pylist([{name: b.get(name) for name in schema.names} for b in bag], schema)
+>>> delta, carry = sweep(rows, spec, 0, 11)
+>>> [(r["s"], r["__ts"], r["__te"]) for r in delta.to_pylist() if r["__te"] < INF]
+[(9, 1, 4), (15, 4, 10)]
+>>> [(r["__te"], r["__n"]) for r in carry.to_pylist()]
+[(13, 1)]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,10 +115,10 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
     where an equal one begins (``emission.changes`` relies on it).
 
     Carry, never more than what is alive at h1 or pending: counts and sums one row per (group, te), or per (group, ts,
-    te) while pending; extrema and FIRST with known expiry the undominated values only, at most one per (group, te),
-    DISTINCT values with known expiry the interval that lasts longest and pending ones that outlast it, else one row
-    per (group, value, te) with a net count; presence alone (no call that counts elements) with known expiry the last
-    te per group.
+    te) while pending; extrema and FIRST with known expiry the undominated values only, so of those that are alive at
+    most one per (group, te); DISTINCT values with known expiry the intervals in which the value is there, none
+    touching another: one from h1 on, and pending ones that a gap parts from it; else one row per (group, value, te)
+    with a net count; presence alone (no call that counts elements) with known expiry such intervals of the group.
 
     Errors (DataError): a net number of elements below zero, SUM beyond its result type at an instant of the slice,
     more than one element under SINGLE_VALUE.
@@ -209,8 +222,8 @@ class _Sweep:
 
     def _carried_sums(self, rows: np.ndarray) -> pa.Table:
         if self.spec.expiry_known and not any(_counts(call) for call in self.spec.calls):
-            keep = self._undominated(rows[self.n[rows] != 0], None)
-            return self._carry_table(keep, np.ones(len(keep), np.int64), SUMS, {})
+            rows = rows[self.n[rows] != 0]
+            return self._carry_united(rows, self.group[rows], SUMS, {})
         rows, first = self._runs(rows)
         n = _add_runs(self.n[rows], first)
         nonzero = n != 0
@@ -228,28 +241,42 @@ class _Sweep:
 
     def _carried_values(self, i: int, argument: Argument, rows: np.ndarray) -> pa.Table:
         best, distinct = isinstance(argument, Extremum), self.spec.calls[i].distinct
-        if self.spec.expiry_known and (best or distinct):
-            head = self._undominated(rows, argument.rank if best else None, None if best else argument)
+        if self.spec.expiry_known and best:
+            head = self._undominated(rows, argument.rank)
             n = np.ones(len(head), np.int64)
+        elif self.spec.expiry_known and distinct:
+            value = self.group[rows] * np.int64(argument.ranks) + argument.rank[rows]
+            return self._carry_united(rows, value, VALUE + i, {f"a{i}": argument.shown})
         else:
             rows, first = self._runs(rows, argument.rank)
             n = _add_runs(self.n[rows], first)
             head, n = rows[first[:-1]][n != 0], n[n != 0]
         return self._carry_table(head, n, VALUE + i, {f"a{i}": argument.shown(head)})
 
-    def _undominated(self, rows: np.ndarray, rank: np.ndarray | None, each: Argument | None = None) -> np.ndarray:
-        """Those of ``rows`` that no other one makes needless: of each group, or of each value of ``each``."""
+    def _undominated(self, rows: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Those of ``rows`` that may yet be the first of their group by ``rank``."""
+        self._refuse_negative_tuples(rows)
+        group, start, te, ranks = self.group[rows], self._carried_start(rows), self.te[rows], rank[rows]
+        order = sorted_order((group, start, _latest_first(te), ranks))
+        return rows[kernel.undominated(order, group, start, te, ranks)]
+
+    def _carry_united(
+        self, rows: np.ndarray, value: np.ndarray, kind: int, columns: dict[str, Callable[[np.ndarray], pa.Array]]
+    ) -> pa.Table:
+        """When there is any of ``rows`` of each ``value``, in as few rows as tell it."""
+        self._refuse_negative_tuples(rows)
+        start = self._carried_start(rows)
+        at, start, te = kernel.united(sorted_order((value, start)), value, start, self.te[rows])
+        head = rows[at]
+        shown = {name: of(head) for name, of in columns.items()}
+        return self._carry_table(head, np.ones(len(head), np.int64), kind, shown, (start, te))
+
+    def _refuse_negative_tuples(self, rows: np.ndarray) -> None:
         if np.any(self.n[rows] < 0):
             raise DataError(
                 "An aggregate whose input was said to know every element's expiry got a negative tuple: the plan is "
                 "wrong about expiry."
             )
-        group, start, te = self.group[rows], self._carried_start(rows), self.te[rows]
-        if each is not None:
-            group = group * np.int64(each.ranks) + each.rank[rows]
-        ranks = np.zeros(len(rows), np.int64) if rank is None else rank[rows]
-        order = sorted_order((group, start, _latest_first(te), ranks))
-        return rows[kernel.undominated(order, group, start, te, ranks)]
 
     def _carried_start(self, rows: np.ndarray) -> np.ndarray:
         return np.maximum(self.start[rows], self.h1)
@@ -269,10 +296,18 @@ class _Sweep:
             change[1:] |= p[1:] != p[:-1]
         return rows[order], np.append(np.flatnonzero(change), len(rows))
 
-    def _carry_table(self, rows: np.ndarray, n: np.ndarray, kind: int, columns: dict[str, pa.Array]) -> pa.Table:
+    def _carry_table(
+        self,
+        rows: np.ndarray,
+        n: np.ndarray,
+        kind: int,
+        columns: dict[str, pa.Array],
+        interval: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> pa.Table:
+        start, te = (self._carried_start(rows), self.te[rows]) if interval is None else interval
         schema = rows_schema(self.spec)
         known = dict(zip((k for k, _ in self.spec.keys), self._keys(self.group[rows]), strict=True))
-        known |= {TS: pa.array(self._carried_start(rows)), TE: pa.array(self.te[rows]), N: pa.array(n)}
+        known |= {TS: pa.array(start), TE: pa.array(te), N: pa.array(n)}
         known[KIND] = pa.array(np.full(len(n), kind, np.int16))
         known |= columns
         arrays = [known[f.name] if f.name in known else pa.nulls(len(n), f.type) for f in schema]

@@ -4,7 +4,7 @@ Such a window (rows, sessions, conditions) is a sweep over the elements of a sli
 slice left: a pure function of rows in the order of (partition, tick, ties), since R(t) is taken after all elements of
 instant t, in the total order (semantics, section 3). A row of n copies is n elements that follow each other.
 
-The result is delta-encoded (Hammad et al., section 3: negative tuples), for the end is unknown when an element
+The result is delta-encoded (Hammad et al., section 3.2: negative tuples), for the end is unknown when an element
 enters: +n ``[t, INF)`` where it does, -n ``[t, INF)`` where it leaves; ``[t, t')`` where both lie in one slice.
 """
 

@@ -1,8 +1,8 @@
 """The signed temporal bag: the one shape that travels between operators.
 
 A row ``(record, ts, te, n)`` means "n more copies of record at every instant of [ts, te)"; n may be negative and te may
-be ``INF``. Kraemer's elements are rows with n > 0 and a known te (Kraemer & Seeger 2005, section 3.2); Hammad's
-negative tuples are rows ``[t, INF)`` with n < 0 (Hammad et al., section 3). A relation is the sum of its rows; the
+be ``INF``. Kraemer's elements are rows with n > 0 and a known te (Kraemer & Seeger 2005, Definition 2.2); Hammad's
+negative tuples are rows ``[t, INF)`` with n < 0 (Hammad et al., section 3.2). A relation is the sum of its rows; the
 rows that an operator emits for a slice ``(h0, h1]`` are what that slice adds to the sum, so a bag needs no order and
 any split of it into slices sums to the same relation.
 

@@ -1,9 +1,10 @@
 """Value-based windows: ``[Tumbling When (condition)]``, ``[Tumbling When (condition) Partition By A,..]``.
 
-Definition (Patroumpas & Sellis 2006, section 3, value-based windows): an element for which the condition is TRUE ends
-a bucket, which holds it and the elements after the previous such element, of its partition where there is one. The
-bucket is visible from that element's instant until the next bucket ends. R(t) is taken after all elements of t, so of
-several buckets that end at one instant only the last is seen.
+Definition (Patroumpas & Sellis 2006, section 3.1, value-based windows, and 3.3, tumbling windows whose end a predicate
+determines): an element for which the condition is TRUE ends a bucket, which holds it and the elements after the
+previous such element, of its partition where there is one. The bucket is visible from that element's instant until the
+next bucket ends. R(t) is taken after all elements of t, so of several buckets that end at one instant only the last is
+seen.
 
 Columns in: the record, the partition's values, ``__when`` (the condition), ``__ts`` (the element's instant), ``__n``
 (copies). Columns out: the record, ``__ts``, ``__te``, ``__n``, delta-encoded (``arrivals``).

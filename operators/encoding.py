@@ -1,6 +1,6 @@
 """How the rows of each edge travel, as the query's strategy has it. Decided here and nowhere else.
 
-*Interval* encoding: a row carries its end (Kraemer & Seeger 2005, section 3.2; the direct approach of Golab & Oezsu
+*Interval* encoding: a row carries its end (Kraemer & Seeger 2005, section 2.4; the direct approach of Golab & Oezsu
 2005, section 2.3.2). *Delta* encoding: an end is a negative tuple of its own at its instant (Hammad et al., section
 3.2; Golab & Oezsu, section 2.3.1). What comes out is the same (law S4). Strategies:
 

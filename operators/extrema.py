@@ -2,9 +2,18 @@
 
 MIN and MAX order by the value itself. FIRST orders by the columns of its order, complete with its ties, and gives the
 value beside them; LAST, MAX_BY and MIN_BY are FIRST of other orders. SINGLE_VALUE is what a scalar subquery gives: the
-value of the one row, NULL of none. Where every end is known an element that is followed in the order, and outlived, by
-none can be forgotten: what is kept is what may yet be the first (Kraemer & Seeger 2005, section 4.3.2.8), so at most
-one element for each group and end; else the live elements.
+value of the one row, NULL of none. Where every end is known an element besides which another one is valid all its time,
+and as good, can be forgotten: what is kept is what may yet be the first alone, so of those that are alive at most one
+element for each group and end. These are the values of Kraemer & Seeger 2005, Algorithm 8, which keeps the aggregate of
+each stretch of the time to come. Else the live elements are kept.
+
+>>> from sweeparea.operators.aggregate import AggregateSpec, rows_schema, sweep
+>>> spec = AggregateSpec((), (BaseCall("m", "MIN", pa.int64(), "v", pa.int64()),), global_=True, expiry_known=True)
+>>> bag = [{"a0": v, "__ts": s, "__te": s + 9, "__n": 1, "__kind": 0} for s, v in [(1, 5), (2, 8), (4, 6), (5, 7)]]
+>>> schema = rows_schema(spec)
+>>> rows = pa.Table.from_pylist([{name: b.get(name) for name in schema.names} for b in bag], schema)
+>>> sorted(v for v in sweep(rows, spec, -1, 9)[1].column("a0").to_pylist() if v is not None)
+[5, 6, 7]
 """
 
 from __future__ import annotations

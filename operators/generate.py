@@ -1,7 +1,7 @@
 """Each row beside what a generator makes of it: LATERAL VIEW (explode, inline, stack, ..). Linear, without state.
 
 A record's n copies become n copies of each generated record, for as long as the record is valid: a map on bags that
-gives several records for one (Kraemer & Seeger 2005, section 3.1). ``outer`` keeps a row of which the generator makes
+gives several records for one (Kraemer & Seeger 2005, section 3.2.2). ``outer`` keeps a row of which the generator makes
 none, with NULLs. Bag in, bag of ``node.columns`` out. Spark evaluates the generator itself.
 
 >>> outer_call("explode(`c1`)"), outer_call("stack(2, `c1`, `c2`)")

@@ -2,8 +2,8 @@
 
 No sum tells the median of a bag (Gray et al. 1997, "Data cube", section 5), so the state is the bag itself: one row for
 each group, value and end, never more than the live (and pending) elements; calls over one argument share it. DISTINCT
-needs only whether a value is there: where every end is known, one interval for each value, and the pending ones that
-outlast it (Golab & Oezsu 2005, section 5.3.1). What an instant costs is O(log n): a Fenwick tree over the group's
+needs only whether a value is there: where every end is known, one interval for each value, and pending ones that a gap
+parts from it (Golab & Oezsu 2005, section 5.3.1). What an instant costs is O(log n): a Fenwick tree over the group's
 values in their order finds the element of a number, a tournament tree the most frequent one.
 
 >>> from sweeparea.operators.aggregate import AggregateSpec, BaseCall, rows_schema, sweep

@@ -189,7 +189,7 @@ class Window(Node):
 
 @dataclass(frozen=True)
 class Select(Node):
-    """Selection: keeps the rows for which ``condition`` is TRUE (Kraemer section 3.1)."""
+    """Selection: keeps the rows for which ``condition`` is TRUE (Kraemer section 3.2.1)."""
 
     input: Node
     condition: Expr
@@ -205,7 +205,7 @@ class Select(Node):
 
 @dataclass(frozen=True)
 class Project(Node):
-    """Projection without duplicate elimination: Kraemer's map (section 3.1)."""
+    """Projection without duplicate elimination: Kraemer's map (section 3.2.2)."""
 
     input: Node
     outputs: tuple[tuple[Column, Expr], ...]
@@ -286,7 +286,7 @@ class Generate(Node):
 
 @dataclass(frozen=True)
 class UnionAll(Node):
-    """Bag union (Kraemer section 3.1). ``outputs`` are fresh columns; each input's columns fill them by position."""
+    """Bag union (Kraemer section 3.2.8). ``outputs`` are fresh columns; each input's columns fill them by position."""
 
     parts: tuple[Node, ...]
     outputs: tuple[Column, ...]
@@ -359,7 +359,7 @@ class AggregateCall:
 
 @dataclass(frozen=True)
 class Aggregate(Node):
-    """Grouping with aggregation (Kraemer section 3.3). Output: keys, then calls.
+    """Grouping with aggregation (Kraemer sections 3.2.6 and 3.2.7). Output: keys, then calls.
 
     ``global_`` tells an aggregate without GROUP BY (one row at every instant from START, also over an empty bag) from a
     GROUP BY whose groups vanish with their last element. Without calls it is duplicate elimination over the keys.

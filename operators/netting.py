@@ -42,7 +42,7 @@ def compacted(rows: pa.Table, h1: int) -> pa.Table:
 
     Equal records that end together are one row; what began by ``h1`` begins there; a row and its negative tuple are
     gone. So a side of a join that is fed with negative tuples is no larger than what is alive (Hammad et al., section
-    4; Kraemer & Seeger 2005, section 4: reorganization).
+    4.6; Kraemer & Seeger 2005, section 4.2.3: reorganization).
 
     >>> bag = pa.table({"k": [1, 1, 2], "__ts": [0, 3, 2], "__te": [INF, INF, 9], "__n": [1, -1, 1]})
     >>> compacted(bag, 5).to_pylist()

@@ -1,8 +1,9 @@
 """What can be said of an edge before anything runs: its update pattern, whether expiry is known, whether it can still
 change, how it is re-read. (How its rows travel: ``encoding.py``.)
 
-Patterns follow rules 1-5 of Golab & Oezsu 2005, section 5.2. *Known* expiry (their section 3) means that a row's te is
-final when the row is emitted: no negative tuple will follow. It decides which SweepAreas may forget dominated rows.
+Patterns follow rules 1-5 of Golab & Oezsu 2005, section 5.2, those of windows Patroumpas & Sellis 2006, section 3.4.
+*Known* expiry (Golab & Oezsu, section 3.1) means that a row's te is final when the row is emitted: no negative tuple
+will follow. It decides which SweepAreas may forget dominated rows.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ def _edge(node: Node, below: list[Edge], static: Container[str]) -> Edge:
             return _window_edge(node)
         case Select() | Project() | Generate():  # rule 1: unary operators keep the pattern
             return below[0]
-        case UnionAll():  # rule 2: the more complex of the inputs; mixed window lengths end out of order
-            same = len({_reach(child) for child in node.inputs}) == 1
-            return Edge(worst if same else weak, known)
+        case UnionAll():  # rule 2: the more complex of the inputs; unlike windows end out of order
+            ends = _ends(node)
+            return Edge(worst if len(ends) == 1 and isinstance(ends.pop(), TimeWindow) else weak, known)
         case Join() if node.kind in ("inner", "semi"):  # rule 3: what matches ends with the first of its parts
             return Edge(weak, known)
         case Intersect():  # rule 3
@@ -98,10 +99,16 @@ def _window_edge(node: Window) -> Edge:
     return Edge("monotonic" if spec.monotonic else "WKS", True)
 
 
-def _reach(node: Node) -> int | None:
-    """The one reach of all windows below a node."""
-    reaches = {n.spec.reach for n in node.walk() if isinstance(n, Window)}
-    return reaches.pop() if len(reaches) == 1 else None
+def _ends(node: Node) -> set[object]:
+    """By what the rows of an edge end, through operators that keep their order: windows, or what stands there else.
+
+    Elements that one and the same time window ends leave in the order of their instants, whatever their streams are.
+    Windows of one length do not: ``[Fixed 10]`` ends an element sooner than ``[Range 10]``; and two windows of rows
+    move each with its own stream.
+    """
+    if isinstance(node, UnionAll | Select | Project | Generate):
+        return set().union(*map(_ends, node.inputs))
+    return {node.spec if isinstance(node, Window) else node}
 
 
 def settled(node: Node, static: Container[str]) -> bool:

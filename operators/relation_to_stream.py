@@ -4,6 +4,19 @@ Arasu et al. 2003, section 5.1: Istream(R) at t is the bag difference R(t) - R(t
 Rstream(R) is R(t), at each tick or every so many ticks. The difference is per value: a record that ends at t and an
 equal one that starts at t cancel (section 5.2). The history is canonical: per record and k the maximal intervals in
 which its multiplicity is at least k (coalesced as in Kraemer & Seeger 2005, Algorithm 10, for bags).
+
+Columns in: the record, checks, ``__ts``, ``__te``, ``__n``. Columns out: of the streams the record, checks and
+``__tick``, one row for each copy; of the history the record, checks and ``__from``, ``__to``.
+
+SweepArea: of each record the open levels, one row for each instant at which some of them began, and the changes that
+are known of its future; without history and Rstream these alone (``sweep``).
+
+>>> rows = pa.table({"v": [7, 7, 7], "__ts": [1, 3, 3], "__te": [3, 5, 9], "__n": [1, 1, 1]})
+>>> out = sweep(rows, MaterializeSpec(("v",), istream=True, dstream=True, relation=True), 0, 6)
+>>> [[tuple(row.values()) for row in table.to_pylist()] for table in (out.istream, out.dstream, out.closed, out.opened)]
+[[(7, 1), (7, 3)], [(7, 5)], [(7, 3, 5)], [(7, 1)]]
+>>> [tuple(row.values()) for row in out.carry.to_pylist()] == [(7, 1, INF, 1), (7, 9, INF, -1)]
+True
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Row windows: ``[Rows N]``, ``[Rows N Slide k]``, ``[Partition By A,.. Rows N]``, ``.. Rows N Range T]``.
 
-Definition (Arasu et al. 2003, sections 6.1.2 and 6.1.3; Patroumpas & Sellis 2006, section 3, tuple-based windows): an
-element is in the window until the N-th later element, of its partition where there is one. With Slide k the window
-shows the last N elements as of the greatest multiple of k arrivals since START. With Range T an element also leaves T
-ticks after its instant. R(t) is taken after all elements of t, so an element that N others of its own instant follow
-is never seen.
+Definition (Arasu et al. 2003, sections 6.1.2 and 6.1.3; Patroumpas & Sellis 2006, section 3.2, count-based and
+partitioned windows; hops of several tuples: 3.1): an element is in the window until the N-th later element, of its
+partition where there is one. With Slide k the window shows the last N elements as of the greatest multiple of k
+arrivals since START. With Range T an element also leaves T ticks after its instant. R(t) is taken after all elements of
+t, so an element that N others of its own instant follow is never seen.
 
 Columns in: the record, the partition's values, ``__ts`` (the element's instant), ``__n`` (copies), ``__at``: the number
 of the last copy among the partition's arrivals, 0 for a new row. Columns out: the record, ``__ts``, ``__te``, ``__n``,

@@ -1,7 +1,7 @@
 """Semi join and anti join: IN, EXISTS, NOT IN, NOT EXISTS and their correlated forms.
 
 Definition, at every instant: the semi join keeps each copy of a left record that some right record matches, the anti
-join each that none does (Golab & Oezsu 2005, section 3.1: negation; Kraemer & Seeger 2005, section 3.5 counts matches
+join each that none does (Golab & Oezsu 2005, section 2.1: negation; Kraemer & Seeger 2005, section 3.5 counts matches
 instead, see ``derived.py``). The condition is any; a match needs it to be TRUE, so that NULL never matches by itself,
 and NOT IN, which holds only where no comparison is TRUE or unknown, is the anti join on ``coalesce(x = y, TRUE)``.
 Columns out: the left record, ``__ts``, ``__te``, ``__n``.

@@ -2,7 +2,8 @@
 
 A tick is a BIGINT in ``[MIN_TICK, MAX_TICK]``; what one tick lasts (its *chronon*) is declared per stream and never
 known here. ``INF`` stands for an interval that does not end; arithmetic that leaves the domain saturates to it.
-Every interval is ``[ts, te)`` (Kraemer & Seeger 2005, section 3; Patroumpas & Sellis 2006, section 2.1).
+Every interval is ``[ts, te)`` (Kraemer & Seeger 2005, section 2.4). The instants themselves are those of Patroumpas &
+Sellis 2006, section 2.1, whose scopes are closed on both sides: ``[a, b]`` of theirs is ``[a, b + 1)``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """ORDER BY .. LIMIT k of each group, kept up to date: the rows numbered ``offset`` to ``offset + limit - 1`` at every
 instant.
 
-Patroumpas & Sellis 2010 and Golab & Oezsu 2005 (section 3.1) leave top-k to recomputation; here the rows of a group
-stand in an order-statistics tree, and only its first rows are looked at, at those ticks of the slice at which a row
-comes or goes among them: O(log n) for a change and for each row shown, instead of the whole group (``snapshot.py``).
+Beyond the papers; by update pattern strict non-monotonic, since an arrival can drive any shown row out. The rows of a
+group stand in an order-statistics tree, and only its first rows are looked at, at those ticks of the slice at which a
+row comes or goes among them: O(log n) for a change and for each row shown, instead of the whole group
+(``snapshot.py``).
 
 Columns in: keys, columns, ``__ts``, ``__te``, ``__n``. Out: the columns, ``__ts``, ``__te`` (INF), ``__n``: +n where
 copies of a record come into the result, -n where they leave it.

@@ -1,7 +1,7 @@
 """Which instants of a result a change of its inputs can touch, and how much of the past a result's instant rests on.
 
 A correction of an element at s changes what windows hold at the instants in which it is valid and no other, and every
-operator above works instant by instant (Kraemer & Seeger 2005, Definition 5.2: snapshot reducibility). So a late
+operator above works instant by instant (Kraemer & Seeger 2005, Definition 5.2: snapshot-reducibility). So a late
 element is repaired by computing a stretch of time anew: from its instant to the last that it can touch, with the
 inputs read back as far as the windows' reach.
 

@@ -1,8 +1,8 @@
 """The sweep below difference, intersection and semi join: per record two counts and what is made of them.
 
 A record has n1 copies in the left bag and n2 in the right one; its copies in the result are a function of both, at
-every instant (Kraemer & Seeger 2005, sections 3.2.5 and 3.6 to 3.8; Golab & Oezsu 2005, section 3.1, eq. 1; Hammad et
-al., section 4.4). All records of a partition are swept at once in the order of (record, tick): what starts and what
+every instant (Kraemer & Seeger 2005, sections 3.2.5 and 3.6 to 3.8; Golab & Oezsu 2005, section 2.1, eq. 1; Hammad et
+al., section 4.3). All records of a partition are swept at once in the order of (record, tick): what starts and what
 ends at one tick is counted before the result is looked at, so a copy of the left that expires together with one of the
 right changes nothing, and an expiry on the right is answered at its own instant (Hammad et al., Figure 7).
 
@@ -25,7 +25,7 @@ from sweeparea.operators import keys
 from sweeparea.operators.bag import BAG, TE, TS, N
 from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.kernels import two_counts as kernel
-from sweeparea.operators.kernels.aggregate import undominated
+from sweeparea.operators.kernels.aggregate import united
 from sweeparea.operators.kernels.instants import segments
 from sweeparea.operators.kernels.sorting import group_order, sorted_order
 from sweeparea.operators.netting import changes_after
@@ -91,8 +91,8 @@ def sweep(rows: pa.Table, spec: TwoCountsSpec, h0: int, h1: int) -> tuple[pa.Tab
     """(what the slice ``(h0, h1]`` adds to the result, carry). ``rows`` (``rows_schema``, in any order): carry and new.
 
     Result: the record, ``__ts``, ``__te``, ``__n``. Carry: per record and side its count and one row for each future
-    instant at which that is known to change; where only presence matters and every end is known, the one interval
-    that lasts longest and those pending ones that outlast all before them.
+    instant at which that is known to change; where only presence matters and every end is known, the intervals in
+    which the record is there, none touching another: one from h1 on, and pending ones that a gap parts from it.
 
     Errors (DataError): a record of which a bag holds fewer than no copies.
     """
@@ -178,11 +178,8 @@ class _Sweep:
         at = np.flatnonzero((self.end > self.h1) & (self.right == right))
         group, start, end, n = self.group[at], np.maximum(self.start[at], self.h1), self.end[at], self.n[at]
         if self.spec.known[right] and self.spec.operation.presence[right]:
-            top = int(end[end != INF].max(initial=0))
-            latest_first = np.where(end == INF, -1, top - np.where(end == INF, top, end))
-            ranks = np.zeros(len(at), np.int64)
-            kept = undominated(sorted_order((group, start, latest_first)), group, start, end, ranks)
-            table = self._table(at[kept], start[kept], end[kept], np.ones(len(kept), np.int64))
+            row, start, end = united(sorted_order((group, start)), group, start, end)
+            table = self._table(at[row], start, end, np.ones(len(row), np.int64))
         else:
             group, start, n = changes_after(group, start, end, n, self.h1)
             a_row = np.zeros(self.groups, np.int64)

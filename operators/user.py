@@ -26,7 +26,7 @@ rows are in the total order of the arguments, so that the answer is a function o
 
 A *window* gets the instants of elements in ticks, then its arguments' values, and gives two arrays of ticks, from when
 until when each element is valid (``operators/user_window.py``). ``pattern`` is monotonic, WKS, WK or STR (Golab & Oezsu
-2005, section 3):
+2005, section 3.1):
 
 >>> @window(pattern="WK")
 ... def hold_for(instants, lengths):

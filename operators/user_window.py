@@ -1,13 +1,13 @@
 """User-defined windows: ``[name(argument, ..)]``, a registered Python function over Arrow columns.
 
 Definition (Arasu et al. 2003, section 6: any mapping from a stream to a relation is a window; Patroumpas & Sellis 2006,
-section 3: a scope function): the function gets the instants of some elements, as ticks, and its arguments' values, one
-Arrow array each, and gives two arrays of ticks: from when until when each element is valid, half-open. NULL as a start
-or an end not after it: never valid; NULL as an end: for ever. An element is not valid before its own instant.
+section 3.3: a scope function): the function gets the instants of some elements, as ticks, and its arguments' values,
+one Arrow array each, and gives two arrays of ticks: from when until when each element is valid, half-open. NULL as a
+start or an end not after it: never valid; NULL as an end: for ever. An element is not valid before its own instant.
 
 It must be a function of each element alone, whatever others come in the same arrays: how elements are put together is
 the engine's choice. So expiry is known and there is no SweepArea. The declared pattern (monotonic, WKS, WK or STR;
-Golab & Oezsu 2005, section 3) is the author's word for the order in which elements leave. That nothing leaves a
+Golab & Oezsu 2005, section 3.1) is the author's word for the order in which elements leave. That nothing leaves a
 monotonic window is checked, for Istream is added to queries over it; of the other patterns no result depends on it.
 
 Columns in: the record, ``__ts``, ``__n``, the arguments. Columns out: the record, ``__ts``, ``__te``, ``__n``.

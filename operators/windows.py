@@ -2,7 +2,8 @@
 others (rows, sessions, conditions, user-defined) later elements decide when an element leaves.
 
 All bounds are ticks, all intervals half-open. The definitions follow Arasu et al. 2003 (section 6.1), Kraemer & Seeger
-2005 (section 4.1) and Patroumpas & Sellis 2006 (section 3, scope functions). ``interval`` is the definition, one
+2005 (sections 2.6 and 3.2.9, Algorithm 4) and Patroumpas & Sellis 2006 (section 3.3, scope functions: an element is
+valid at the instants whose scope holds its own; START stands for their tau_0). ``interval`` is the definition, one
 element at a time; ``sql`` is the same function as Spark SQL over a BIGINT column, tested against it. ``reach`` bounds
 how long an element can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter
 for ever).
@@ -31,7 +32,7 @@ class Window(ABC):
     @property
     def monotonic(self) -> bool:
         """Whether nothing ever leaves the window by its definition (update pattern *monotonic*, Golab & Oezsu 2005
-        section 3). A bounded window whose reach saturates is not.
+        section 3.1; of windows Patroumpas & Sellis 2006, section 3.4). A bounded window whose reach saturates is not.
         """
         return False
 

@@ -111,7 +111,7 @@ def _join(node: Join, static: Container[str]) -> str:
 def _aggregate(node: Aggregate, edges: Edges) -> str:
     known = edges.expiry_known(node.input)
     if not node.calls and not node.global_:
-        return "at most two intervals a value" if known else "one net count a value"
+        return "one interval a value, and pending ones that a gap parts from it" if known else "one net count a value"
     end = "(group, end)" if known else "group"
     kept = dict.fromkeys(_call(call, known) for _, call in node.calls)
     parts = [f"counts and sums, one row a {end}"] if None in kept else []

@@ -39,14 +39,14 @@ def _identity(node: Node, _: Rewriting) -> Node | None:
 RULES = (
     Rule(
         "merge_projections",
-        "Kraemer & Seeger 2005, section 3.1 (map) and 5.3",
+        "Kraemer & Seeger 2005, sections 3.2.2 (map) and 5.3",
         "an expression that is used more than once is a column or a constant, so that nothing is computed twice",
         (Project,),
         _merge,
     ),
     Rule(
         "drop_identity_projection",
-        "Kraemer & Seeger 2005, section 3.1 (map)",
+        "Kraemer & Seeger 2005, section 3.2.2 (map)",
         "the outputs are the input's columns, in their order",
         (Project,),
         _identity,

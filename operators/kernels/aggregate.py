@@ -240,33 +240,78 @@ def emissions(group, tick, present, changed, published):
 def undominated(order, group, start, end, rank):
     """Rows that may yet be their group's least; ``order`` sorts them by group, start, end descending, rank.
 
-    A row is dominated by one that starts no later, ends no earlier and is not greater. Compared are rows of one start
-    with each other, and rows of later starts with those of the group's first start (the ones that are alive at the
-    slice's end).
+    A row is dominated by one that starts no later, ends no earlier and is not greater: whenever it is valid from then
+    on, so is the other. Those stand before it in this order, so what is kept is a staircase: among rows of one start
+    (all that are alive) ends and ranks fall; where pending rows follow, a Fenwick tree over the group's ends has the
+    least rank of those that last as long, O(log n) a row.
     """
     keep = np.empty(len(order), np.int64)
     k = 0
-    low = 0  # the group's first start: keep[low:high], ends falling, ranks falling
-    high = 0
-    at = 0
-    best = np.int64(0)
-    for i in range(len(order)):
-        row = order[i]
-        new_group = i == 0 or group[order[i - 1]] != group[row]
-        if new_group:
-            low = k
-            high = -1
-        if new_group or start[order[i - 1]] != start[row]:
-            if not new_group and high < 0:
-                high = k
-            at = low
+    lo = 0
+    while lo < len(order):
+        hi = lo + 1
+        while hi < len(order) and group[order[hi]] == group[order[lo]]:
+            hi += 1
+        if start[order[lo]] == start[order[hi - 1]]:
             best = INF
-        if high >= 0:  # pending: the best live row that lasts as long
-            while at < high and end[keep[at]] >= end[row]:
-                best = min(best, rank[keep[at]])
-                at += 1
+            for i in range(lo, hi):
+                row = order[i]
+                if rank[row] < best:
+                    best = rank[row]
+                    keep[k] = row
+                    k += 1
+        else:
+            k = _kept_of_many_starts(order[lo:hi], end, rank, keep, k)
+        lo = hi
+    return keep[:k].copy()
+
+
+@njit(cache=True)
+def _kept_of_many_starts(order, end, rank, keep, k):
+    size = len(order)
+    ends = np.empty(size, np.int64)
+    for i in range(size):
+        ends[i] = end[order[i]]
+    ends.sort()
+    least = np.full(size + 1, INF)  # a Fenwick tree of minima, the latest end first
+    for row in order:
+        lo, hi = 0, size
+        while lo < hi:
+            middle = (lo + hi) >> 1
+            if ends[middle] < end[row]:
+                lo = middle + 1
+            else:
+                hi = middle
+        place = size - lo  # how many ends of the group are no earlier
+        best = INF
+        i = place
+        while i > 0:
+            best = min(best, least[i])
+            i -= i & -i
         if rank[row] < best:
-            best = rank[row]
             keep[k] = row
             k += 1
-    return keep[:k].copy()
+            i = place
+            while i <= size:
+                least[i] = min(least[i], rank[row])
+                i += i & -i
+    return k
+
+
+@njit(cache=True)
+def united(order, group, start, end):
+    """(row, start, end): the intervals in which there is any row of a group, none touching another; ``order`` sorts the
+    rows by group and start.
+    """
+    size = len(order)
+    row = np.empty(size, np.int64)
+    since = np.empty(size, np.int64)
+    until = np.empty(size, np.int64)
+    k = -1
+    for at in order:
+        if k >= 0 and group[row[k]] == group[at] and start[at] <= until[k]:
+            until[k] = max(until[k], end[at])
+        else:
+            k += 1
+            row[k], since[k], until[k] = at, start[at], end[at]
+    return row[: k + 1].copy(), since[: k + 1].copy(), until[: k + 1].copy()

@@ -133,6 +133,7 @@ OTHER, EVER = Window(T, w.Range(5)), Window(T, w.Unbounded())
 R = RelationScan("R", ((B, "b"),))
 KEY, TRUE = Expr("`c1`", "a", frozenset({"c1"})), Expr("TRUE")
 ROWS = Window(S, w.Rows(3))
+NESTED = RelationToStream(Window(S, w.Range(7)), "istream")
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,12 @@ ROWS = Window(S, w.Rows(3))
         (Generate(FIVE, TRUE, (C,)), "WKS, expiry known"),
         (UnionAll((FIVE, ALL), (C,)), "WK, expiry known"),
         (UnionAll((FIVE, ROWS), (C,)), "WK, expiry unknown"),
+        (UnionAll((FIVE, OTHER), (C,)), "WKS, expiry known"),
+        (UnionAll((Select(FIVE, TRUE), UnionAll((OTHER, FIVE), (C,))), (C,)), "WKS, expiry known"),
+        (UnionAll((Window(S, w.Range(5)), Window(T, w.Fixed(5))), (C,)), "WK, expiry known"),
+        (UnionAll((Window(S, w.Fixed(5)), Window(T, w.Fixed(5, 2))), (C,)), "WK, expiry known"),
+        (UnionAll((ROWS, Window(T, w.Rows(3))), (C,)), "WK, expiry unknown"),
+        (UnionAll((Window(NESTED, w.Range(5)), Window(NESTED, w.Range(9))), (C,)), "WK, expiry known"),
         (Join(ALL, EVER), "monotonic, expiry known"),
         (Join(FIVE, OTHER, kind="semi"), "WK, expiry known"),
         (Join(FIVE, R, kind="semi"), "STR, expiry unknown"),

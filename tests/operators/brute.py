@@ -119,3 +119,27 @@ def history(bag, first: int, last: int) -> Counter:
             if since is not None:
                 rows[(record, since, None)] += 1
     return rows
+
+
+def united(intervals) -> set:
+    """``(key, ts, te)`` joined to the intervals in which there is any of a key, none touching another."""
+    found: list = []
+    for key, ts, te in sorted(intervals, key=lambda one: (repr(one[0]), one[1], one[2])):
+        if found and found[-1][0] == key and ts <= found[-1][2]:
+            found[-1] = (key, found[-1][1], max(found[-1][2], te))
+        else:
+            found.append((key, ts, te))
+    return set(found)
+
+
+def undominated(intervals) -> set:
+    """Those of ``(key, ts, te, rank)`` besides which the key has none that begins and ends around it and is as low."""
+    every = set(intervals)
+    return {
+        (k, ts, te, rank)
+        for k, ts, te, rank in every
+        if not any(
+            other != (k, ts, te, rank) and other[0] == k and other[1] <= ts and other[2] >= te and other[3] <= rank
+            for other in every
+        )
+    }

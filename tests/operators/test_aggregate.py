@@ -216,6 +216,12 @@ def test_far_ends_of_time():
     assert carry.column("__te").to_pylist() == [INF, INF]
 
 
+def rows_kept(carry: pa.Table, kind: int, *value: str) -> Counter:
+    """``(group, ts, te)`` of the carried rows of a kind, with the value where there is one."""
+    names = ("k", "__ts", "__te", *value)
+    return Counter(tuple(row[name] for name in names) for row in carry.to_pylist() if row["__kind"] == kind)
+
+
 class TestCarryBound:
     """What a slice leaves is bounded as the docstring says, also on input made to break it."""
 
@@ -227,6 +233,52 @@ class TestCarryBound:
         assert self.carry(("MIN",), rising, known=True).num_rows == 20 + 1
         falling = [((1, 100 - v), v, v + 1000, 1) for v in range(20)]
         assert self.carry(("MIN",), falling, known=True).num_rows == 1 + 1
+
+    @settings(max_examples=150, deadline=None)
+    @given(arrivals(st.integers(-3, 3), True), cuts())
+    def test_of_known_expiry_every_slice_leaves_the_least(self, rows, cut):
+        """At each compaction, of what has been told and will still be valid: sums a row for each group and end,
+        extrema the undominated elements, presence and DISTINCT the intervals that do not touch.
+        """
+        for functions in (("SUM", "COUNT(*)"), ("MIN", "MAX"), ()):
+            carries: list[pa.Table] = []
+            run(spec_of(I64, functions, known=True), rows, cut, carries)
+            for h1, carry in zip(cut, carries, strict=True):
+                alive = [((k, v), max(ts, h1), te) for due, ((k, v), ts, te, _) in rows if due <= h1 < te]
+                if functions and functions[0] == "SUM":
+                    assert rows_kept(carry, 1) == Counter({(k, ts, te): 1 for (k, _), ts, te in alive})
+                    continue
+                present = Counter(brute.united([(k, ts, te) for (k, _), ts, te in alive]))
+                assert rows_kept(carry, 1) == present
+                for i, sign in enumerate((1, -1)[: len(functions)]):
+                    ranked = [(k, ts, te, sign * v) for (k, v), ts, te in alive if v is not None]
+                    least = Counter((k, ts, te, sign * v) for k, ts, te, v in brute.undominated(ranked))
+                    assert rows_kept(carry, 2 + i, f"a{i}") == least
+
+    @settings(max_examples=100, deadline=None)
+    @given(arrivals(st.integers(-3, 3), True), cuts())
+    def test_distinct_values_are_kept_as_intervals_that_do_not_touch(self, rows, cut):
+        calls = (BaseCall("o0", "COUNT", I64, "v", I64, distinct=True), BaseCall("o1", "COUNT", I64))
+        carries: list[pa.Table] = []
+        run(AggregateSpec((("k", I64),), calls, expiry_known=True), rows, cut, carries)
+        for h1, carry in zip(cut, carries, strict=True):
+            alive = [((k, v), max(ts, h1), te) for due, ((k, v), ts, te, _) in rows if due <= h1 < te and v is not None]
+            wanted = Counter((k, ts, te, v) for (k, v), ts, te in brute.united(alive))
+            assert rows_kept(carry, 2, "a0") == wanted
+
+    @settings(max_examples=100, deadline=None)
+    @given(arrivals(st.integers(-3, 3), True), cuts())
+    def test_told_by_negative_tuples_every_slice_leaves_net_counts(self, rows, cut):
+        """No row for what has come and gone: one a group, and one for each value that is there for MIN and MAX."""
+        told = [(ts, (record, ts, INF, n)) for _, (record, ts, _, n) in rows]
+        told += [(te, (record, te, INF, -n)) for _, (record, _, te, n) in rows if te != INF]
+        carries: list[pa.Table] = []
+        run(spec_of(I64, FUNCTIONS), told, cut, carries)
+        for h1, carry in zip(cut, carries, strict=True):
+            alive = {record for _, (record, ts, te, _) in rows if ts <= h1 < te}
+            assert rows_kept(carry, 1) == Counter((k, h1, INF) for k in {k for k, _ in alive})
+            values = Counter((k, h1, INF, v) for k, v in alive if v is not None)
+            assert rows_kept(carry, 2 + 3, "a3") == rows_kept(carry, 2 + 4, "a4") == values
 
     def test_equal_ends_leave_one_extremum(self):
         bag = [((1, (v * 7919) % 1000), v % 20, 500, 1) for v in range(1000)]

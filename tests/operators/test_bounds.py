@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from sweeparea.operators import condition_window, expire, rows_window, session_window, two_counts
 from sweeparea.operators.arrivals import ArrivalSpec
-from sweeparea.operators.kernels.aggregate import undominated
+from sweeparea.operators.kernels.aggregate import undominated, united
 from sweeparea.operators.kernels.sorting import sorted_order
 from sweeparea.operators.netting import compacted
 from sweeparea.operators.snapshot import SnapshotSpec, expand
 from sweeparea.operators.ticks import INF
+from tests.operators import brute
 
 BAG = [pa.field(c, pa.int64()) for c in ("__ts", "__te", "__n")]
 KEYED = pa.schema([pa.field("k", pa.int64()), pa.field("v", pa.int64()), *BAG])
@@ -40,24 +41,27 @@ def arrived(rows) -> pa.Table:
     )
 )
 def test_minima_are_kept_where_no_other_element_makes_them_needless(rows):
-    """Kraemer & Seeger 2005, section 4.1: an element that starts no earlier, ends no later and is no smaller than
-    another one of those that are alive, or that start with it, can never be the least.
+    """An element that starts no earlier, ends no later and is no smaller than another one can never be the least alone
+    (a SweepArea may reorganize by what cannot matter any more: Kraemer & Seeger 2005, section 4.3.1).
     """
     group, start, end, rank = (
         (np.array(c, np.int64) for c in zip(*rows, strict=True)) if rows else [np.zeros(0, int)] * 4
     )
     kept = undominated(sorted_order((group, start, -end + 20, rank)), group, start, end, rank)
-    first = {g: min(r[1] for r in rows if r[0] == g) for g in {r[0] for r in rows}}
     seen = [rows[i] for i in kept]
     assert len(set(seen)) == len(seen)
-    for row in set(rows):
-        g, s, e, r = row
-        better = [
-            o
-            for o in set(rows) - {row}
-            if o[0] == g and o[1] in (s, first[g]) and o[1] <= s and o[2] >= e and o[3] <= r
-        ]
-        assert (row in seen) == (not better), row
+    assert set(seen) == brute.undominated(rows)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20), st.integers(1, 4)), max_size=14))
+def test_presence_is_kept_as_intervals_that_do_not_touch(rows):
+    rows = [(g, s, s + length) for g, s, length in rows]
+    group, start, end = (np.array(c, np.int64) for c in zip(*rows, strict=True)) if rows else [np.zeros(0, int)] * 3
+    row, since, until = united(sorted_order((group, start)), group, start, end)
+    found = list(zip(group[row].tolist(), since.tolist(), until.tolist(), strict=True))
+    assert len(set(found)) == len(found)
+    assert set(found) == brute.united(rows)
 
 
 class TestWindows:

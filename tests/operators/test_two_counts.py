@@ -204,10 +204,47 @@ class TestCarryBound:
         carry = carry_of(operation, rows, (True, True))
         assert carry.select(["__te", "__side"]).to_pylist() == [{"__te": 1199, "__side": s} for s in (2, 3)]
 
-    def test_pending_intervals_stay_only_where_they_last_longer(self):
-        rows = [left(1, 1, 300), left(1, 150, 250), left(1, 160, 400), left(1, 160, 350)]
+    def test_pending_intervals_stay_only_where_a_gap_parts_them(self):
+        rows = [left(1, 1, 300), left(1, 150, 250), left(1, 160, 400), left(1, 400, 450), left(1, 460, 470)]
         carry = carry_of(two_counts.DISTINCT, rows, (True, True))
-        assert sorted(carry.column("__te").to_pylist()) == [300, 400]
+        assert sorted(zip(*(carry.column(c).to_pylist() for c in ("__ts", "__te")), strict=True)) == [
+            (100, 450),
+            (460, 470),
+        ]
+
+    @pytest.mark.parametrize("known", KNOWN)
+    @pytest.mark.parametrize("name", DEFINITIONS)
+    @settings(max_examples=25, deadline=None)
+    @given(st.data())
+    def test_every_slice_leaves_the_least(self, name, known, data):
+        """At each compaction, of what has been told: where presence is known to its end the intervals that do not
+        touch, else a record's count at h1 and each later change of it.
+        """
+        operation, cut = DEFINITIONS[name][0], data.draw(CUTS)
+        rows = [row for row in data.draw(arrivals(known)) if name != "distinct" or row[1] == 0]
+        carries: list[pa.Table] = []
+        run(TwoCountsSpec(("a", "b"), operation, known), rows, cut, carries)
+        for h1, carry in zip(cut, carries, strict=True):
+            kept = Counter(
+                (row["__side"] - 2, r, ts, te)
+                for row, (r, ts, te, _) in zip(carry.to_pylist(), bag_of(carry), strict=True)
+            )
+            wanted: Counter = Counter()
+            for side in (0, 1):
+                told = [
+                    (brute.plain(r), max(ts, h1), te, n)
+                    for due, s, (r, ts, te, n) in rows
+                    if s == side and due <= h1 < te
+                ]
+                if known[side] and operation.presence[side]:
+                    wanted += Counter((side, *one) for one in brute.united([row[:3] for row in told]))
+                    continue
+                changes: Counter = Counter()
+                for r, ts, te, n in told:
+                    changes[r, ts] += n
+                    changes[r, te] -= n * (te != INF)
+                wanted += Counter({(side, r, t, INF): 1 for (r, t), n in changes.items() if n})
+            assert kept == wanted
 
     @pytest.mark.parametrize("name", DEFINITIONS)
     def test_negative_tuples_leave_nothing(self, name):

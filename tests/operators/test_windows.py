@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweeparea.operators.logical import StreamScan, UnionAll, Window
+from sweeparea.operators.patterns import edge_of
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows import Fixed, Hopping, Landmark, Range, Slide, TimeWindow, Unbounded
+from sweeparea.operators.windows import Calendar, Fixed, Hopping, Landmark, Range, Slide, TimeWindow, Unbounded
 
 SMALL = 60
 
@@ -66,6 +68,39 @@ def test_interval_is_the_definition(window, s):
     assert got == expected
     assert interval is None or interval[0] < interval[1]
     assert interval is None or window.reach == INF or interval[1] <= s + window.reach
+
+
+def first_in_first_out(intervals) -> bool:
+    """Whether no row of ``(ts, te)`` that appears later ends earlier."""
+    return all(b[0] <= a[0] or b[1] >= a[1] for a in intervals for b in intervals)
+
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe"])
+HOURS = st.integers(0, 366 * 24 * 2).map(lambda half: 1_704_067_200 + 1800 * half)  # half hours of 2024, in seconds
+UNITS = st.sampled_from(["hour", "day", "week", "month", "quarter"])
+
+
+@settings(deadline=None)
+@given(st.builds(Calendar, UNITS, ZONES, st.just(1_000_000)), st.lists(HOURS, max_size=8))
+def test_calendar_windows_are_first_in_first_out_over_daylight_saving(window, instants):
+    assert first_in_first_out([window.interval(s) for s in instants])
+
+
+SOME = windows(st.integers(1, 9), st.integers(-5, 5), st.integers(0, 5))
+
+
+@given(SOME, SOME, st.booleans(), st.lists(st.tuples(st.booleans(), st.integers(-20, 20)), max_size=10))
+def test_what_is_called_weakest_non_monotonic_is_first_in_first_out(one, other, alike, elements):
+    """Golab & Oezsu 2005, section 3.1, and Patroumpas & Sellis 2006, section 3.4: also of a union of two windows."""
+    other = one if alike else other
+    sides = [Window(StreamScan(name, ()), spec) for name, spec in (("S", one), ("T", other))]
+    for edge, spec in zip(map(edge_of, sides), (one, other), strict=True):
+        assert edge.pattern == ("monotonic" if isinstance(spec, Unbounded | Landmark) else "WKS")
+    pattern = edge_of(UnionAll(tuple(sides), ())).pattern
+    assert pattern in ("WKS", "monotonic") or not alike
+    if pattern == "WKS":
+        shown = [(other if right else one).interval(s) for right, s in elements]
+        assert first_in_first_out([interval for interval in shown if interval is not None])
 
 
 @pytest.fixture(scope="module")
