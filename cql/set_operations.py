@@ -6,6 +6,7 @@ have the first part's names and the parts' common types. Without ALL a result ha
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -99,8 +100,7 @@ def cast(queries: QueryBinder, node: Node, columns: tuple[Column, ...], wanted: 
 
 def _check_types(queries: QueryBinder, found: list[str | None], label: str, word: str, node: exp.SetOperation) -> None:
     known = {t for t in found if t not in (None, "void")}
-    groups = {types.family(t) for t in known if t is not None} - {"other"}
-    if len(groups) > 1:
+    if any(types.apart(a, b) for a, b in itertools.combinations(known, 2) if a and b):
         raise TypeError_(
             f"{word} cannot put {' and '.join(sorted(t.upper() for t in known if t))} into one column {label}",
             queries.place(node.expression),

@@ -7,6 +7,7 @@ None, and nothing is refused for it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -201,7 +202,19 @@ def result(name: str, types: Sequence[str | None]) -> str | None:
     if len(rules) != 1:
         return None
     [rule] = rules
-    return None if rule is None else rule.apply(types)
+    if rule is None or (rule.kind != "const" and name.upper() not in _FIRST_ALONE and _mixed(types)):
+        return None
+    return rule.apply(types)
+
+
+_FIRST_ALONE = frozenset({"NULLIF", "MAX_BY", "MIN_BY"})
+"""Functions of two like arguments that give the first one as it is."""
+
+
+def _mixed(types: Sequence[str | None]) -> bool:
+    """Whether two arguments are nested types of one family that differ: the result may be as wide as both together."""
+    found = [(family_of(t), t) for t in types if t is not None and family_of(t) in _NESTED]
+    return any(family == other and t != u for (family, t), (other, u) in itertools.pairwise(sorted(found)))
 
 
 def refusal(name: str, types: Sequence[str | None]) -> tuple[int, str] | None:

@@ -148,15 +148,42 @@ def common(types: list[str | None]) -> str | None:
     return widest
 
 
+def apart(a: str, b: str) -> bool:
+    """Whether Spark is certain to know no type that holds the values of both."""
+    return any(signatures.refusal("COALESCE", pair) is not None for pair in ([a, b], [b, a]))
+
+
 def _wider(a: str | None, b: str | None) -> str | None:
     if a is None or b is None or a == b:
         return a if a == b else None
+    if "void" in (a, b):
+        return b if a == "void" else a
     digits = _digits(a), _digits(b)
     if digits[0] is not None and digits[1] is not None and (decimal_of(a) or decimal_of(b)):
         scale = max(digits[0][1], digits[1][1])
         whole = max(digits[0][0] - digits[0][1], digits[1][0] - digits[1][1])
         return _decimal(whole + scale, scale) if whole + scale <= 38 else None
+    if a.endswith(">") or b.endswith(">"):
+        return _wider_inside(a, b)
     return signatures.result("COALESCE", [a, b])
+
+
+def _wider_inside(a: str, b: str) -> str | None:
+    """The common type of two arrays, maps or structs, which Spark widens part by part; None for other pairs."""
+    kind = a.partition("<")[0]
+    if kind != b.partition("<")[0]:
+        return None
+    if kind == "struct":
+        left, right = fields(a) or [], fields(b) or []
+        if [n.lower() for n, _ in left] != [n.lower() for n, _ in right] or not all(n.isidentifier() for n, _ in left):
+            return None
+        found = [_wider(x, y) for (_, x), (_, y) in zip(left, right, strict=True)]
+        parts = [f"{name}:{t}" for (name, _), t in zip(left, found, strict=True)]
+    else:
+        inner = [split_types(t[len(kind) + 1 : -1]) for t in (a, b)]
+        found = [_wider(x, y) for x, y in zip(*inner, strict=True)]
+        parts = [str(t) for t in found]
+    return None if None in found else f"{kind}<{','.join(parts)}>"
 
 
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -297,7 +324,7 @@ def _function(node: exp.Anonymous, known: Mapping[int, str | None]) -> str | Non
     given = [of(a, known) for a in arguments]
     if name in _COMMON:
         return common(given)
-    if name == "IF" and len(arguments) == 3:
+    if name in ("IF", "NVL2") and len(arguments) == 3:
         return common(given[1:])
     if name in _SAME and given:
         return given[0]

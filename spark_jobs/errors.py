@@ -35,7 +35,13 @@ class SliceError(SweepAreaError):
 _DATA = (
     "ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_INVALID_INPUT|CAST_OVERFLOW|INVALID_ARRAY_INDEX|NUMERIC_VALUE_OUT_OF_RANGE|"
     "BINARY_ARITHMETIC_OVERFLOW|CANNOT_PARSE|INVALID_FRACTION_OF_SECOND|DATETIME_OVERFLOW|MAP_KEY_DOES_NOT_EXIST|"
-    "REMAINDER_BY_ZERO|INTERVAL_ARITHMETIC_OVERFLOW|INTERVAL_DIVIDED_BY_ZERO|DECIMAL_PRECISION|UNEXPECTED_|USER_RAISED"
+    "REMAINDER_BY_ZERO|INTERVAL_ARITHMETIC_OVERFLOW|INTERVAL_DIVIDED_BY_ZERO|DECIMAL_PRECISION|UNEXPECTED_|USER_RAISED|"
+    "DUPLICATED_MAP_KEY|COLLECTION_SIZE_LIMIT"
+)
+"""Conditions that rows bring about, beside those whose SQLSTATE says so: class 22 is SQL's data exceptions."""
+_TYPE = (
+    "DATATYPE_MISMATCH|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE|INCOMPATIBLE_COLUMN_TYPE|"
+    "NUM_COLUMNS_MISMATCH"
 )
 
 
@@ -72,13 +78,13 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
         message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0]
         message = re.sub(r";? line \d+,? pos(ition)? \d+.*", "", _URL.sub("", message)).strip()
         message = f"[{name}] {message}{f' It is in: {blamed}.' if blamed else ''}"
-        if re.search(_DATA, name) and not name.startswith("DATATYPE_MISMATCH"):
+        state = re.search(r"SQLSTATE:? *(\w{5})", text)
+        by_rows = re.search(_DATA, name) or (state and state.group(1).startswith("22"))
+        if by_rows and not name.startswith("DATATYPE_MISMATCH"):
             return DataError(
                 f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF)."
             )
-        if re.search(
-            "DATATYPE_MISMATCH|INVALID_PARAMETER|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE", name
-        ):
+        if re.search(_TYPE, name) or "INVALID_PARAMETER" in name:
             return ArgumentTypeError(f"{where}: {message}")
         return SliceError(f"{where}: {message}")
     shown = " ".join(_URL.sub("", " ".join(text.split())).split("SQLSTATE")[0].split())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sweeparea.cql.hidden_names import is_hidden
@@ -12,6 +11,7 @@ from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs.admission import quarantine
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of
+from sweeparea.spark_jobs.evaluation.inputs import before_start
 from sweeparea.spark_jobs.slices.corrections import announced
 from sweeparea.spark_jobs.slices.place import REWRITE
 from sweeparea.spark_jobs.upkeep.agreement import faults
@@ -154,9 +154,8 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         parts.append(f"up to date with {', '.join(n for n, h in heartbeats.items() if h == ready)}")
     if row is not None and (corrected := announced(application, plan, row, head)):
         parts.append(f"to be repaired after corrections of {', '.join(corrected)}")
-    before = _before_start(application, plan)
-    if before:
-        parts.append(f"about {before} elements before START take no part")
+    if before := before_start(application, plan):
+        parts.append(before)
     if row is not None:
         shared = (head[n] for n in plan.inputs if is_hidden(n) and n in head)
         parts += [fault for each in (row, *shared) for fault in _wrong(application, each)]
@@ -181,15 +180,6 @@ def _lag(time: TimeDomain, done: int | None, ready: int) -> str:
         return ""
     behind = ready - done
     return f" ({behind * time.chronon / 1e6:.0f} s behind)" if time.kind == "TIMESTAMP" else f" ({behind} ticks behind)"
-
-
-def _before_start(application: Application, plan: Any) -> int:
-    """Admitted elements with a tick before START, from file statistics (an estimate where a file straddles START)."""
-    from sweeparea.operators.ticks import MIN_TICK
-    from sweeparea.spark_jobs.evaluation.inputs import new_rows
-
-    streams = tuple(n for n in plan.inputs if n in application.catalog.streams)
-    return new_rows(application, replace(plan, inputs=streams), MIN_TICK - 1, plan.start - 1)
 
 
 def _bytes(size: float) -> str:

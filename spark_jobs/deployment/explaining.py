@@ -16,6 +16,7 @@ from sweeparea.operators.logical import Plan
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import measured
 from sweeparea.spark_jobs.deployment.registry import kind_of
+from sweeparea.spark_jobs.evaluation.inputs import before_start
 
 
 def explained(application: Application, name: str, form: str = "tree") -> str:
@@ -39,6 +40,8 @@ def explained(application: Application, name: str, form: str = "tree") -> str:
     registered = name in application.registry.deployed.rows()
     since = "when it was registered" if registered else "now; its registration will fix them"
     rates = {} if is_hidden(name) else application.registry.rates_of(name)
+    left_out = before_start(application, plan)
+    shown += _section("Admitted, but not read", [left_out] if left_out else [])
     return shown + _section("Shared with other queries", _shared(application, plan)) + rates_text(rates, since)
 
 

@@ -6,12 +6,16 @@ query (``ts``), and the relation result of another query (``valid_from``, ``vali
 sequence number when it starts; rows admitted later than the pin are not seen, whatever happens meanwhile.
 """
 
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
 
 from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.logical import Plan, RelationScan, StreamScan, TimeDomain
@@ -238,6 +242,36 @@ def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
             log = DeltaLog(application.result_table(name))
             total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
     return round(total)
+
+
+COUNTED = 5_000_000
+"""Up to so many rows are counted one by one where somebody asks for a number."""
+
+
+def before_start(application: Application, plan: Plan) -> str:
+    """How many elements of a plan's streams lie before its START, in words: "about" where they are too many to count;
+    empty if there are none.
+    """
+    about, total = False, 0
+    for name in plan.inputs:
+        if name not in application.catalog.streams:
+            continue
+        _, last = own_ticks(None, plan.start - 1, application.scale(name, plan.time))
+        log = DeltaLog(application.layout.admitted(name))
+        if last is None or not log.exists():
+            continue
+        files = scan.prune(log.files(), "__tick", MIN_TICK, last)
+        try:
+            if sum(file.rows for file in files) > COUNTED:
+                raise OverflowError
+            copies = scan.plan(log, files).read(["__n"], pc.field("__tick") <= last).column("__n")
+            total += pc.sum(copies).as_py() or 0
+        except (OSError, OverflowError):  # a file that is missing is told of elsewhere
+            about, total = True, total + round(_between(log, "__tick", MIN_TICK, last))
+    if total <= 0:
+        return ""
+    plural = "s before START take" if total != 1 else " before START takes"
+    return f"{'about ' if about else ''}{total:,} element{plural} no part"
 
 
 def _between(log: DeltaLog, column: str, low: int | None, high: int | None) -> float:

@@ -91,6 +91,31 @@ def test_names_come_from_the_first_part_and_types_are_common() -> None:
     assert any("CAST(" in sql and "AS bigint" in sql for sql in text)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        ("named_struct('v', a)", "named_struct('V', x)", "struct<v:double>"),
+        ("array(a)", "array(x)", "array<double>"),
+        ("map(b, a)", "map(b, x)", "map<string,double>"),
+        (
+            "array(named_struct('v', a, 'w', b))",
+            "array(named_struct('v', 1.5, 'w', b))",
+            "array<struct<v:decimal(11,1),w:string>>",
+        ),
+        ("coalesce(named_struct('v', a), named_struct('v', x))", "named_struct('v', a)", "struct<v:double>"),
+        ("nvl2(b, a, x)", "a", "double"),
+        ("named_struct('v', a)", "named_struct('w', x)", None),
+        ("array_union(array(a), array(x))", "array(a)", None),
+    ],
+)
+def test_nested_types_are_as_wide_as_both_inside(first: str, second: str, both: str | None) -> None:
+    """A struct of INT beside one of DOUBLE holds DOUBLE: cast to the first part's type, 1.5 would become 1. Unknown
+    (None) stays unknown, and Spark widens by itself.
+    """
+    root = plan(f"SELECT {first} AS k FROM S UNION ALL SELECT {second} FROM S").root
+    assert nodes(root, UnionAll)[0].columns[0].type == both
+
+
 def test_null_takes_the_other_parts_type() -> None:
     root = plan("SELECT a FROM R UNION ALL SELECT NULL").root
     assert root.columns[0].type in ("int", None)
@@ -117,6 +142,9 @@ def test_a_select_without_from_has_one_row() -> None:
             "EXCEPT needs as many columns on both sides, found 1 and 2",
         ),
         ("SELECT a FROM S INTERSECT SELECT b = 'x' FROM S", TypeError_, "INTERSECT cannot put BOOLEAN and INT"),
+        ("SELECT a FROM S UNION SELECT array(a) FROM S", TypeError_, "UNION cannot put ARRAY<INT> and INT"),
+        ("SELECT struct(a) AS s FROM S UNION ALL SELECT b FROM S", TypeError_, "into one column s"),
+        ("SELECT CAST(b AS BINARY) AS y FROM S EXCEPT SELECT a FROM S", TypeError_, "cannot put BINARY and INT"),
         (
             "SELECT map(a, b) AS m FROM S EXCEPT SELECT map(a, b) FROM S",
             TypeError_,

@@ -95,9 +95,9 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/aggregate.py",
-        "if ends[middle] < end[row]:",
-        "if ends[middle] <= end[row]:",
-        "pending elements that an earlier one outlasts to the same end are kept",
+        "best = min(best, least[i])",
+        "best = max(best, least[i])",
+        "pending elements that an earlier one outlasts are kept",
         (*_AGGREGATE, *_BOUNDS),
     ),
     Mutant(

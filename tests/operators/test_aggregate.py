@@ -268,6 +268,17 @@ class TestCarryBound:
 
     @settings(max_examples=100, deadline=None)
     @given(arrivals(st.integers(-3, 3), True), cuts())
+    def test_order_statistics_keep_a_row_for_each_value_and_end(self, rows, cut):
+        carries: list[pa.Table] = []
+        calls = (BaseCall("o0", "PERCENTILE", F64, "v", I64), BaseCall("o1", "MODE", I64, "v", I64, column=0))
+        run(AggregateSpec((("k", I64),), calls, expiry_known=True), rows, cut, carries)
+        for h1, carry in zip(cut, carries, strict=True):
+            alive = [(k, max(ts, h1), te, v) for due, ((k, v), ts, te, _) in rows if due <= h1 < te and v is not None]
+            assert rows_kept(carry, 2, "a0") == Counter(set(alive))
+            assert not rows_kept(carry, 3)
+
+    @settings(max_examples=100, deadline=None)
+    @given(arrivals(st.integers(-3, 3), True), cuts())
     def test_told_by_negative_tuples_every_slice_leaves_net_counts(self, rows, cut):
         """No row for what has come and gone: one a group, and one for each value that is there for MIN and MAX."""
         told = [(ts, (record, ts, INF, n)) for _, (record, ts, _, n) in rows]

@@ -99,6 +99,32 @@ def test_every_instant_however_sliced(rows, cuts):
     assert closed + opened == brute.history(bag, 0, LAST)
 
 
+@settings(max_examples=80, deadline=None)
+@given(arrivals(), CUTS)
+def test_every_slice_leaves_open_levels_and_changes_to_come(rows, cuts):
+    """At each compaction one row for a record and the beginning of a level that is open, and one for each later instant
+    at which its number of copies is known to change: nothing of what has ended.
+    """
+    carry, h0 = table([]), -1
+    for h1 in cuts:
+        new = [row for due, row in rows if h0 < due <= h1]
+        carry = sweep(pa.concat_tables([carry, table(new)]), SPEC, h0, h1).carry
+        told = [(brute.plain(r), ts, te, n) for due, (r, ts, te, n) in rows if due <= h1]
+        wanted = Counter({(r, since): n for (r, since, end), n in brute.history(told, 0, h1).items() if end is None})
+        changes_: Counter = Counter()
+        for r, ts, te, n in told:
+            changes_[r, ts] += n * (ts > h1)
+            changes_[r, te] -= n * (h1 < te < INF)
+        wanted.update({at: n for at, n in changes_.items() if n})
+        kept = Counter()
+        for row in carry.to_pylist():
+            assert row["__te"] == INF
+            assert (record(row), row["__ts"]) not in kept
+            kept[record(row), row["__ts"]] = row["__n"]
+        assert kept == wanted
+        h0 = h1
+
+
 @settings(max_examples=50, deadline=None)
 @given(arrivals(), CUTS)
 def test_streams_alone_need_no_levels(rows, cuts):

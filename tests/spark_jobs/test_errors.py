@@ -60,6 +60,23 @@ Caused by: java.io.IOException: No space left on device
             " device). Free some space (old versions: VACUUM) and run the same command again: nothing is lost, and what"
             " was half written is ignored.",
         ),
+        (
+            "[INVALID_INDEX_OF_ZERO] The index 0 is invalid. SQLSTATE: 22003",
+            DataError,
+            "q: [INVALID_INDEX_OF_ZERO] The index 0 is invalid. Filter or guard the rows that cause it (try_cast,"
+            " try_divide, NULLIF).",
+        ),
+        (
+            "[DUPLICATED_MAP_KEY] Duplicate map key k was found. SQLSTATE: 23505",
+            DataError,
+            "q: [DUPLICATED_MAP_KEY] Duplicate map key k was found. Filter or guard the rows that cause it (try_cast,"
+            " try_divide, NULLIF).",
+        ),
+        (
+            "[INCOMPATIBLE_COLUMN_TYPE] UNION can only be performed on like columns. SQLSTATE: 42825",
+            ArgumentTypeError,
+            "q: [INCOMPATIBLE_COLUMN_TYPE] UNION can only be performed on like columns.",
+        ),
         ("[ODD] No such thing; line 1 pos 7", SliceError, "q: [ODD] No such thing"),
         ("[ODD] It broke. See https://x.org/a.html. Try again.", SliceError, "q: [ODD] It broke. Try again."),
         ("Lost a thing. See http://x.org/a for more.", SliceError, "q: ValueError: Lost a thing."),

@@ -21,6 +21,7 @@ from sweeparea.spark_jobs.admission.admit_heartbeat import advance
 from sweeparea.spark_jobs.admission.release import release
 from sweeparea.spark_jobs.admission.release_rows import Wanted
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.explaining import explained
 from sweeparea.spark_jobs.frames import LOCAL_ROWS
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.status import status
@@ -92,6 +93,12 @@ def test_years_that_no_clock_shows(spark, tmp_path):
     assert row.info["correction_seq"] == row.seq
     with pytest.raises(SweepAreaError, match="may have been released already"):
         release(app, "s", spark, Wanted((ids["b"],)))
+    # two of them lie before 1970, in a file with others
+    assert app.folder is not None
+    (app.folder / "q.cql").write_text("CREATE CONTINUOUS QUERY q AS SELECT id FROM s [NOW];")
+    again = Application.open(app.folder, str(app.data))
+    assert "; 2 elements before START take no part" in status(again)
+    assert "Admitted, but not read\n  2 elements before START" in explained(again, "q")
 
 
 def test_a_stream_without_data_and_a_clock_that_goes_back(spark, tmp_path):
