@@ -151,6 +151,8 @@ def _translated(error: SqlglotError, source: SourceText, parser: StatementParser
     if message.startswith("Invalid expression / Unexpected token"):
         message = f"{found} is not expected here"
     elif message.startswith("Required keyword: "):
+        if found == "'>'" and [t.text for t in parser.before(2)] == [">", ">"]:
+            return ParseError(">>> is not offered by this version", place, "Write shiftrightunsigned(a, n)")
         message = f"something is missing before {found}"
     elif message.startswith("Expecting ") or message.startswith("Expected "):
         what = message.split(" ", 1)[1].split(" but got ")[0].removeprefix("table name")

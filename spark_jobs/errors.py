@@ -41,7 +41,7 @@ _DATA = (
 """Conditions that rows bring about, beside those whose SQLSTATE says so: class 22 is SQL's data exceptions."""
 _TYPE = (
     "DATATYPE_MISMATCH|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE|INCOMPATIBLE_COLUMN_TYPE|"
-    "NUM_COLUMNS_MISMATCH"
+    "NUM_COLUMNS_MISMATCH|PARSE_SYNTAX_ERROR"
 )
 
 
@@ -72,6 +72,12 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
             " of memory. Nothing was published. Run again; if it dies again, give the machine more memory or set"
             " slice.max_rows lower, so that a slice holds fewer rows."
         )
+    if isinstance(error, ConnectionError) or re.search(_LOST, f"{type(error).__name__}: {text}"):
+        return SliceError(
+            f"{where}: Spark is gone: its own process (the JVM, or the server of Spark Connect) was killed, ran out of"
+            " memory, or cannot be reached. What was half done is ignored. Run again; under Airflow see the service's"
+            " log, and make up starts it anew."
+        )
     condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
     if condition:
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
@@ -90,6 +96,9 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     shown = " ".join(_URL.sub("", " ".join(text.split())).split("SQLSTATE")[0].split())
     return SliceError(f"{where}: {type(error).__name__}: {shown[:600]}")
 
+
+_LOST = "Py4JNetworkError|Answer from Java side is empty|StatusCode.UNAVAILABLE|failed to connect to all addresses"
+"""How Python tells that the other side of its connection to Spark has gone."""
 
 _URL = re.compile(r"[^.!?]*https?://(?:\S*\.(?=\s|$)|\S+[^.!?]*[.!?]?)")
 """A sentence that sends its reader to a page about another product."""

@@ -17,7 +17,7 @@ import sys
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,13 +58,29 @@ def spark_session() -> Iterator[SparkSession]:
         with _lease() as lease:
             spark = _connect(remote, lease)
             try:
-                yield spark
+                with _found_by_libraries(spark):
+                    yield spark
             finally:
                 # the channel, not the session: left to the interpreter's own end, gRPC may wait for threads that are
                 # gone
                 spark.client.close()  # pyright: ignore[reportAttributeAccessIssue]
     else:
         yield _local()
+
+
+@contextmanager
+def _found_by_libraries(spark: SparkSession) -> Iterator[None]:
+    """Makes ``spark`` the session that a library gets who asks Spark for one, as Great Expectations does. Spark keeps
+    the first of a process as such, and where that is closed makes another, which nobody closes: it stays on the server,
+    and the process may wait for its channel for ever when it ends.
+    """
+    kind: Any = type(spark)
+    before = kind._default_session, getattr(kind._active_session, "session", None)
+    kind._default_session = kind._active_session.session = spark
+    try:
+        yield
+    finally:
+        kind._default_session, kind._active_session.session = before
 
 
 def _remote() -> str | None:

@@ -270,13 +270,15 @@ class Evaluation:
         if workers == self.partitions:
             self._spread.add(op)
         if new is not None and of is not None:
-            pipe, by = self._pipe_with(of, schema.names), self.spread_by(of)
-            stay = workers > 1 and by and by <= set(keys) and not self.areas.due(area)
+            pipe, lie_by = self._pipe_with(of, schema.names), self.spread_by(of)
+            stay = workers > 1 and lie_by and lie_by <= set(keys) and not self.areas.due(area)
             if pipe is not None and pipe.workers == workers and (stay or area.alone):
                 return pipe.given.mapInArrow(pipe.then(task(area), schema.names), ddl)
             if stay:
                 return new.mapInArrow(task(area), ddl)
-        given = bridge.spread(self.areas.given(area, new), keys, workers)
+        # one worker where others have several: rows move to it, since sweeps below must not run in its task
+        by = keys if workers == self.partitions else ()
+        given = bridge.spread(self.areas.given(area, new), by, workers)
         return self._through(op, given, task(area), workers, ddl)
 
     def _through(self, op: str, given: DataFrame, task: Callable[..., Any], workers: int, ddl: str) -> DataFrame:
@@ -362,7 +364,9 @@ class Evaluation:
         pipe = None if of is None else self._pipe_with(of, schema.names)
         if pipe is not None:
             return pipe.given.mapInArrow(pipe.then(task, schema.names), ddl)
-        return new.coalesce(self.partitions).mapInArrow(task, ddl)
+        if self.partitions == 1 or not self.areas.staged:
+            new = new.coalesce(self.partitions)  # else a task would run a sweep for several of its workers
+        return new.mapInArrow(task, ddl)
 
     def sweep_task(
         self, sweep: Callable[..., Any], schema: pa.Schema, output: pa.Schema, area: bridge.Target | SweepArea

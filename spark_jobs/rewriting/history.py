@@ -62,7 +62,7 @@ class History:
         return [f for f in begun if f.path not in ended or f.path in over]
 
     def read(self, file: DataFile) -> pa.Table:
-        """All rows of one file, as they are stored. SweepAreaError: it is gone."""
+        """All rows of one file, as they are stored. SweepAreaError: it is gone, or cannot be read."""
         try:
             return scan.plan(self.log, [file]).read(self.log.schema().names)
         except FileNotFoundError:
@@ -71,6 +71,11 @@ class History:
                 " --rebuild computes the query's tables again; to have the file itself back, restore the data folder"
                 " from a backup of one moment."
             ) from None
+        except (pa.ArrowInvalid, OSError) as error:
+            raise SweepAreaError(
+                f"The file {file.path} of {self.log.uri} cannot be read: {error}. `sweeparea check` with --rebuild"
+                " computes the query's tables again."
+            ) from error
 
     def ticks(self, rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         """From and to of each row; a stream's element is ``[t, t+1)``."""

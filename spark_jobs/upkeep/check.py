@@ -130,10 +130,32 @@ def _laws(application: Application, row: LedgerRow, outcome: Checked, tell: Tell
         log = DeltaLog(layout.result(plan.table(kind)))
         if log.exists():
             tables[kind] = History.of(log, plan.time)
-    faults = laws.broken(tables, row.committed)
+    try:
+        faults = laws.broken(tables, row.committed)
+    except SweepAreaError:
+        before = len(outcome.wrong.get(name, ()))
+        for history in tables.values():
+            for fault in _unreadable(history):
+                outcome.add(name, layout.relative(history.log.uri), fault)
+        if len(outcome.wrong.get(name, ())) == before:
+            raise
+        for fault in outcome.wrong[name][before:]:
+            tell(f"WRONG: {fault}")
+        return
     for fault in faults:
         outcome.wrong.setdefault(name, []).append(fault)
         outcome.damaged.setdefault(name, set()).update(layout.relative(h.log.uri) for h in tables.values())
         tell(f"WRONG: {name}: {fault}")
     if len(tables) > 1 and not faults:
         tell(f"{name}: {', '.join(sorted(tables))} agree (R1, R2)")
+
+
+def _unreadable(history: History) -> list[str]:
+    """Which files have the size and the rows that the log says, but not what can be read."""
+    found = []
+    for file in history.log.files(history.version):
+        try:
+            history.read(file)
+        except SweepAreaError as error:
+            found.append(f"the file {file.path} cannot be read: {error.__cause__ or error}")
+    return found

@@ -90,6 +90,11 @@ def test_literals_that_are_none(literal: str, said: str) -> None:
     assert (caught.value.place.line, caught.value.place.column) == (2, 2)
 
 
+def test_an_unsigned_shift_is_a_function() -> None:
+    with pytest.raises(ParseError, match=r"1:12: .*>>> is not offered.*shiftrightunsigned\(a, n\)"):
+        plan("SELECT a >>> 1 AS z FROM S")
+
+
 def test_a_time_of_day_would_be_one_of_today() -> None:
     for value in ("TIMESTAMP '12:30:00'", "CAST('12:30' AS TIMESTAMP)"):
         with pytest.raises(RefusedError, match="not deterministic"):

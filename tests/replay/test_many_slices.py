@@ -59,6 +59,31 @@ def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyP
     assert all(rows <= 4 * live + 8 + 80 for rows, live, _ in seen)
 
 
+@pytest.mark.spark
+def test_no_task_runs_a_sweep_for_two_of_its_workers(spark: SparkSession):
+    maps = {"columns": {"k": "map<int,int>", "v": "int"}, "rows": [[2, [[], 1]], [4, [[[2, 2], [1, 1]], 2]]]}
+    numbers = {"columns": {"k": "int", "v": "int"}, "rows": [[2, [1, 1]], [4, [2, 2]], [5, [3, 1]], [9, [4, 5]]]}
+    # Spark cannot hash a map: one worker has all groups, behind those of W-Expire
+    grouped = {
+        "streams": {"S": maps},
+        "query": "SELECT k, AVG(v) AS a, COUNT(DISTINCT v) AS d FROM S [Range 8] GROUP BY k",
+        "strategy": "negative",
+        "heartbeats": [3, 20],
+    }
+    # the stream is all that is kept, so no sweep of its own stands above the two
+    streams = {
+        "streams": {"S": numbers, "T": numbers},
+        "query": "SELECT k FROM (ISTREAM(SELECT DISTINCT k FROM S [Range 3])) AS a"
+        " UNION ALL SELECT k FROM (ISTREAM(SELECT DISTINCT k FROM T [Range 2])) AS b",
+        "materialize": ["istream"],
+        "heartbeats": [4, 20],
+    }
+    with shared_by((2,)):
+        first, second = replay([json.dumps(grouped), json.dumps(streams)], spark)
+    assert not difference(expected(grouped), first, MEMBERS)
+    assert not difference(expected(streams), second, ("columns", "stream"))
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("workers", [(1,), (2,), (1, 2, 3, 1, 3, 2, 2)])

@@ -35,6 +35,18 @@ CREATE CONTINUOUS QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE UNBOUNDED] GR
 LANDED = [("a", 2)]
 
 
+SESSIONS = """
+from pyspark.sql import SparkSession
+from sweeparea.spark_jobs.session import spark_session
+for _ in range(2):
+    with spark_session() as spark:
+        with spark_session() as inner:
+            within = SparkSession.builder.getOrCreate().session_id == inner.session_id
+        print(within, SparkSession.builder.getOrCreate().session_id == spark.session_id)
+"""
+"""Whether who asks Spark for a session gets the job's, whatever jobs the process has done before."""
+
+
 def arrive(folder: Path) -> Path:
     """A small application over files of JSON, which the jobs have to land first; gives its folder."""
     (folder / "app").mkdir()
@@ -79,3 +91,8 @@ def test_jobs_through_a_connect_server(tmp_path: Path):
         leases = list((tmp_path / "run" / "sessions").glob("*.lease"))
         assert len(leases) == 1
         assert leases[0].read_text()
+        done = subprocess.run(
+            [sys.executable, "-c", SESSIONS], capture_output=True, text=True, timeout=300, env=environment,
+            cwd=settings.source_root(),
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "True True\n" * 2), done.stderr

@@ -86,3 +86,12 @@ def test_readable(text, kind, told):
     error = readable(ValueError(text), "q", {"c1": "level", "c2": "amount"})
     assert type(error) is kind
     assert str(error) == told
+
+
+def test_spark_that_is_gone_is_told_as_that():
+    """A killed JVM is a refused connection to Python, which tells nobody what to do."""
+    for lost in (ConnectionRefusedError(111, "Connection refused"), ValueError("Answer from Java side is empty")):
+        error = readable(lost, "query q, slice (0, 5]")
+        assert type(error) is SliceError
+        assert str(error).startswith("query q, slice (0, 5]: Spark is gone: ")
+        assert "Run again" in str(error)

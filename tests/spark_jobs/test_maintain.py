@@ -193,6 +193,26 @@ def test_damaged_files_and_foreign_rows_are_told(maintained):
     assert check(app, "ever").wrong == {}
 
 
+def test_a_file_whose_pages_are_damaged_is_told_and_rebuilt(spark, tmp_path):
+    app = shop.application(tmp_path, shop.STREAM + shop.QUERY)
+    shop.sell(tmp_path, shop.DAYS[0])
+    admit(app, "sales", spark)
+    process(app, "turnover", spark)
+    before = shop.contents(app, "turnover")
+    log = DeltaLog(app.layout.result("turnover"))
+    file = max(log.files(), key=lambda f: f.size)
+    path = Path(log.uri) / file.path
+    whole = path.read_bytes()
+    footer = 8 + int.from_bytes(whole[-8:-4], "little")
+    path.write_bytes(whole[:4] + bytes(len(whole) - 4 - footer) + whole[-footer:])
+    found = check(app, "turnover")
+    assert found.damaged == {"turnover": {"results/turnover"}}
+    assert found.wrong["turnover"][0].startswith(f"results/turnover: the file {file.path} cannot be read: ")
+    rebuild(app, "turnover", spark, found.damaged["turnover"])
+    assert check(app, "turnover").wrong == {}
+    assert shop.contents(app, "turnover") == before
+
+
 def test_lengths_of_time():
     assert (hours_of("7 days"), hours_of("36 hours"), hours_of("2 WEEKS")) == (168, 36, 336)
     for text in ("7", "0 days", "a while", "1 minute"):
