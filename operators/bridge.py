@@ -22,6 +22,7 @@ import pyarrow as pa
 from sweeparea.operators.bag import N
 from sweeparea.operators.columns import conform
 from sweeparea.operators.expiry_log import Division, divided
+from sweeparea.operators.netting import net_changes
 from sweeparea.operators.sweep_area import SweepArea
 
 if TYPE_CHECKING:
@@ -300,7 +301,9 @@ class StreamTask:
 class HoldTask:
     """Logs the rows of a join's side that outlive the slice (``expiry_log.py``), and passes the new ones on.
 
-    Rows carry ``__new``: made by this slice, or of files that are to be merged. ``net``: rows may be negative tuples.
+    Rows carry ``__new``: made by this slice, or of files that are to be merged. ``net``: rows may be negative tuples;
+    ``delta``: all ends are, so that only what changes in the end is passed on (each row is met with all that it
+    matches); ``touching``: pieces of one record that follow each other (``expiry_log.divided``).
     """
 
     h1: int
@@ -309,14 +312,18 @@ class HoldTask:
     division: Division
     attempt: str
     net: bool = False
+    touching: bool = False
+    delta: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = _gather(batches, self.schema)
         if rows is None:
             return
-        for number, part in enumerate(divided(rows.drop_columns(["__new"]), self.h1, self.division, self.net)):
+        bag = rows.drop_columns(["__new"])
+        for number, part in enumerate(divided(bag, self.h1, self.division, self.net, self.touching)):
             _write(part.select(self.log.schema.names), self.log, self.attempt, f"{number:03d}.{_partition()}")
-        yield from _filled_batches(rows.filter(rows.column("__new")))
+        new = rows.filter(rows.column("__new"))
+        yield from _filled_batches(net_changes(new) if self.delta else new)
 
 
 @dataclass(frozen=True)

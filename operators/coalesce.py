@@ -17,7 +17,7 @@ Columns in and out: the record, ``__ts``, ``__te``, ``__n``, which is positive. 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,35 @@ def coalesce(bag: pa.Table, columns: Sequence[str], most: int = INF) -> pa.Table
     start, end, n = (keys.int64_of(bag.column(c)) for c in (TS, TE, N))
     codes = keys.codes([bag.column(c) for c in columns])[0] if columns and len(n) else np.zeros(len(n), np.int64)
     used = np.flatnonzero(end > start)
+    touching = _touching(codes[used], start[used], end[used])
+    alone, used = used[~touching], used[touching]
+    rows, ts, te, copies = (
+        np.append(np.array(made, np.int64), column[alone])
+        for made, column in zip(
+            _enlarged(codes, start, end, n, used, most), (np.arange(len(n)), start, end, n), strict=True
+        )
+    )
+    order = np.argsort(ts, kind="stable")
+    return with_columns(bag.take(pa.array(rows[order])), {TS: ts[order], TE: te[order], N: copies[order]})
+
+
+def _touching(codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Which rows begin where an equal one ends, or end where one begins: few, as a rule."""
+    size = len(codes)
+    code, tick = np.tile(codes, 2), np.append(start, end)
+    order = np.lexsort((tick, code))
+    change = np.append(True, (np.diff(code[order]) != 0) | (np.diff(tick[order]) != 0))[: 2 * size]
+    run = np.cumsum(change) - 1
+    begins, ends = (np.bincount(run, weights=order < size), np.bincount(run, weights=order >= size))
+    marked = np.empty(2 * size, np.bool_)
+    marked[order] = ((begins > 0) & (ends > 0))[run]
+    return marked[:size] | marked[size:]
+
+
+def _enlarged(
+    codes: np.ndarray, start: np.ndarray, end: np.ndarray, n: np.ndarray, used: np.ndarray, most: int
+) -> Iterable[Sequence[int]]:
+    """Rows, starts, ends and copies of the results of the rows ``used``."""
     order = used[np.lexsort((end[used], codes[used], start[used]))]
     made: list[list[int]] = []  # row, start, end, copies
     growing: dict[tuple[int, int], deque[int]] = defaultdict(deque)  # (code, end) -> places in ``made``
@@ -57,6 +86,4 @@ def coalesce(bag: pa.Table, columns: Sequence[str], most: int = INF) -> pa.Table
         if copies:
             growing[code, te].append(len(made))
             made.append([row, ts, te, copies])
-    made.sort(key=lambda one: one[1])
-    rows, *ticks = (np.array(list(column), np.int64) for column in zip(*made, strict=True)) if made else [order] * 4
-    return with_columns(bag.take(pa.array(rows)), dict(zip((TS, TE, N), ticks, strict=True)))
+    return zip(*made, strict=True) if made else ([], [], [], [])

@@ -6,7 +6,8 @@ a slice appends those of its rows that outlive it, and drops the files whose row
 them. Rows that have expired in a file that stays are skipped where it is read (lazy expiration): a join's answer does
 not depend on when they go. What is appended may take back what an older file holds; the sum of all rows is what
 counts, and a merge of files leaves the net of them. Bound: the live rows and, of those that came and went by negative
-tuples, no more than twice the live ones before they are merged.
+tuples, no more than twice the live ones before they are merged. What a duplicate elimination lengthens slice by
+slice is joined up when files are (Kraemer & Seeger 2005, sections 4.2.4 and 4.3.2.10, coalesce).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators import keys
-from sweeparea.operators.bag import TE
+from sweeparea.operators.bag import BAG, TE
+from sweeparea.operators.coalesce import coalesce
 from sweeparea.operators.logical import Node, Window
 from sweeparea.operators.netting import compacted
 from sweeparea.operators.sweep_area import to_merge
@@ -79,13 +81,17 @@ def merges(files: Sequence[LoggedFile], division: Division) -> list[LoggedFile]:
     return chosen
 
 
-def divided(rows: pa.Table, h1: int, division: Division, net: bool) -> list[pa.Table]:
+def divided(rows: pa.Table, h1: int, division: Division, net: bool, touching: bool = False) -> list[pa.Table]:
     """The rows (a record, ``__ts``, ``__te``, ``__n``) that are valid after ``h1``, a table a partition.
 
-    ``net``: rows may be negative tuples, which leave with what they take away.
+    ``net``: rows may be negative tuples, which leave with what they take away. ``touching``: a record may come in
+    pieces that follow each other, which become one row (``coalesce.py``), so that as many slices as a window spans
+    leave few rows of it.
     """
     if net:
         rows = compacted(rows, h1)
+    elif touching:
+        rows = coalesce(rows, [c for c in rows.column_names if c not in BAG])
     end = keys.int64_of(rows.column(TE))
     live = np.flatnonzero(end > h1 + 1)
     part = division.of_ends(end[live])

@@ -37,6 +37,28 @@ def changes_after(group: np.ndarray, start: np.ndarray, end: np.ndarray, n: np.n
     return netted(np.append(group, group[ends]), np.append(np.maximum(start, h1), end[ends]), np.append(n, -n[ends]))
 
 
+def net_changes(rows: pa.Table) -> pa.Table:
+    """A bag (its record's columns, then ``__ts``, ``__te``, ``__n``) as one row ``[t, INF)`` for each record and
+    instant at which its number of copies changes: where a record ends as an equal one begins there is none.
+
+    >>> bag = pa.table({"k": [1, 1, 1], "__ts": [3, 3, 5], "__te": [INF, 5, INF], "__n": [-1, 1, 1]})
+    >>> net_changes(bag).num_rows, net_changes(bag.slice(1)).to_pylist() == [{"k": 1, "__ts": 3, "__te": INF, "__n": 1}]
+    (0, True)
+    """
+    names = [c for c in rows.column_names if c not in (TS, TE, N)]
+    start, end, n = (keys.int64_of(rows.column(c)) for c in (TS, TE, N))
+    used = np.flatnonzero(end > start)
+    codes, count = np.zeros(rows.num_rows, np.int64), min(1, rows.num_rows)
+    if names and rows.num_rows:
+        codes, count = keys.codes([rows.column(c) for c in names])
+    ends = used[end[used] != INF]
+    code, tick, net = netted(
+        np.append(codes[used], codes[ends]), np.append(start[used], end[ends]), np.append(n[used], -n[ends])
+    )
+    told = rows.take(pa.array(keys.first_rows(codes, count)[code]))
+    return with_columns(told, {TS: tick, TE: np.full(len(tick), INF), N: net})
+
+
 def compacted(rows: pa.Table, h1: int) -> pa.Table:
     """The rows of a bag (its record's columns, then ``__ts``, ``__te``, ``__n``) that matter after ``h1``, netted.
 

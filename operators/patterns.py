@@ -137,6 +137,17 @@ def readable_again(node: Node) -> bool:
     return all(readable_again(child) for child in node.inputs)
 
 
+def touching(node: Node) -> bool:
+    """Whether of an edge whose expiry is known a record may come in pieces that follow each other: duplicate
+    elimination, intersection and semi join lengthen what they have told (``two_counts``).
+    """
+    if isinstance(node, Window | StreamScan | RelationToStream):
+        return False
+    lengthens = isinstance(node, Intersect) or (isinstance(node, Aggregate) and not node.calls and not node.global_)
+    lengthens = lengthens or (isinstance(node, Join) and node.kind == "semi")
+    return lengthens or any(touching(child) for child in node.inputs)
+
+
 def linear_stream(node: Node) -> bool:
     """Whether a stream-valued edge is a scan under selections, projections and unions only."""
     if isinstance(node, Select | Project | UnionAll):

@@ -37,7 +37,7 @@ from sweeparea.operators import (
 from sweeparea.operators.bag import BAG, TS
 from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.conditions import take_apart
-from sweeparea.operators.encoding import Edges
+from sweeparea.operators.encoding import DELTA, Edges
 from sweeparea.operators.logical import (
     Aggregate,
     Analytic,
@@ -480,7 +480,8 @@ class Evaluation:
         if merged is not None:
             parts.append(merged.selectExpr(*ids, *BAG, "FALSE AS __new"))
         net = not self.edges.expiry_known(node)
-        task = bridge.HoldTask(self.h1, schema, log.target, log.division, self.attempt, net)
+        touching, delta = patterns.touching(node), self.edges.encoding(node) == DELTA
+        task = bridge.HoldTask(self.h1, schema, log.target, log.division, self.attempt, net, touching, delta)
         passed = self.drained(bridge.run(concatenated(parts), task, ids, self.partitions, frames.ddl(schema)))
         return None if passed is None else passed.drop("__new")
 

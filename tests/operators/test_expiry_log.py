@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import expiry_log, keys
+from sweeparea.operators import bridge, expiry_log, keys
 from sweeparea.operators.expiry_log import Division, LoggedFile
 from sweeparea.operators.ticks import INF
 from tests.operators import brute
@@ -29,8 +30,8 @@ def rows_of(bag: pa.Table) -> list[tuple]:
 class Log:
     """The files of a log over several slices, as ``areas.SweepAreas`` and ``bridge.HoldTask`` keep them."""
 
-    def __init__(self, reach: int, net: bool) -> None:
-        self.division, self.net = Division.of(reach), net
+    def __init__(self, reach: int, net: bool, touching: bool = False) -> None:
+        self.division, self.net, self.touching = Division.of(reach), net, touching
         self.files: dict[str, pa.Table] = {}
 
     def described(self) -> list[LoggedFile]:
@@ -53,7 +54,7 @@ class Log:
         bag = pa.concat_tables([table(rows), *(self.files[file.path] for file in merged)])
         for file in (*gone, *merged):
             del self.files[file.path]
-        for number, part in enumerate(expiry_log.divided(bag, h1, self.division, self.net)):
+        for number, part in enumerate(expiry_log.divided(bag, h1, self.division, self.net, self.touching)):
             self.files[f"{h1}.{number}"] = part
 
     @property
@@ -65,12 +66,18 @@ ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, LAST), st.integers(1
 
 
 @settings(max_examples=80, deadline=None)
-@given(ROWS, st.sets(st.integers(0, LAST), max_size=16), st.sampled_from([1, 9, 40, INF]), st.booleans())
-def test_each_slice_finds_what_is_alive(rows, cuts, reach, net):
+@given(
+    ROWS,
+    st.sets(st.integers(0, LAST), max_size=16),
+    st.sampled_from([1, 9, 40, INF]),
+    st.sampled_from([(False, False), (False, True), (True, False)]),
+)
+def test_each_slice_finds_what_is_alive(rows, cuts, reach, how):
+    net, touching = how
     bag = [(k, s, s + d if d < INF else INF, 1) for k, s, d in rows]
     if net:  # every end is told by a negative tuple
         bag = [row for k, s, e, n in bag for row in ((k, s, INF, n), (k, e, INF, -n)) if row[1] < INF]
-    log, h0 = Log(reach, net), -1
+    log, h0 = Log(reach, net, touching), -1
     for h1 in sorted({*cuts, LAST}):
         told = [row for row in bag if row[1] <= h0]
         found = log.live(h0)
@@ -106,3 +113,34 @@ def test_files_and_rows_stay_few_however_long_it_runs(net):
     log.slice([(0, 501, INF, 1)], 501)
     if not net:  # whole partitions have gone, unread
         assert log.rows == 2
+
+
+def test_what_is_lengthened_in_every_slice_stays_few_rows():
+    """DISTINCT of a value that comes all the time tells each slice a further piece of one interval."""
+    logs = [Log(1000, net=False, touching=touching) for touching in (False, True)]
+    most = [0, 0]
+    for h1 in range(10, 3000, 10):
+        for i, log in enumerate(logs):
+            log.slice([(1, h1 - 9 if h1 == 10 else h1 + 990, h1 + 1000, 1)], h1)
+            most[i] = max(most[i], len(log.live(h1)))
+    assert most[0] >= 99
+    assert most[1] <= 3 * expiry_log.PARTITIONS
+
+
+def test_a_join_is_given_what_changes_in_the_end(tmp_path):
+    """A group's row that a projection maps to the same record as before has neither ended nor begun."""
+    schema = SCHEMA.append(pa.field("__new", pa.bool_()))
+    told = [
+        (7, 3, INF, -1, True),
+        (7, 3, 5, 1, True),
+        (7, 5, INF, 1, True),
+        (8, 4, INF, 1, True),
+        (9, 1, INF, 1, False),
+    ]
+    rows = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in told], schema)
+    target = bridge.Target(str(tmp_path), SCHEMA, "hold")
+    task = bridge.HoldTask(6, schema, target, Division.of(10), "a", net=True, delta=True)
+    given = [row for batch in task(iter(rows.to_batches())) for row in batch.to_pylist()]
+    assert given == [{"k": 8, "__ts": 4, "__te": INF, "__n": 1, "__new": True}]
+    kept = [row for file in tmp_path.rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
+    assert sorted((row["k"], row["__n"]) for row in kept) == [(8, 1), (9, 1)]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.logical import Column, Expr, Project, RelationScan, Select, UnionAll
-from sweeparea.operators.netting import compacted
+from sweeparea.operators.netting import compacted, net_changes
 from sweeparea.operators.sharing import nodes, read_twice, shared
 from sweeparea.operators.ticks import INF
 from tests.operators import brute
@@ -38,6 +38,26 @@ def test_compacting_changes_nothing_after_the_slice(rows, h1):
         assert brute.at(kept, tick) == brute.at(rows, tick)
     assert len({(k, ts, te) for k, ts, te, _ in kept}) == len(kept)
     assert all(n and ts >= h1 and te > h1 + 1 for _, ts, te, n in kept)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS)
+def test_net_changes_are_the_same_bag_and_no_more(rows):
+    rows = [(k, ts, te if te == INF else ts + te, n) for k, ts, te, n in rows]
+    told = [tuple(row.values()) for row in net_changes(table(rows)).to_pylist()]
+    for tick in range(LAST + 12):
+        assert brute.at(told, tick) == brute.at(rows, tick)
+    assert len({(k, ts) for k, ts, _, _ in told}) == len(told)
+    assert all(n and te == INF for _, _, te, n in told)
+
+
+def test_a_record_that_follows_itself_is_no_change():
+    """What a projection of changing groups gives: the same record again and again."""
+    rows = [row for t in range(1, 500) for row in ((7, t, INF, 1), (7, t + 1, INF, -1))]
+    assert net_changes(table([*rows, (7, 0, 1, 1)])).to_pylist() == [
+        {"k": 7, "__ts": 0, "__te": INF, "__n": 1},
+        {"k": 7, "__ts": 500, "__te": INF, "__n": -1},
+    ]
 
 
 def test_a_side_fed_with_negative_tuples_stays_as_small_as_what_is_alive():

@@ -16,14 +16,18 @@ from sweeparea.operators.logical import (
     AggregateCall,
     Column,
     Difference,
+    Expr,
+    Intersect,
     Join,
     Plan,
     RelationScan,
+    RelationToStream,
     Select,
     StreamScan,
     TimeDomain,
     Window,
 )
+from sweeparea.operators.patterns import touching
 from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.two_counts import TwoCountsSpec
@@ -144,6 +148,14 @@ ON_TOP = Join(MINUS, OTHER, None, "left")
 )
 def test_encoding_of_an_edge(node, upa, negative, direct):
     assert [Edges((), s).encoding(node) for s in STRATEGIES] == [upa, negative, direct]
+
+
+def test_edges_whose_records_come_in_pieces_that_follow_each_other():
+    once = Aggregate(RECENT, ((B, Expr("`a`", "a", frozenset({"a"}))),), ())
+    for node in (once, Join(once, OTHER), Intersect(RECENT, OTHER, (A,)), Join(RECENT, OTHER, None, "semi")):
+        assert touching(node)
+    for node in (RECENT, JOINED, GROUPED, Window(RelationToStream(once, "istream"), Range(5))):
+        assert not touching(node)
 
 
 def test_w_expire_stands_at_the_windows_that_forget():
