@@ -53,6 +53,7 @@ _TWO = ("tests/operators/test_two_counts.py",)
 _WINDOWS = ("tests/operators/test_windows.py",)
 _REPLAY = "tests/replay/test_cases.py::test_the_engine_agrees"
 _HELD = (f"{_REPLAY}[held_at_the_edge]",)
+_TASKS = ("tests/replay/test_many_slices.py::test_no_task_runs_a_sweep_for_two_of_its_workers",)
 _ENDS = ("tests/replay/test_expansion.py::test_the_ends_of_one_order_forget_different_elements",)
 _JOINS = (*_HELD, f"{_REPLAY}[join_side_waits]", f"{_REPLAY}[inputs_advance_apart]")
 
@@ -516,6 +517,20 @@ MUTANTS = (
         (*_AGGREGATE, *_TWO),
     ),
     Mutant(
+        "operators/expiry_log.py",
+        "elif touching:",
+        "elif False:",
+        "pieces of what DISTINCT lengthens are never joined up",
+        _LOG,
+    ),
+    Mutant(
+        "operators/bridge.py",
+        "net_changes(new) if self.delta else new",
+        "new",
+        "a join is given records that end as equal ones begin",
+        _LOG,
+    ),
+    Mutant(
         "operators/rows_window.py",
         "stays = leave > h1\n",
         "stays = leave > h1 - 9\n",
@@ -797,6 +812,20 @@ MUTANTS = (
         "pass",
         "a power cut takes a commit and leaves what rests on it",
         (f"{_LEFT}each_step_is_on_the_disk_before_the_next_rests_on_it",),
+    ),
+    Mutant(
+        "spark_jobs/evaluation/evaluate.py",
+        "by = keys if workers == self.partitions else ()",
+        "by = keys",
+        "one worker's task runs the sweeps below it, too",
+        _TASKS,
+    ),
+    Mutant(
+        "spark_jobs/evaluation/evaluate.py",
+        "if self.partitions == 1 or not self.areas.staged:",
+        "if self.areas is not None:",
+        "a task runs a sweep for several of its workers",
+        _TASKS,
     ),
     Mutant(
         "spark_jobs/evaluation/grouping.py",
