@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.bag import BAG
 from sweeparea.operators.logical import Join
+from sweeparea.tables.schema import delta_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +38,7 @@ def unmatched(node: Join) -> tuple[Join, ...]:
 
 def pad(node: Join, bag: DataFrame, like: DataFrame) -> DataFrame:
     """``bag`` of one side's records with NULL for the other side's. ``like`` has the types of the result's columns."""
-    types = {f.name: f.dataType.simpleString() for f in like.schema}
+    types = {f.name: delta_type(f.dataType.jsonValue()) for f in like.schema}
     has = set(bag.columns)
     columns = (c.id if c.id in has else f"CAST(NULL AS {types[c.id]}) AS {c.id}" for c in node.columns)
     return bag.selectExpr(*columns, *BAG)

@@ -16,6 +16,26 @@ class ArgumentTypeError(SweepAreaError):
     type = "TypeError"
 
 
+class UnheldTypeError(ArgumentTypeError):
+    """A column that rows must be remembered by has a type that no table holds; ``column`` is the engine's id of it."""
+
+    def __init__(self, column: str, kind: str):
+        self.column, self.kind = column, kind.upper()
+        super().__init__(self.told("a column"))
+
+    def told(self, what: str) -> str:
+        """The sentence about ``what``, with the way out."""
+        instead = "CAST NULL to a type, as in CAST(NULL AS INT)"
+        if "INTERVAL" in self.kind:
+            instead = "Take a number instead, as timestampdiff(SECOND, a, b) or datediff(b, a) give it"
+        elif "VOID" not in self.kind:
+            instead = "Take the parts of it that are needed"
+        return (
+            f"{what} is of type {self.kind}, which no table holds, and rows are remembered by it: to be grouped,"
+            f" aggregated, sorted, compared or counted. {instead}."
+        )
+
+
 class ReservedNameError(SweepAreaError):
     """A column has a name that the engine keeps for itself."""
 
@@ -50,10 +70,12 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
 
     ``names`` maps the engine's column ids to what their author wrote, for messages that quote expressions.
     """
+    known = names or {}
+    if isinstance(error, UnheldTypeError):
+        label = known.get(error.column)
+        return ArgumentTypeError(f"{where}: {error.told(f'column {label}' if label else 'an argument or key')}")
     if isinstance(error, SweepAreaError):
         return error
-
-    known = names or {}
 
     def named(text: str) -> str:
         return re.sub(r"\bc\d+\b", lambda m: known.get(m.group(), m.group()), text)

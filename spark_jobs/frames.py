@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sweeparea.spark_jobs.errors import UnheldTypeError
 from sweeparea.tables.files import QUICK, filesystem, remove_folder
 from sweeparea.tables.scan import ScanPlan, comparable
-from sweeparea.tables.schema import arrow_type, spark_type
+from sweeparea.tables.schema import arrow_type, delta_type, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 
 LOCAL_ROWS = 50_000
@@ -34,6 +36,20 @@ SELECTED_BYTES = 1 << 30
 def ddl(schema: pa.Schema) -> str:
     """Spark's DDL text of an Arrow schema, names quoted."""
     return ", ".join(f"`{f.name.replace('`', '``')}` {spark_type(f.type)}" for f in schema)
+
+
+def storable(kind: DataType) -> bool:
+    """Whether a table can hold values of a type: at no depth VOID, INTERVAL, VARIANT, or a STRUCT without fields."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.StructType):
+        return bool(kind.fields) and all(storable(f.dataType) for f in kind.fields)
+    if isinstance(kind, types.ArrayType):
+        return storable(kind.elementType)
+    if isinstance(kind, types.MapType):
+        return storable(kind.keyType) and storable(kind.valueType)
+    intervals = (types.DayTimeIntervalType, types.YearMonthIntervalType, types.CalendarIntervalType)
+    return not isinstance(kind, (types.NullType, types.VariantType, *intervals))
 
 
 def quoted(name: str) -> str:
@@ -147,4 +163,7 @@ def concatenated(bags: Sequence[DataFrame]) -> DataFrame:
 def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
     """Arrow fields of columns of a DataFrame: one analysis, no job."""
     types = {f.name: f.dataType for f in frame.schema}
-    return [pa.field(name, arrow_type(types[name].simpleString())) for name in names]
+    for name in names:
+        if not storable(types[name]):
+            raise UnheldTypeError(name, types[name].simpleString())
+    return [pa.field(name, arrow_type(delta_type(types[name].jsonValue()))) for name in names]

@@ -87,10 +87,12 @@ def spark_type(arrow: pa.DataType) -> str:
 def delta_type(json_type: str | dict[str, Any]) -> str:
     """The Spark DDL type of a type in a Delta log's schema JSON (``long``, ``{"type": "struct", ..}``).
 
-    A type that only Spark knows (``variant``) is returned by its name.
+    Spark's own types have the same JSON (``jsonValue()``), and here the names of fields are quoted where they must be,
+    which ``simpleString()`` leaves out. A type that only Spark knows (``variant``) is returned by its name.
     """
     if isinstance(json_type, str):
-        return _SYNONYMS.get(json_type, json_type.replace(" ", ""))
+        spaced = json_type.startswith("interval")
+        return _SYNONYMS.get(json_type, json_type if spaced else json_type.replace(" ", ""))
     kind = json_type["type"]
     if kind == "struct":
         return "struct<" + ",".join(f"{_quoted(f['name'])}:{delta_type(f['type'])}" for f in json_type["fields"]) + ">"

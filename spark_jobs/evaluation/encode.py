@@ -42,13 +42,13 @@ class Encoder:
 
     def _expired(self, node: Node, bag: DataFrame | None) -> DataFrame | None:
         op, ids = f"expire_{self._of.names[id(node)]}", [c.id for c in node.columns]
-        if bag is None and self._of.idle(op, ids):
+        if bag is None and self._of.sweeps.idle(op, ids):
             return None
         new = None if bag is None else bag.selectExpr(*ids, *BAG)
         like = new if new is not None else self._of.shape.bag(node)
         schema = pa.schema([*fields(like, ids), *BAG_FIELDS])
-        task = partial(self._of.sweep_task, expire.sweep, schema, schema)
-        return self._of.swept(op, new, schema, ids, bag_due, task, frames.ddl(schema))
+        task = partial(self._of.sweeps.sweep_task, expire.sweep, schema, schema)
+        return self._of.sweeps.swept(op, new, schema, ids, bag_due, task, frames.ddl(schema))
 
     def held(self, node: Node, past: DataFrame | None) -> DataFrame | None:
         """A window's rows of earlier slices, read again, as its edge has told them up to h0."""

@@ -24,6 +24,7 @@ from sweeparea.operators.user_aggregate import UserAggregate
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, Value, value_of
 from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
+from sweeparea.tables.schema import delta_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -205,7 +206,7 @@ def _typed(calls: Sequence[tuple[str, Call]], frame: DataFrame) -> tuple[list[st
     kinds = frame.selectExpr(*(f"{sql} AS t{at}" for at, (_, sql) in enumerate(given))).schema if given else []
     types: dict[int, list[pa.DataType]] = {}
     for (i, _), field in zip(given, kinds, strict=True):
-        kind = field.dataType.simpleString()
+        kind = delta_type(field.dataType.jsonValue())
         types.setdefault(i, []).append(pa.null() if kind == "void" else _arrow(kind))
     typed = [dataclasses.replace(call, types=tuple(types.get(i, ()))) for i, (_, call) in enumerate(calls)]
     return [name for name, _ in calls], typed
@@ -221,4 +222,4 @@ def _arrow(kind: str) -> pa.DataType:
 
 
 def _schema(frame: DataFrame) -> pa.Schema:
-    return pa.schema([pa.field(f.name, frames.arrow_type(f.dataType.simpleString())) for f in frame.schema])
+    return pa.schema(frames.fields(frame, frame.columns))

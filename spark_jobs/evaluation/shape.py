@@ -98,7 +98,7 @@ class Shape:
     def _aggregate(self, node: Aggregate) -> DataFrame:
         grouping = Grouping(node)
         raw = grouping.raw(self.bag(node.input), list(BAG))
-        types = {f.name: frames.arrow_type(f.dataType.simpleString()) for f in raw.schema}
+        types = {f.name: f.type for f in frames.fields(raw, raw.columns)}
         bases = [
             f"CAST(NULL AS {frames.spark_type(result)}) AS b{i}"
             for i, result in enumerate(grouping.result_types(types))

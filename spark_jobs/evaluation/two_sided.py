@@ -18,6 +18,7 @@ from sweeparea.operators.logical import Aggregate, Difference, Expr, Intersect, 
 from sweeparea.operators.sweep_area import bag_due
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.frames import concatenated, fields
+from sweeparea.tables.schema import delta_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +44,9 @@ class TwoSided:
         if len(found.lookups) > 1:
             self._of.once(node.right)
         bags = [
-            bag.selectExpr(*ids, *BAG) for join_ in found.lookups if (bag := self._of.inner_join(join_)) is not None
+            bag.selectExpr(*ids, *BAG)
+            for join_ in found.lookups
+            if (bag := self._of.joins.inner_join(join_)) is not None
         ]
         matches = concatenated(bags) if bags else None
         if not found.by_sum:
@@ -77,14 +80,15 @@ class TwoSided:
         declared = [c.type for c in node.columns if c.id == expression.sql.strip("`")]
         if declared and declared[0]:
             return declared[0]
-        return self._of.shape.bag(node).selectExpr(f"({expression.sql}) AS x").schema["x"].dataType.simpleString()
+        asked = self._of.shape.bag(node).selectExpr(f"({expression.sql}) AS x").schema["x"]
+        return delta_type(asked.dataType.jsonValue())
 
     def outer_join(self, node: Join) -> DataFrame | None:
         """What a slice adds to a left or full outer join (``operators/outer_join.py``)."""
         self._of.once(node.left)
         self._of.once(node.right)
         inner, *antis = self._parts_of_outer(node)
-        matched, like, bags = self._of.inner_join(inner), self._of.shape.bag(node), []
+        matched, like, bags = self._of.joins.inner_join(inner), self._of.shape.bag(node), []
         if not all(self._semi_plan(anti).by_sum for anti in antis):
             matched = self._of.drained(matched)
         for anti in antis:
@@ -143,14 +147,14 @@ class TwoSided:
             for side, bag in enumerate(bags)
             if bag is not None
         ]
-        if not sides and self._of.idle(op, ids):
+        if not sides and self._of.sweeps.idle(op, ids):
             return None
         # the types of both inputs, whether or not they have rows now
         like = self._of.shape.bag(node).selectExpr(*ids, *BAG, f"CAST(0 AS TINYINT) AS {two_counts.SIDE}")
         schema = two_counts.rows_schema(fields(like, ids))
         spec = two_counts.TwoCountsSpec(tuple(ids), operation, known, self._of.edges.ahead(node))
         output = schema.remove(schema.get_field_index(two_counts.SIDE))
-        task = partial(self._of.sweep_task, spec.sweep, schema, output)
+        task = partial(self._of.sweeps.sweep_task, spec.sweep, schema, output)
         # what is emitted ahead of time only has to go some time
         due = self._of.areas.lazily(bag_due, expiry_log.reach(node)) if spec.ahead else bag_due
-        return self._of.swept(op, concatenated([like, *sides]), schema, ids, due, task, frames.ddl(output))
+        return self._of.sweeps.swept(op, concatenated([like, *sides]), schema, ids, due, task, frames.ddl(output))

@@ -31,7 +31,7 @@ from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.deployment.registry import COLUMNS, columns_hash
 from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
-from sweeparea.spark_jobs.evaluation.evaluate import Evaluation, fields
+from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
 from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.spark_jobs.slices.beginning import Beginning
@@ -263,7 +263,13 @@ class Slice:
         # repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
         keyed = ids and not ("rstream" in tables or plan.emits_each)
         of = plan.root if self.beginning is None else None
-        net = of is not None and keyed and "open" not in tables and not areas.files(MATERIALIZE) and evaluation.net(of)
+        net = (
+            of is not None
+            and keyed
+            and "open" not in tables
+            and not areas.files(MATERIALIZE)
+            and evaluation.sweeps.net(of)
+        )
         if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
             return [], tables
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
@@ -275,7 +281,7 @@ class Slice:
             top = top.selectExpr(*ids, *judged, *BAG)
         targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
         kept = {key: key in tables for key in ("istream", "dstream")}
-        count = evaluation.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
+        count = evaluation.groups.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
         spec = relation_to_stream.MaterializeSpec(
             columns=tuple(ids),
             checks=tuple(checks),
@@ -297,24 +303,24 @@ class Slice:
 
         if plan.emits_each or net:  # no row has to meet another
             assert top is not None
-            staged = evaluation.passed(of, top, schema, task(None), bridge.FILES_DDL)
+            staged = evaluation.sweeps.passed(of, top, schema, task(None), bridge.FILES_DDL)
         elif keyed:
-            staged = evaluation.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
+            staged = evaluation.sweeps.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
         else:
-            staged = evaluation.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
+            staged = evaluation.sweeps.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
         return [r.asDict() for r in staged.collect()], tables
 
     def _record(self, shape: DataFrame, ids: list[str]) -> list[pa.Field]:
         """The result's columns; a type that a table cannot hold is refused by the column's name."""
-        types = {f.name: f.dataType.simpleString() for f in shape.schema}
+        types = {f.name: f.dataType for f in shape.schema}
         for column in self.plan.root.columns:
-            kind = types[column.id]
-            if "void" in kind or "interval" in kind or "variant" in kind:
+            if not frames.storable(types[column.id]):
+                kind = types[column.id].simpleString()
                 raise ArgumentTypeError(
                     f"query {self.plan.name}: its column {column.label} is of type {kind.upper()}, which a result table"
                     f" cannot hold. CAST it to a type that can be stored, for example CAST({column.label} AS STRING)."
                 )
-        return fields(shape, ids)
+        return frames.fields(shape, ids)
 
     def _result_tables(self, record: list[pa.Field]) -> dict[str, tuple[str, pa.Schema]]:
         """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""

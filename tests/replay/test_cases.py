@@ -134,3 +134,27 @@ def test_what_is_no_case_has_no_name_and_stops_nobody(spark: SparkSession):
         ("good", None),
     ]
     assert results[-1]["relation"] == []
+
+
+@pytest.mark.spark
+def test_fields_have_any_name(spark: SparkSession):
+    """Names of nested fields that a type's text must quote: in aggregates, state, set operations, outer joins."""
+    held = {
+        "columns": {"r": "struct<`a b`:int,`c:d`:int,`e,f``g.x`:int>"},
+        "rows": [[1, [[1, 2, 3]]], [2, [[1, 2, 3]]]],
+    }
+    case = {"name": "odd names", "streams": {"S": held, "T": {**held, "rows": held["rows"][1:]}}, "heartbeats": [1, 9]}
+    wanted = {
+        "SELECT r, COUNT(*) AS n, MAX(r) AS m FROM S [Range 1] GROUP BY r": [
+            [1, 2, [[1, 2, 3], 1, [1, 2, 3]]],
+            [2, 3, [[1, 2, 3], 2, [1, 2, 3]]],
+            [3, 4, [[1, 2, 3], 1, [1, 2, 3]]],
+        ],
+        "SELECT S.r, T.r AS q FROM S [Now] FULL JOIN T [Now] ON S.r = T.r": [
+            [1, 2, [[1, 2, 3], None]],
+            [2, 3, [[1, 2, 3], [1, 2, 3]]],
+        ],
+        "SELECT r FROM S [Rows 1] EXCEPT ALL SELECT r FROM T [Now]": [[1, 2, [[1, 2, 3]]], [3, None, [[1, 2, 3]]]],
+    }
+    results = replay([json.dumps({**case, "query": query}) for query in wanted], spark)
+    assert [r.get("relation", r) for r in results] == list(wanted.values())

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 import pytest
 
 from sweeparea.operators import bridge, wall_clock, window
+from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.logical import Column, Expr, StreamScan, Window
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.operators.windows import BucketWindow, Calendar, Fixed, Hopping, UserWindow
 from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.evaluation.evaluate import BAG_FIELDS, fields
 from sweeparea.spark_jobs.evaluation.sweep_windows import WindowRows
+from sweeparea.spark_jobs.frames import fields
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
