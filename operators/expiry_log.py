@@ -12,6 +12,7 @@ slice is joined up when files are (Kraemer & Seeger 2005, sections 4.2.4 and 4.3
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,8 +27,26 @@ from sweeparea.operators.netting import compacted
 from sweeparea.operators.sweep_area import to_merge
 from sweeparea.operators.ticks import INF
 
-PARTITIONS = 10
-"""Default number of partitions of a window's time (Golab & Oezsu 2005, section 6.1)."""
+FEWEST, MOST = 2, 64
+FILE_COST = 3_000.0
+"""What a partition costs a slice: about three files to open, in microseconds (``benchmarks.small_slice``)."""
+ROW_COST = 0.2
+"""What a row that has expired and not gone costs a slice that reads it, in microseconds."""
+
+
+def partitions_for(rows: int) -> int:
+    """Into how many parts to divide the window of a log that holds so many rows, by what a slice then costs.
+
+    With p partitions it opens the files of each, ``p * FILE_COST``, and reads of the oldest one half of the rows in
+    vain, ``rows / (2 p) * ROW_COST`` (Golab & Oezsu 2005, sections 5.3.2 and 5.4.2: more partitions find expired rows
+    sooner, and cost more to go through). The least is where the two are equal; a power of two, so that a log which
+    grows is divided anew seldom.
+
+    >>> [partitions_for(rows) for rows in (0, 1_000_000, 10_000_000, 100_000_000)]
+    [2, 8, 16, 64]
+    """
+    best = math.sqrt(rows * ROW_COST / (2 * FILE_COST))
+    return min(MOST, max(FEWEST, 1 << round(math.log2(max(best, 1.0)))))
 
 
 @dataclass(frozen=True)
@@ -37,14 +56,14 @@ class Division:
     width: int
 
     @classmethod
-    def of(cls, reach: int, partitions: int = PARTITIONS) -> Division:
+    def of(cls, reach: int, partitions: int) -> Division:
         """The division for windows that hold elements for ``reach`` ticks."""
         return cls(INF if reach >= INF else max(1, -(-reach // partitions)))
 
     def of_ends(self, te: np.ndarray) -> np.ndarray:
         """The partition of each row's end.
 
-        >>> Division.of(50).of_ends(np.array([1, 4, 5, 60, INF])).tolist() == [0, 0, 1, 12, INF]
+        >>> Division.of(50, 10).of_ends(np.array([1, 4, 5, 60, INF])).tolist() == [0, 0, 1, 12, INF]
         True
         """
         return np.where(te == INF, INF, te // self.width)

@@ -39,7 +39,8 @@ class SweepAreas:
     that the slice replaces, by operator that it has run; ``workers``, ``keys``: how many workers share a keyed
     operator, and its keys;
     ``may_be_silent``: those that leave nothing when nothing came; ``versions``: at which the tables were read.
-    ``expiry_partitions``: into how many parts the log of a join's side divides its window. ``lazy_percent``: how late
+    ``expiry_partitions``: into how many parts the log of a join's side divides its window; 0: by its rows
+    (``expiry_log.partitions_for``). ``lazy_percent``: how late
     rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
     sections 5.3.2 and 6.1). ``counts``: how many of the rows in the files of a keyed operator count, where it is known.
     """
@@ -52,7 +53,7 @@ class SweepAreas:
     h0: int
     h1: int
     partitions: int
-    expiry_partitions: int = expiry_log.PARTITIONS
+    expiry_partitions: int = 0
     lazy_percent: int = LAZY_PERCENT
     counts: dict[str, int] = field(default_factory=dict)
     staged: dict[str, list[DataFile]] = field(default_factory=dict)
@@ -150,8 +151,9 @@ class SweepAreas:
 
     def logged(self, op: str, schema: pa.Schema, reach: int) -> tuple[Log, DataFrame | None]:
         """Where a slice logs rows, and the rows of the files that it should merge."""
-        division = expiry_log.Division.of(reach, self.expiry_partitions)
         files = {file.path: file for file in self.files(op)}
+        partitions = self.expiry_partitions or expiry_log.partitions_for(sum(file.rows for file in files.values()))
+        division = expiry_log.Division.of(reach, partitions)
         described = [_logged(file) for file in files.values()]
         gone = expiry_log.expired(described, self.h1)
         merged = expiry_log.merges([file for file in described if file not in gone], division)

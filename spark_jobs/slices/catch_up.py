@@ -32,8 +32,11 @@ class SliceTooLong(SweepAreaError):
 
 
 def number_setting(plan: Plan, name: str, default: int) -> int:
-    """A setting of a query that is a number of rows."""
-    value = dict(plan.settings).get(name, str(default)).strip("'\"").replace("_", "")
+    """A setting of a query that is a number; ``default`` where it is not set."""
+    given = dict(plan.settings).get(name)
+    if given is None:
+        return default
+    value = given.strip("'\"").replace("_", "")
     if not value.isdigit() or int(value) == 0:
         raise SweepAreaError(f"query {plan.name}: the setting {name} is {value!r}, but must be a number of rows.")
     return int(value)

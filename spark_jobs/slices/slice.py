@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators import bridge, expiry_log, relation_to_stream
+from sweeparea.operators import bridge, relation_to_stream
 from sweeparea.operators.bag import BAG
 from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.logical import Plan
@@ -121,7 +121,7 @@ class Slice:
         seq = place.first_seq + (previous.seq if previous is not None else 0)
         areas = SweepAreas(
             self.spark, self._area_log, self._create_area, spill, seq, self.h0, self.h1, partitions,
-            number_setting(plan, "state.expiry_partitions", expiry_log.PARTITIONS),
+            number_setting(plan, "state.expiry_partitions", 0),
             number_setting(plan, "state.lazy_percent", LAZY_PERCENT),
             dict((previous.info.get("state_live") or {}) if previous else {}),
         )  # fmt: skip
@@ -238,7 +238,7 @@ class Slice:
 
     def _area_log(self, op: str) -> DeltaLog:
         if op not in self._state_logs:
-            self._state_logs[op] = DeltaLog(self.place.layout.state(self.plan.name, op))
+            self._state_logs[op] = self.place.ledger.log(self.place.layout.state(self.plan.name, op))
         return self._state_logs[op]
 
     def _create_area(self, op: str, schema: pa.Schema) -> None:
@@ -337,7 +337,7 @@ class Slice:
                 schema = pa.schema([*labels, pa.field("ts", kind)])
                 found[what] = (path, schema)
             title = f"{what} of continuous query {plan.name}"
-            DeltaLog(path).create(schema, name=Path(path).name, description=title, configuration=None)
+            self.place.ledger.log(path).create(schema, name=Path(path).name, description=title, configuration=None)
         return found
 
     # -- staging, quality ----------------------------------------------------------------------------------------------
@@ -386,14 +386,14 @@ class Slice:
         self, publication: Publication, attempt: str, lines: list[dict[str, Any]], tables: dict[str, Any]
     ) -> dict[str, int]:
         rows: dict[str, int] = {}
-        logs = {path: DeltaLog(path) for path, _ in tables.values()}
+        logs = {path: self.place.ledger.log(path) for path, _ in tables.values()}
         versions = {path: log.version() for path, log in logs.items()}
         for key, (path, schema) in tables.items():
             files = [_file(line) for line in lines if line["target"] == key]
             rows[key] = sum(f.rows for f in files)
             change = Exchange(adds=files)
             if key == "open":
-                held = logs[path].files(versions[path])
+                held = logs[path].files(versions[path], ["valid_to"])
                 ended = self._ended(path, schema, [_file(line) for line in lines if line["target"] == "closed"])
                 change = OpenRows(path, schema, held, attempt).exchange(ended, files)
             publication.stage(path, adds=change.adds, removes=change.removes, base_version=versions[path])

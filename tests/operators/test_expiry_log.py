@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pyarrow as pa
@@ -30,8 +31,9 @@ def rows_of(bag: pa.Table) -> list[tuple]:
 class Log:
     """The files of a log over several slices, as ``areas.SweepAreas`` and ``bridge.HoldTask`` keep them."""
 
-    def __init__(self, reach: int, net: bool, touching: bool = False) -> None:
-        self.division, self.net, self.touching = Division.of(reach), net, touching
+    def __init__(self, reach: int, net: bool, touching: bool = False, partitions: tuple[int, ...] = (10,)) -> None:
+        self.reach, self.net, self.touching = reach, net, touching
+        self.partitions = itertools.cycle(partitions)
         self.files: dict[str, pa.Table] = {}
 
     def described(self) -> list[LoggedFile]:
@@ -50,11 +52,12 @@ class Log:
             return
         described = self.described()
         gone = expiry_log.expired(described, h1)
-        merged = expiry_log.merges([file for file in described if file not in gone], self.division)
+        division = Division.of(self.reach, next(self.partitions))
+        merged = expiry_log.merges([file for file in described if file not in gone], division)
         bag = pa.concat_tables([table(rows), *(self.files[file.path] for file in merged)])
         for file in (*gone, *merged):
             del self.files[file.path]
-        for number, part in enumerate(expiry_log.divided(bag, h1, self.division, self.net, self.touching)):
+        for number, part in enumerate(expiry_log.divided(bag, h1, division, self.net, self.touching)):
             self.files[f"{h1}.{number}"] = part
 
     @property
@@ -71,13 +74,14 @@ ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, LAST), st.integers(1
     st.sets(st.integers(0, LAST), max_size=16),
     st.sampled_from([1, 9, 40, INF]),
     st.sampled_from([(False, False), (False, True), (True, False)]),
+    st.sampled_from([(10,), (2, 16, 4)]),
 )
-def test_each_slice_finds_what_is_alive(rows, cuts, reach, how):
+def test_each_slice_finds_what_is_alive(rows, cuts, reach, how, partitions):
     net, touching = how
     bag = [(k, s, s + d if d < INF else INF, 1) for k, s, d in rows]
     if net:  # every end is told by a negative tuple
         bag = [row for k, s, e, n in bag for row in ((k, s, INF, n), (k, e, INF, -n)) if row[1] < INF]
-    log, h0 = Log(reach, net, touching), -1
+    log, h0 = Log(reach, net, touching, partitions), -1
     for h1 in sorted({*cuts, LAST}):
         told = [row for row in bag if row[1] <= h0]
         found = log.live(h0)
@@ -124,7 +128,7 @@ def test_what_is_lengthened_in_every_slice_stays_few_rows():
             log.slice([(1, h1 - 9 if h1 == 10 else h1 + 990, h1 + 1000, 1)], h1)
             most[i] = max(most[i], len(log.live(h1)))
     assert most[0] >= 99
-    assert most[1] <= 3 * expiry_log.PARTITIONS
+    assert most[1] <= 3 * 10
 
 
 def test_a_join_is_given_what_changes_in_the_end(tmp_path):
@@ -139,7 +143,7 @@ def test_a_join_is_given_what_changes_in_the_end(tmp_path):
     ]
     rows = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in told], schema)
     target = bridge.Target(str(tmp_path), SCHEMA, "hold")
-    task = bridge.HoldTask(6, schema, target, Division.of(10), "a", net=True, delta=True)
+    task = bridge.HoldTask(6, schema, target, Division.of(10, 10), "a", net=True, delta=True)
     given = [row for batch in task(iter(rows.to_batches())) for row in batch.to_pylist()]
     assert given == [{"k": 8, "__ts": 4, "__te": INF, "__n": 1, "__new": True}]
     kept = [row for file in tmp_path.rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
