@@ -15,6 +15,8 @@ BAG_FIELDS = tuple(pa.field(name, pa.int64()) for name in BAG)
 
 def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of ``schema``, by name, in its order and types."""
+    if rows.schema.equals(schema, check_metadata=True):
+        return rows
     return pa.Table.from_arrays([rows.column(f.name).cast(f.type) for f in schema], schema=schema)
 
 

@@ -301,9 +301,9 @@ class OpenRows:
         if file.path not in self._mixed:
             fs, path = filesystem(f"{self.root}/{file.path}")
             with fs.open_input_file(path) as source:
-                parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-                rows = parquet.read(self.names, use_threads=False)
-            return conform(rows, self._held)
+                whole = source.read_buffer()  # one read: a file of so few rows costs what is asked of it
+            parquet = pq.ParquetFile(pa.BufferReader(whole), coerce_int96_timestamp_unit="us")
+            return conform(parquet.read(self.names, use_threads=False), self._held)
         chosen = scan.ScanPlan(self.schema, (f"{self.root}/{file.path}",), file.size, file.rows)
         return chosen.read(self.names, pc.field("valid_to").is_null())
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +36,7 @@ from sweeparea.tables.files import QUICK, DataFile, filesystem, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
 _LAYOUT = [pa.field(name, pa.int64()) for name in (HASH, DUE, SEQ)]
-_GROUP = 1 << 12
+_GROUP = 1 << 11
 """Rows of a row group: the least that is read for one key."""
 _SLACK = 1 << 14
 """So many rows that do not count may always lie there."""
@@ -256,11 +257,12 @@ class SweepArea:
     def _write(self, pieces: Sequence[pa.Table] | Iterator[pa.Table], attempt: str, stem: str) -> None:
         import uuid
 
-        # every hash is another: a dictionary of them only costs
-        encoded = [f.name for f in self.stored if f.name != HASH and not f.type.num_fields]
+        rest = iter(pieces)
+        first = list(islice(rest, 1))
+        encoded = _repeating(first[0]) if first else []
         options = {"compression": QUICK, "row_group_size": _GROUP, "use_dictionary": encoded}
         name = f"{stem}-{uuid.uuid4().hex[:8]}"
-        write_pieces(pieces, self.stored, self.root, attempt, name, self.storage_options, options)
+        write_pieces(chain(first, rest), self.stored, self.root, attempt, name, self.storage_options, options)
 
     def _merged(self, partition: int) -> Iterator[pa.Table]:
         """The current rows of the files to merge whose hashes are in a worker's share of all hashes, range by range."""
@@ -379,6 +381,17 @@ class _Open(_File):
 
 def _longs(rows: pa.Table, name: str) -> np.ndarray:
     return keys.int64_of(rows.column(name))
+
+
+def _repeating(rows: pa.Table) -> list[str]:
+    """Columns whose values come again within a row group; of others, as hashes are, a dictionary only costs.
+
+    >>> _repeating(pa.table({"k": [1, 2, 3, 4], "n": [1, 1, 1, 2], "l": [[1], [1], [1], [1]]}))
+    ['n']
+    """
+    some = rows.slice(0, _GROUP)
+    flat = [field.name for field in rows.schema if not field.type.num_fields]
+    return [name for name in flat if 2 * len(some.column(name).unique()) <= some.num_rows]
 
 
 def _alive(rows: pa.Table) -> np.ndarray:

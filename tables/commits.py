@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from pyarrow.fs import FileSystem
+
 from sweeparea.tables.files import filesystem
+
+_TRANSACTION = re.compile(r'\s*\{\s*"txn"\s*:')
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,10 @@ def read_commit(uri: str, version: int, storage_options: dict[str, str] | None =
     """The commit ``version`` of the table at ``uri``; None when its file is not there (not yet, or cleaned away)."""
     fs, base = filesystem(uri, storage_options)
     path = f"{base}/_delta_log/{version:020d}.json"
-    try:
-        with fs.open_input_stream(path) as source:
-            text = source.read().decode("utf-8")
-    except FileNotFoundError:
+    lines = _lines(fs, path)
+    if lines is None:
         return None
-    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+    actions = [json.loads(line) for line in lines]
     info = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     # inCommitTimestamp, where the table has it, is the protocol's commit time; timestamp is the writer's clock.
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
@@ -81,6 +84,26 @@ def read_commit(uri: str, version: int, storage_options: dict[str, str] | None =
         engine=info.get("engineInfo", "unknown"),
         time=None if millis is None else millis * 1000,
     )
+
+
+def read_apps(uri: str, version: int, storage_options: dict[str, str] | None = None) -> dict[str, int] | None:
+    """``Commit.apps`` of ``read_commit`` alone, without a look at the files of a commit of many."""
+    fs, base = filesystem(uri, storage_options)
+    lines = _lines(fs, f"{base}/_delta_log/{version:020d}.json")
+    if lines is None:
+        return None
+    actions = (json.loads(line) for line in lines if _TRANSACTION.match(line))
+    return {action["txn"]["appId"]: action["txn"]["version"] for action in actions}
+
+
+def _lines(fs: FileSystem, path: str) -> list[str] | None:
+    try:
+        with fs.open_input_stream(path) as source:
+            text = source.read().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    # other ends of lines that Unicode knows may stand in a text's bounds
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _file_action(action: dict[str, Any]) -> FileAction:

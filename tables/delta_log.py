@@ -29,10 +29,18 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from sweeparea.infra import storage
 from sweeparea.tables.add_actions import live_files
-from sweeparea.tables.commits import Commit, read_commit
+from sweeparea.tables.commits import Commit, read_apps, read_commit
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, explain_write_errors, files_in, filesystem, sync, write_error
+from sweeparea.tables.files import (
+    DataFile,
+    explain_write_errors,
+    files_in,
+    filesystem,
+    side_by_side,
+    sync,
+    write_error,
+)
 from sweeparea.tables.schema import bare, describe_columns, same_columns, spark_type
 
 DATA_TABLE = {
@@ -73,10 +81,13 @@ class DeltaLog:
         self.storage_options = storage_options
         self._handle: DeltaTable | None = None
         self._fresh_at = 0.0
+        self._sound: dict[str, DataFile] = {}
+        """Files of the last actions that were looked into and fit the columns of ``_fitted``."""
+        self._fitted: tuple[dict[str, str], set[str], set[str]] | None = None
 
     def exists(self) -> bool:
         """Whether a Delta table is here."""
-        if self._handle is not None:
+        if self._handle is not None and self._seen(self._handle.version())[0]:
             return True
         # delta-rs lists the log to find out, which takes the longer the more commits it holds
         fs, base = filesystem(self.uri, self.storage_options)
@@ -119,7 +130,7 @@ class DeltaLog:
                 if not DeltaTable.is_deltatable(self.uri, self.storage_options):
                     raise
             crash_point("create.after", self.uri)
-        present = self.schema()
+        present = pa.schema(self._current().schema())
         if not same_columns(present, schema):
             raise TableError(
                 f"The table at {self.uri} exists with other columns. It has ({describe_columns(present)}); wanted are"
@@ -138,9 +149,11 @@ class DeltaLog:
         """Name and Spark DDL type of each column."""
         return [(field.name, spark_type(field.type)) for field in self.schema()]
 
-    def files(self, version: int | None = None) -> list[DataFile]:
-        """The live files, with raw paths, at ``version`` or now."""
-        return live_files(self._at(version), self.uri)
+    def files(self, version: int | None = None, columns: Collection[str] | None = None) -> list[DataFile]:
+        """The live files, with raw paths, at ``version`` or now. ``columns``: of these alone statistics are told, which
+        is what listing many files costs.
+        """
+        return live_files(self._at(version), self.uri, columns)
 
     def paths(self, version: int | None = None) -> set[str]:
         """The raw paths of the live files alone: much cheaper than :meth:`files`."""
@@ -172,6 +185,10 @@ class DeltaLog:
         """The raw actions of one version, None if its log file is gone."""
         return read_commit(self.uri, version, self.storage_options)
 
+    def _apps_of(self, version: int) -> dict[str, int] | None:
+        """Which applications committed a version, and up to which sequence; None if its log file is gone."""
+        return read_apps(self.uri, version, self.storage_options)
+
     def version_tagged(self, app: str, sequence: int) -> int | None:
         """The version that holds what ``app`` had committed up to ``sequence``; None if the log no longer tells.
 
@@ -180,10 +197,10 @@ class DeltaLog:
         """
         version = self.version()
         for _ in range(NEAR):  # most ask for one of the last commits
-            commit = self.commit_of(version)
-            if commit is None:
+            apps = self._apps_of(version)
+            if apps is None:
                 return None
-            if version == 0 or commit.apps.get(app, sequence + 1) <= sequence:
+            if version == 0 or apps.get(app, sequence + 1) <= sequence:
                 return version
             version -= 1
         oldest = self._oldest()
@@ -192,8 +209,7 @@ class DeltaLog:
             middle = tagged = (low + high) // 2
             seq = None
             while tagged >= low and seq is None:
-                commit = self.commit_of(tagged)
-                seq = None if commit is None else commit.apps.get(app)
+                seq = (self._apps_of(tagged) or {}).get(app)
                 tagged -= 1
             if seq is None:
                 low = middle + 1
@@ -246,8 +262,8 @@ class DeltaLog:
         """
         version = self.version() if version is None else version
         while version > 0:
-            commit = self.commit_of(version)
-            if commit is None or commit.is_of(our_apps):
+            apps = self._apps_of(version)
+            if apps is None or Commit(version, apps=apps).is_of(our_apps):
                 break
             version -= 1
         return version
@@ -425,9 +441,29 @@ class DeltaLog:
         columns = {f.name: spark_type(f.type) for f in (self.schema() if schema is None else schema)}
         later = {field.name for field in self._held().schema().fields if ADDED in (field.metadata or {})}
         partition_columns = set(self._held().metadata().partition_columns)
+        self._check_files(adds, columns, partition_columns, later)
+
+    def _check_files(
+        self, adds: Collection[DataFile], columns: dict[str, str], partition_columns: set[str], later: set[str]
+    ) -> None:
+        """Looks into files that are to be added, and only after those that it has looked into for the actions before:
+        what is staged is validated again when it is committed.
+        """
         fs, base = filesystem(self.uri, self.storage_options)
-        for file in adds:
-            _check_file(fs, f"{base.rstrip('/')}/{file.path}", file, columns, partition_columns, later)
+        fitted = columns, partition_columns, later
+        sound = self._sound if fitted == self._fitted else {}
+        self._sound, self._fitted = {}, fitted
+        again = [file for file in adds if sound.get(file.path) == file]
+        there = fs.get_file_info([f"{base.rstrip('/')}/{file.path}" for file in again])
+        same = {file.path for file, info in zip(again, there, strict=True) if info.size == file.size}
+        types = _Types()
+        side_by_side(
+            lambda file: _check_file(
+                fs, f"{base.rstrip('/')}/{file.path}", file, columns, partition_columns, later, types
+            ),
+            [file for file in adds if file.path not in same],
+        )
+        self._sound = {file.path: file for file in adds}
 
     def _held(self) -> DeltaTable:
         """The handle at the version it stands at."""
@@ -494,8 +530,27 @@ def schema_text(schema: pa.Schema) -> str:
     return DeltaSchema.from_arrow(bare(schema)).to_json()
 
 
+class _Types:
+    """The columns of one file after the other, which are mostly those of the file before."""
+
+    def __init__(self) -> None:
+        self._last: tuple[pa.Schema, dict[str, str]] | None = None
+
+    def of(self, schema: pa.Schema) -> dict[str, str]:
+        last = self._last
+        if last is None or not last[0].equals(schema):
+            last = self._last = schema, {field.name: spark_type(field.type) for field in schema}
+        return dict(last[1])
+
+
 def _check_file(
-    fs: Any, path: str, file: DataFile, columns: dict[str, str], partition_columns: set[str], later: set[str]
+    fs: Any,
+    path: str,
+    file: DataFile,
+    columns: dict[str, str],
+    partition_columns: set[str],
+    later: set[str],
+    types: _Types,
 ) -> None:
     try:
         with fs.open_input_file(path) as source:
@@ -511,7 +566,7 @@ def _check_file(
         raise TableError(
             f"The data file {path} has {size} bytes instead of {file.size}: it was written twice. Run again."
         )
-    found = {field.name: spark_type(field.type) for field in schema}
+    found = types.of(schema)
     for name in partition_columns:
         found.pop(name, None)
     # a file staged before its table gained a column has NULL there

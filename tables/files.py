@@ -32,6 +32,10 @@ QUICK = "snappy"
 """How files are compressed that are written often. Not with LZ4: where Spark filters by a column whose dictionary has
 more than 8 KB it cannot read that (apache/parquet-java issue 3478).
 """
+_AT_ONCE = 4 << 20
+"""Rows of so many bytes at most are made a file in memory and written at once: many small writes cost more than they
+hold.
+"""
 _FULL = ("No space left", "quota exceeded", "File too large")
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
@@ -234,14 +238,21 @@ def _written(
         if temporary != target:
             fs.create_dir(folder, recursive=True)
         try:
+            made = _in_memory(pieces, schema, writing, rows_a_group)
             with fs.open_output_stream(temporary) as sink:
-                with pq.ParquetWriter(sink, schema, **writing) as writer:
-                    for piece in pieces:
-                        writer.write_table(piece, **rows_a_group)
+                if made is not None:
+                    half = made.size // 2
+                    sink.write(made.slice(0, half))
                     crash_point("file.half", base)
+                    sink.write(made.slice(half))
+                else:
+                    with pq.ParquetWriter(sink, schema, **writing) as writer:
+                        for piece in pieces:
+                            writer.write_table(piece, **rows_a_group)
+                        crash_point("file.half", base)
                 size = sink.tell()
             # Read back: collecting it while writing would hide a full disk behind another error.
-            with fs.open_input_file(temporary) as source:
+            with fs.open_input_file(temporary) if made is None else pa.BufferReader(made) as source:
                 footer = pq.read_metadata(source)
             crash_point("file.written", base)
             if temporary != target:
@@ -255,6 +266,19 @@ def _written(
             raise
     crash_point("file.staged", base)
     return footer, size
+
+
+def _in_memory(
+    pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any], rows_a_group: Mapping[str, int]
+) -> pa.Buffer | None:
+    """The whole file of a table that is small; None of one that is not, or that comes in pieces."""
+    if not isinstance(pieces, list) or sum(piece.nbytes for piece in pieces) > _AT_ONCE:
+        return None
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, schema, **options) as writer:
+        for piece in pieces:
+            writer.write_table(piece, **rows_a_group)
+    return sink.getvalue()
 
 
 def describe_file(

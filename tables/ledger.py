@@ -1,7 +1,8 @@
 """The ledger: one row per stream, relation and query, its head; a commit to it is the commit of a slice.
 
 The head is a small Delta table that holds one file, replaced by compare-and-swap. The history of all rows is a second
-table, appended to when a row's actions have been applied. Nothing is cached across calls but an open table.
+table, appended to when a row's actions have been applied. Nothing is cached across calls but open tables and the rows
+of the head's file, which has another name after each commit.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ class Ledger:
         self._logs: dict[str, DeltaLog] = {}
         self._head = self.log(self.layout.ledger)
         self._history = self.log(self.layout.history)
+        self._parsed: tuple[list[str], list[LedgerRow]] = [], []
+        """The head's files that were read last, which nobody changes, and their rows."""
 
     def log(self, table: str) -> DeltaLog:
         """The log of a table of the data folder, by path or relative path; kept open, since opening is what costs."""
@@ -271,12 +274,15 @@ class Ledger:
         for _ in range(20):
             version = self._head.version()
             files = self._head.files(version)
-            try:
-                tables = [pq.ParquetFile(f"{base}/{file.path}", filesystem=fs).read() for file in files]
-            except FileNotFoundError:
-                # Replaced and vacuumed between the two reads: the head has moved on.
-                continue
-            return version, {row.name: row for table in tables for row in _from_table(table)}, files
+            paths = [file.path for file in files]
+            if paths != self._parsed[0]:
+                try:
+                    tables = [pq.ParquetFile(f"{base}/{path}", filesystem=fs).read() for path in paths]
+                except FileNotFoundError:
+                    # Replaced and vacuumed between the two reads: the head has moved on.
+                    continue
+                self._parsed = paths, [row for table in tables for row in _from_table(table)]
+            return version, {row.name: row for row in self._parsed[1]}, files
         raise TableError(
             f"The ledger {self.layout.ledger} names a data file that is missing. Restore the folder from a backup: the"
             " tables are sound, but what was committed last is not known without it."

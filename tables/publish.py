@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import IO, Any
 
@@ -194,8 +194,8 @@ class Publication:
                 table: {
                     "base_version": staged.base_version,
                     "previous_seq": staged.previous_seq,
-                    "adds": [asdict(file) for file in staged.adds],
-                    "removes": [{**asdict(file), "stats": ""} for file in staged.removes],
+                    "adds": [dict(vars(file)) for file in staged.adds],
+                    "removes": [{**vars(file), "stats": ""} for file in staged.removes],
                     **({} if staged.schema is None else {"schema": schema_text(staged.schema)}),
                 }
                 for table, staged in sorted(self._staged.items())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any
 
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 STRING_LENGTH = 64
 """Characters of a string that go into statistics."""
 _GREATEST = "\U0010ffff"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)
 _MIN_MICROS = -62_135_596_800_000_000
 _MAX_MICROS = 253_402_300_799_999_999
 _EXACT = Context(prec=60)
@@ -57,10 +57,11 @@ def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
     minima: dict[str, Any] = {}
     maxima: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
+    groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     for leaf, (path, leaf_type) in enumerate(_leaves(footer.schema.to_arrow_schema())):
         if path is None:
             continue
-        chunks = [footer.row_group(group).column(leaf).statistics for group in range(footer.num_row_groups)]
+        chunks = [group.column(leaf).statistics for group in groups]
         if any(chunk is None for chunk in chunks):
             continue
         if all(chunk.has_null_count for chunk in chunks):
@@ -83,6 +84,8 @@ def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
 
 def float_leaves_with_nan(table: pa.Table) -> set[int]:
     """Numbers of the leaf columns of ``table`` that hold a NaN."""
+    if not any(pa.types.is_floating(kind) for _, kind in _leaves(table.schema)):
+        return set()
     return {leaf for leaf, array in enumerate(_leaf_arrays(table)) if array is not None and _has_nan(array)}
 
 
@@ -182,8 +185,7 @@ def _value(leaf_type: pa.DataType, raw: Any) -> Any:
     if types.is_timestamp(leaf_type):
         if leaf_type.unit != "us" or not isinstance(raw, int) or not _MIN_MICROS <= raw <= _MAX_MICROS:
             return None
-        text = (_EPOCH + timedelta(microseconds=raw)).strftime("%Y-%m-%dT%H:%M:%S.%f")
-        text = text.rjust(26, "0")
+        text = (_EPOCH + timedelta(microseconds=raw)).isoformat(timespec="microseconds")
         return text + "Z" if leaf_type.tz is not None else text
     if types.is_date(leaf_type):
         within = _MIN_MICROS <= raw * 86_400_000_000 <= _MAX_MICROS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,48 @@ def test_a_file_of_a_writer_without_statistics_is_looked_at(log: DeltaLog) -> No
     (found,) = log.files()
     assert (found.path, found.rows) == (written.path, written.rows)
     assert stats.nulls(found.stats, "tick") == 0
+
+
+def test_statistics_of_some_columns_alone(log: DeltaLog) -> None:
+    written = file(Path(log.uri), 1, 2)
+    log.commit([written], [], app=None, base_version=0)
+    (found,) = log.files(1, ["tick"])
+    assert replace(found, stats="") == replace(written, stats="")
+    assert (stats.bounds(found.stats, "tick"), stats.nulls(found.stats, "tick")) == ((1, 2), 0)
+    assert (stats.nulls(written.stats, "text"), stats.nulls(found.stats, "text")) == (0, None)
+    (found,) = log.files(1, [])
+    assert (found.rows, stats.nulls(found.stats, "tick")) == (2, None)
+
+
+def test_a_file_that_was_looked_into_must_still_be_there_when_it_is_committed(log: DeltaLog) -> None:
+    written = file(Path(log.uri), 1)
+    log.validate([written], [], 0)
+    log.validate([written], [], 0)
+    path = Path(log.uri) / written.path
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(TableError, match="no complete Parquet file"):
+        log.commit([written], [], app=None, base_version=0)
+    path.unlink()
+    with pytest.raises(TableError, match="is missing"):
+        log.commit([written], [], app=None, base_version=0)
+
+
+def test_a_table_whose_folder_was_removed_is_not_there_any_more(log: DeltaLog) -> None:
+    assert log.exists()
+    assert log.version() == 0
+    shutil.rmtree(log.uri)
+    assert not log.exists()
+
+
+def test_texts_with_other_ends_of_lines_stand_in_commits(log: DeltaLog) -> None:
+    rows = pa.table({"tick": [1, 2], "text": ["a\u2028b", "z\x85"]})
+    written = write_file(rows, log.uri, "a1", "odd")
+    log.commit([written], [], app=("q:r", 1), base_version=0)
+    assert log.last_version_of({"q"}) == 1
+    assert log.foreign_commits(0, {"q"}) == []
+    commit = log.commit_of(1)
+    assert commit is not None
+    assert [action.rows for action in commit.adds] == [2]
 
 
 def test_a_moved_version_is_a_conflict(log: DeltaLog) -> None:
