@@ -1,6 +1,6 @@
 """How a keyed operator keeps its SweepArea between slices: a log of files, of which a slice reads and writes little.
 
-Kraemer & Seeger 2005, section 4.1, name a SweepArea by what is asked of it: find what matches (here: by key), and
+Kraemer & Seeger 2005, section 4.3.1, name a SweepArea by what is asked of it: find what matches (here: by key), and
 purge what has expired. A slice has to do with few keys of many: those that get new rows, and those at which something
 happens by itself, an expiry say. So each slice appends one file (one a partition) with all rows that its keys have now,
 and of each key only the rows of its latest file count: a log-structured merge tree (O'Neil et al. 1996). Files lie in
@@ -79,7 +79,7 @@ class Later:
 class Lazily:
     """``due``, for rows that nothing but their going is left to do for: looked at every ``interval`` ticks only.
 
-    Golab & Oezsu 2005, section 2.3.1: expiration may be lazy where expired rows are skipped in processing.
+    Golab & Oezsu 2005, section 2.1: expiration may be lazy where expired rows are skipped in processing.
     """
 
     due: Due
