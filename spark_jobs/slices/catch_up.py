@@ -86,8 +86,10 @@ def catch_up(
         )
         if left and taken:
             told += f" ({taken / (now - begun):,.0f} rows/s"
-            # an estimate counts rows that no slice takes, as those of changes that cancel out: it is met by itself only
-            told += f", about {_length(left * (now - begun) / (ahead - left))} left)" if ahead and ahead > left else ")"
+            # an estimate counts rows that no slice takes, as those of changes that cancel out: only another one tells
+            # what has passed; and slices of few rows take the time of a slice, not that of their rows
+            passed = (ahead or 0) - left
+            told += f", about {_length(left * (now - begun) / passed)} left)" if 10 * passed >= limit(plan) else ")"
         tell(told)
         yield h1, info
 
@@ -103,11 +105,23 @@ def slices(plan: Plan, rows: int) -> int:
 
 
 def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:
-    """The end of a slice of at most about ``slice.max_rows`` new rows; a single instant is never cut."""
-    most = limit(plan)
-    while h1 > h0 + 1 and new_rows(application, plan, h0, h1) > most:
-        h1 = h0 + max(1, (h1 - h0) // 2)
-    return h1
+    """The end of a slice of at most about ``slice.max_rows`` new rows; a single instant is never cut.
+
+    Halving finds an end early enough; a later one is looked for while the slice has less than half of the rows that it
+    may have, so that a burst has one small slice before it and not one for each halving.
+    """
+    most, many = limit(plan), h1
+    if h1 <= h0 + 1 or new_rows(application, plan, h0, h1) <= most:
+        return h1
+    few, rows = h0 + 1, 0
+    while many - few > 1 and 2 * rows < most:
+        middle = few + (many - few) // 2
+        found = new_rows(application, plan, h0, middle)
+        if found > most:
+            many = middle
+        else:
+            few, rows = middle, found
+    return few
 
 
 def _rows_left(application: Application, plan: Plan, done: int, target: int) -> int | None:
