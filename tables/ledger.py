@@ -274,15 +274,15 @@ class Ledger:
         for _ in range(20):
             version = self._head.version()
             files = self._head.files(version)
-            paths = [file.path for file in files]
-            if paths != self._parsed[0]:
+            paths, parsed = [file.path for file in files], self._parsed
+            if paths != parsed[0]:
                 try:
                     tables = [pq.ParquetFile(f"{base}/{path}", filesystem=fs).read() for path in paths]
                 except FileNotFoundError:
                     # Replaced and vacuumed between the two reads: the head has moved on.
                     continue
-                self._parsed = paths, [row for table in tables for row in _from_table(table)]
-            return version, {row.name: row for row in self._parsed[1]}, files
+                parsed = self._parsed = paths, [row for table in tables for row in _from_table(table)]
+            return version, {row.name: row for row in parsed[1]}, files
         raise TableError(
             f"The ledger {self.layout.ledger} names a data file that is missing. Restore the folder from a backup: the"
             " tables are sound, but what was committed last is not known without it."
