@@ -15,6 +15,8 @@ from sweeparea.tables.ledger import Ledger, LedgerRow
 def main(folder: str, name: str, count: int) -> None:
     log, ledger = DeltaLog(f"{folder}/raced"), Ledger(folder)
     conflicts = 0
+    print("ready", flush=True)
+    sys.stdin.readline()  # both begin together, however long either took to start
     for i in range(1, count + 1):
         file = write_file(pa.table({"who": [name], "i": [i]}), log.uri, name, f"f-{i}")
         while True:

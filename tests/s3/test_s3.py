@@ -37,9 +37,22 @@ def test_of_two_committers_one_wins_each_version(bucket: str) -> None:
     Ledger(folder).create()
     command = [sys.executable, "-m", "tests.s3.racer", folder]
     racers = [
-        subprocess.Popen([*command, name, str(COMMITS)], stdout=subprocess.PIPE, text=True, cwd=settings.source_root())
+        subprocess.Popen(
+            [*command, name, str(COMMITS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=settings.source_root(),
+        )
         for name in ("a", "b")
     ]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
     conflicts = sum(int(racer.communicate(timeout=300)[0]) for racer in racers)
     assert [racer.returncode for racer in racers] == [0, 0]
     assert conflicts > 0
