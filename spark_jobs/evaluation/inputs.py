@@ -11,7 +11,7 @@ sequence number when it starts; rows admitted later than the pin are not seen, w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -261,13 +261,13 @@ def before_start(application: Application, plan: Plan) -> str:
         if last is None or not log.exists():
             continue
         files = scan.prune(log.files(), "__tick", MIN_TICK, last)
-        try:
-            if sum(file.rows for file in files) > COUNTED:
-                raise OverflowError
-            copies = scan.plan(log, files).read(["__n"], pc.field("__tick") <= last).column("__n")
-            total += pc.sum(copies).as_py() or 0
-        except (OSError, OverflowError):  # a file that is missing is told of elsewhere
-            about, total = True, total + round(_between(log, "__tick", MIN_TICK, last))
+        found = None
+        if sum(file.rows for file in files) <= COUNTED:
+            with suppress(OSError):  # a file that is missing is told of elsewhere
+                copies = scan.plan(log, files).read(["__n"], pc.field("__tick") <= last).column("__n")
+                found = pc.sum(copies).as_py() or 0
+        about = about or found is None
+        total += round(_between(log, "__tick", MIN_TICK, last)) if found is None else found
     if total <= 0:
         return ""
     plural = "s before START take" if total != 1 else " before START takes"
