@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.bag import BAG
 from sweeparea.operators.logical import Join
-from sweeparea.tables.schema import delta_type
+from sweeparea.tables.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,7 +38,7 @@ def unmatched(node: Join) -> tuple[Join, ...]:
 
 def pad(node: Join, bag: DataFrame, like: DataFrame) -> DataFrame:
     """``bag`` of one side's records with NULL for the other side's. ``like`` has the types of the result's columns."""
-    types = {f.name: delta_type(f.dataType.jsonValue()) for f in like.schema}
+    types = {f.name: ddl_type(f.dataType) for f in like.schema}
     has = set(bag.columns)
     columns = (c.id if c.id in has else f"CAST(NULL AS {types[c.id]}) AS {c.id}" for c in node.columns)
     return bag.selectExpr(*columns, *BAG)

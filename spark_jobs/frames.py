@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from sweeparea.spark_jobs.errors import UnheldTypeError
 from sweeparea.tables.files import QUICK, filesystem, remove_folder
 from sweeparea.tables.scan import ScanPlan, comparable
-from sweeparea.tables.schema import arrow_type, delta_type, spark_type
+from sweeparea.tables.schema import arrow_type, ddl_type, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -166,4 +166,4 @@ def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
     for name in names:
         if not storable(types[name]):
             raise UnheldTypeError(name, types[name].simpleString())
-    return [pa.field(name, arrow_type(delta_type(types[name].jsonValue()))) for name in names]
+    return [pa.field(name, arrow_type(ddl_type(types[name]))) for name in names]

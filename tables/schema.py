@@ -6,11 +6,14 @@ TIMESTAMP is microseconds since the epoch in UTC, TIMESTAMP_NTZ microseconds wit
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sweeparea.tables.errors import TableError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
 
 _ARROW: dict[str, pa.DataType] = {
     "bigint": pa.int64(),
@@ -87,8 +90,8 @@ def spark_type(arrow: pa.DataType) -> str:
 def delta_type(json_type: str | dict[str, Any]) -> str:
     """The Spark DDL type of a type in a Delta log's schema JSON (``long``, ``{"type": "struct", ..}``).
 
-    Spark's own types have the same JSON (``jsonValue()``), and here the names of fields are quoted where they must be,
-    which ``simpleString()`` leaves out. A type that only Spark knows (``variant``) is returned by its name.
+    The names of fields are quoted where they must be. A type that only Spark knows (``variant``) is returned by its
+    name.
     """
     if isinstance(json_type, str):
         spaced = json_type.startswith("interval")
@@ -101,6 +104,11 @@ def delta_type(json_type: str | dict[str, Any]) -> str:
     if kind == "map":
         return f"map<{delta_type(json_type['keyType'])},{delta_type(json_type['valueType'])}>"
     return delta_type(kind)
+
+
+def ddl_type(kind: DataType) -> str:
+    """The Spark DDL type of a type of Spark's, as ``simpleString()``, which leaves out the quotes of fields' names."""
+    return delta_type(kind.jsonValue())
 
 
 def same_columns(left: pa.Schema, right: pa.Schema) -> bool:

@@ -33,7 +33,7 @@ from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import describe_file, filesystem, has_space, write_error
 from sweeparea.tables.landing import MALFORMED, declared_columns, listing, note
-from sweeparea.tables.schema import arrow_type, delta_type
+from sweeparea.tables.schema import arrow_type, ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +67,7 @@ def land(
     log = DeltaLog(folder)
     try:
         frame = _read(spark, source, path, name)
-        fields = [pa.field(f.name, arrow_type(delta_type(f.dataType.jsonValue()))) for f in frame.schema]
+        fields = [pa.field(f.name, arrow_type(ddl_type(f.dataType))) for f in frame.schema]
         log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
         _run(spark, frame, folder)
     except Exception as error:

@@ -27,7 +27,7 @@ from sweeparea.operators.logical import (
     WindowFunction,
 )
 from sweeparea.spark_jobs.errors import readable
-from sweeparea.tables.schema import delta_type
+from sweeparea.tables.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,15 +99,13 @@ class _Analysis:
                 frame = self._empty(node.input.columns)
                 made = self._schema(frame, [(node.outputs[0], node.generator.sql, [node.generator.text])], node.inputs)
                 fields = zip(node.outputs, made or (), strict=False)
-                return {c.id: delta_type(f.dataType.jsonValue()) for c, f in fields}
+                return {c.id: ddl_type(f.dataType) for c, f in fields}
             case UnionAll() | Difference() | Intersect():
                 frames = [self._empty(child.columns) for child in node.inputs]
                 total = frames[0]
                 for frame in frames[1:]:
                     total = total.union(frame)
-                return {
-                    c.id: delta_type(f.dataType.jsonValue()) for c, f in zip(node.outputs, total.schema, strict=True)
-                }
+                return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, total.schema, strict=True)}
         return {}
 
     def _empty(self, columns: Sequence[Column]) -> DataFrame:
@@ -121,7 +119,7 @@ class _Analysis:
             return {}
         frame = self._empty([c for child in inputs for c in child.columns])
         schema = self._schema(frame, [(c, f"{sql} AS `{c.id}`", texts) for c, sql, texts in asked], inputs)
-        return {} if schema is None else {f.name: delta_type(f.dataType.jsonValue()) for f in schema}
+        return {} if schema is None else {f.name: ddl_type(f.dataType) for f in schema}
 
     def _schema(self, frame: DataFrame, asked: Sequence[_Asked], inputs: Sequence[Node]) -> StructType | None:
         """What Spark makes of expressions; None where a user's function is among them."""

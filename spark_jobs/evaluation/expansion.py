@@ -24,7 +24,7 @@ from sweeparea.operators.user_aggregate import UserAggregate
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, Value, value_of
 from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
-from sweeparea.tables.schema import delta_type
+from sweeparea.tables.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -206,7 +206,7 @@ def _typed(calls: Sequence[tuple[str, Call]], frame: DataFrame) -> tuple[list[st
     kinds = frame.selectExpr(*(f"{sql} AS t{at}" for at, (_, sql) in enumerate(given))).schema if given else []
     types: dict[int, list[pa.DataType]] = {}
     for (i, _), field in zip(given, kinds, strict=True):
-        kind = delta_type(field.dataType.jsonValue())
+        kind = ddl_type(field.dataType)
         types.setdefault(i, []).append(pa.null() if kind == "void" else _arrow(kind))
     typed = [dataclasses.replace(call, types=tuple(types.get(i, ()))) for i, (_, call) in enumerate(calls)]
     return [name for name, _ in calls], typed

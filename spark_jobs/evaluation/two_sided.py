@@ -18,7 +18,7 @@ from sweeparea.operators.logical import Aggregate, Difference, Expr, Intersect, 
 from sweeparea.operators.sweep_area import bag_due
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.frames import concatenated, fields
-from sweeparea.tables.schema import delta_type
+from sweeparea.tables.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,7 +81,7 @@ class TwoSided:
         if declared and declared[0]:
             return declared[0]
         asked = self._of.shape.bag(node).selectExpr(f"({expression.sql}) AS x").schema["x"]
-        return delta_type(asked.dataType.jsonValue())
+        return ddl_type(asked.dataType)
 
     def outer_join(self, node: Join) -> DataFrame | None:
         """What a slice adds to a left or full outer join (``operators/outer_join.py``)."""
