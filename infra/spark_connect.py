@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeparea.infra import jars, processes, settings, storage
+from sweeparea.infra import jars, processes, settings, storage, worker_daemon
 from sweeparea.infra.errors import SetupError
 from sweeparea.infra.java import Java, find_java
 
@@ -26,6 +26,7 @@ SESSION_CONF = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": worker_daemon.MODULE,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.catalogImplementation": "in-memory",

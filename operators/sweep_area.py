@@ -32,7 +32,7 @@ from sweeparea.operators.columns import conform
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.tables import stats
-from sweeparea.tables.files import QUICK, DataFile, filesystem, write_pieces
+from sweeparea.tables.files import DataFile, filesystem, quick, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
 _LAYOUT = [pa.field(name, pa.int64()) for name in (HASH, DUE, SEQ)]
@@ -260,7 +260,7 @@ class SweepArea:
         rest = iter(pieces)
         first = list(islice(rest, 1))
         encoded = _repeating(first[0]) if first else []
-        options = {"compression": QUICK, "row_group_size": _GROUP, "use_dictionary": encoded}
+        options = {"row_group_size": _GROUP, **quick(self.stored, encoded)}
         name = f"{stem}-{uuid.uuid4().hex[:8]}"
         write_pieces(chain(first, rest), self.stored, self.root, attempt, name, self.storage_options, options)
 

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from sweeparea.infra import worker_daemon
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,6 +48,7 @@ _STATIC = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": worker_daemon.MODULE,
     "spark.driver.memory": "4g",
 }
 

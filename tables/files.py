@@ -11,7 +11,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from sweeparea.infra import storage
 from sweeparea.infra.errors import SetupError
@@ -32,10 +33,13 @@ QUICK = "snappy"
 """How files are compressed that are written often. Not with LZ4: where Spark filters by a column whose dictionary has
 more than 8 KB it cannot read that (apache/parquet-java issue 3478).
 """
+_DIFFERENCES = "DELTA_BINARY_PACKED"
 _AT_ONCE = 4 << 20
 """Rows of so many bytes at most are made a file in memory and written at once: many small writes cost more than they
 hold.
 """
+_WAITING = 8
+"""So many threads wait for a disk or a store."""
 _FULL = ("No space left", "quota exceeded", "File too large")
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
@@ -51,6 +55,21 @@ class DataFile:
     rows: int
     stats: str
     partition: dict[str, str | None] = field(default_factory=dict)
+
+
+def quick(schema: pa.Schema, repeating: Sequence[str]) -> dict[str, Any]:
+    """Options of Arrow's Parquet writer for files that are written often: whole numbers and instants by their
+    differences, which are half as large as compressed values and are made and read faster; ``repeating`` columns with
+    a dictionary.
+    """
+    kinds = {f.name: f.type for f in schema}
+    whole = {name for name, kind in kinds.items() if pt.is_integer(kind) or pt.is_timestamp(kind) or pt.is_date(kind)}
+    nested = any(kind.num_fields for kind in kinds.values())  # whose parts would have to be named one by one
+    return {
+        "use_dictionary": list(repeating),
+        "column_encoding": dict.fromkeys(whole.difference(repeating), _DIFFERENCES),
+        "compression": QUICK if nested else {name: "none" if name in whole else QUICK for name in kinds},
+    }
 
 
 def filesystem(uri: str, storage_options: dict[str, str] | None = None) -> tuple[pafs.FileSystem, str]:
@@ -113,6 +132,17 @@ def remove_folder(uri: str, quietly: bool = False) -> None:
             fs.delete_dir(base)
 
 
+def remove_at_once(folder: str, aside: str) -> None:
+    """Removes a folder for which others may make a new one. It is moved first, in one step: who is suspended while it
+    removes file by file must not go on among those of another. ``aside``: a path that is nobody's, on the same disk.
+    """
+    if not storage.is_remote(folder):
+        with suppress(OSError):  # another file system, or somebody else removes it: then as far as it is there
+            move_folder(folder, aside)
+            remove_folder(aside)
+    remove_folder(folder)
+
+
 def remove_file(uri: str) -> None:
     """Remove a file that no log knows, if it is there."""
     fs, path = filesystem(uri)
@@ -153,24 +183,72 @@ def write_file(
     finer one that would lose digits is an error of Arrow. Raises SetupError when the disk is full or must not be
     written to.
     """
-    return _table(table, root, attempt, stem, storage_options, _RESULT, partition)
+    place = _Place.of(root, attempt, stem, storage_options)
+    if table.nbytes > _AT_ONCE:
+        return _described(place, *_in_pieces(place, [table], table.schema, _RESULT), table, partition)
+    whole, footer = _in_memory([table], table.schema, _RESULT)
+    place.store(whole)
+    return _described(place, footer, whole.size, table, partition)
 
 
 def write_files(
     tables: Sequence[tuple[str, pa.Table]], root: str, attempt: str, options: Mapping[str, Any] | None = None
 ) -> list[DataFile]:
-    """As ``write_file``, of many small tables by their stems, side by side; ``options`` as of ``write_pieces``."""
-    wanted = {**_RESULT, **(options or {})}
-    files = side_by_side(lambda one: _table(one[1], root, attempt, one[0], None, wanted, folder=False), tables)
+    """As ``write_file``, of many small tables by their stems; ``options`` as of ``write_pieces``.
+
+    Rows become bytes here, and other threads see to it that these are stored: that is waiting, for the most part.
+    """
+    wanted, each = {**_RESULT, **(options or {})}, _together(root)
+    files: list[DataFile] = []
+    stored: list[Future[None]] = []
+    with ThreadPoolExecutor(_WAITING) as pool:
+        for begin in range(0, len(tables), each):
+            made: list[tuple[_Place, pa.Buffer]] = []
+            for stem, table in tables[begin : begin + each]:
+                place = _Place.of(root, attempt, stem)
+                whole, footer = _in_memory([table], table.schema, wanted)
+                made.append((place, whole))
+                files.append(_described(place, footer, whole.size, table))
+            stored.append(pool.submit(_store_all, made))
+        for one in stored:
+            one.result()
     if files:
         fs, base = filesystem(root)
         sync(fs, f"{base}/data/{attempt}")
     return files
 
 
+def _store_all(made: Sequence[tuple[_Place, pa.Buffer]]) -> None:
+    for place, whole in made:
+        place.store(whole, sync_folder=False)
+
+
+def read_whole(root: str, paths: Sequence[str]) -> Iterator[pa.Buffer]:
+    """The bytes of files of a table, by their paths in it, in that order: small ones, each with one read."""
+
+    def read(some: Sequence[str]) -> list[pa.Buffer]:
+        return [_bytes_of(fs, f"{base}/{path}") for path in some]
+
+    fs, base = filesystem(root)
+    each = _together(root)
+    with ThreadPoolExecutor(_WAITING) as pool:
+        for buffers in pool.map(read, [paths[i : i + each] for i in range(0, len(paths), each)]):
+            yield from buffers
+
+
+def _together(root: str) -> int:
+    """How many small files are one thread's task: on a disk one alone would cost less than the task."""
+    return 1 if storage.is_remote(root) else 16
+
+
+def _bytes_of(fs: pafs.FileSystem, path: str) -> pa.Buffer:
+    with fs.open_input_file(path) as source:
+        return source.read_buffer()
+
+
 def side_by_side(work: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
     """``work`` of each item, in their order; who waits for a disk or a store does not keep the others waiting."""
-    workers = min(len(items), 4 * (os.cpu_count() or 1))
+    workers = min(len(items), _WAITING)
     if workers < 2:
         return [work(item) for item in items]
     # a task for each item would cost more than small files do
@@ -178,21 +256,6 @@ def side_by_side(work: Callable[[_Item], _Made], items: Sequence[_Item]) -> list
     with ThreadPoolExecutor(workers) as pool:
         parts = pool.map(lambda at: [work(item) for item in items[at : at + each]], range(0, len(items), each))
         return [made for part in parts for made in part]
-
-
-def _table(
-    table: pa.Table,
-    root: str,
-    attempt: str,
-    stem: str,
-    storage_options: dict[str, str] | None,
-    options: Mapping[str, Any],
-    partition: dict[str, str | None] | None = None,
-    folder: bool = True,
-) -> DataFile:
-    footer, size = _written([table], table.schema, root, attempt, stem, storage_options, options, folder)
-    stats = stats_json(footer, float_leaves_with_nan(table))
-    return DataFile(f"data/{attempt}/{stem}.parquet", size, table.num_rows, stats, partition or {})
 
 
 def write_pieces(
@@ -205,80 +268,125 @@ def write_pieces(
     options: Mapping[str, Any] | None = None,
 ) -> DataFile:
     """As ``write_file``, of a table that comes in pieces; ``options`` are those of Arrow's Parquet writer."""
-    footer, size = _written(pieces, schema, root, attempt, stem, storage_options, {**_RESULT, **(options or {})})
-    return DataFile(f"data/{attempt}/{stem}.parquet", size, footer.num_rows, stats_json(footer, None))
+    place = _Place.of(root, attempt, stem, storage_options)
+    footer, size = _in_pieces(place, pieces, schema, {**_RESULT, **(options or {})})
+    return _described(place, footer, size, None)
 
 
 _RESULT = {"compression": "zstd", "coerce_timestamps": "us", "store_schema": False}
 
 
-def _written(
-    pieces: Iterable[pa.Table],
-    schema: pa.Schema,
-    root: str,
-    attempt: str,
-    stem: str,
-    storage_options: dict[str, str] | None,
-    options: Mapping[str, Any],
-    sync_folder: bool = True,
-) -> tuple[pq.FileMetaData, int]:
-    for part in (attempt, stem):
-        if not _FILE_NAME.match(part):
-            raise TableError(f"{part!r} cannot be part of a data file's name: use ASCII letters, digits and _ . = -")
-    rows_a_group = {k: v for k, v in options.items() if k == "row_group_size"}
-    writing = {k: v for k, v in options.items() if k != "row_group_size"}
-    fs, base = filesystem(root, storage_options)
-    folder = f"{base}/data/{attempt}"
-    target = f"{folder}/{stem}.parquet"
-    # Two tries of one task may write the same stem at the same time: each has its own temporary name.
-    # An object store shows an object when it is whole, and has no way to rename one.
-    temporary = target if storage.is_remote(root) else f"{folder}/{stem}.{uuid.uuid4().hex[:8]}.tmp"
-    crash_point("file.before", base)
-    with explain_write_errors(target):
-        if temporary != target:
-            fs.create_dir(folder, recursive=True)
-        try:
-            made = _in_memory(pieces, schema, writing, rows_a_group)
-            with fs.open_output_stream(temporary) as sink:
-                if made is not None:
-                    half = made.size // 2
-                    sink.write(made.slice(0, half))
-                    crash_point("file.half", base)
-                    sink.write(made.slice(half))
-                else:
-                    with pq.ParquetWriter(sink, schema, **writing) as writer:
-                        for piece in pieces:
-                            writer.write_table(piece, **rows_a_group)
-                        crash_point("file.half", base)
-                size = sink.tell()
-            # Read back: collecting it while writing would hide a full disk behind another error.
-            with fs.open_input_file(temporary) if made is None else pa.BufferReader(made) as source:
-                footer = pq.read_metadata(source)
-            crash_point("file.written", base)
+def _described(
+    place: _Place,
+    footer: pq.FileMetaData,
+    size: int,
+    table: pa.Table | None,
+    partition: dict[str, str | None] | None = None,
+) -> DataFile:
+    """``table``: the rows, if they are at hand: else it is not known whether there is a NaN among them."""
+    told = stats_json(footer, None if table is None else float_leaves_with_nan(table))
+    return DataFile(place.relative, size, footer.num_rows, told, partition or {})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a data file goes: ``base`` is the table's folder in ``fs``."""
+
+    fs: pafs.FileSystem
+    base: str
+    attempt: str
+    stem: str
+    remote: bool
+
+    @classmethod
+    def of(cls, root: str, attempt: str, stem: str, storage_options: dict[str, str] | None = None) -> _Place:
+        for part in (attempt, stem):
+            if not _FILE_NAME.match(part):
+                raise TableError(
+                    f"{part!r} cannot be part of a data file's name: use ASCII letters, digits and _ . = -"
+                )
+        return cls(*filesystem(root, storage_options), attempt, stem, storage.is_remote(root))
+
+    @property
+    def relative(self) -> str:
+        return f"data/{self.attempt}/{self.stem}.parquet"
+
+    def store(self, whole: pa.Buffer, sync_folder: bool = True) -> None:
+        """A file of which all bytes are there."""
+
+        def write(sink: pa.NativeFile) -> None:
+            half = whole.size // 2
+            sink.write(whole.slice(0, half))
+            crash_point("file.half", self.base)
+            sink.write(whole.slice(half))
+
+        self.fill(write, sync_folder)
+
+    def fill(
+        self,
+        write: Callable[[pa.NativeFile], None],
+        sync_folder: bool = True,
+        then: Callable[[str], None] = lambda temporary: None,
+    ) -> None:
+        """A file that ``write`` writes into what it is given; it appears under its name when it is complete. ``then``
+        is called with the path that it has before.
+        """
+        folder, target = f"{self.base}/data/{self.attempt}", f"{self.base}/{self.relative}"
+        # Two tries of one task may write the same stem at the same time: each has its own temporary name.
+        # An object store shows an object when it is whole, and has no way to rename one.
+        temporary = target if self.remote else f"{folder}/{self.stem}.{uuid.uuid4().hex[:8]}.tmp"
+        crash_point("file.before", self.base)
+        with explain_write_errors(target):
             if temporary != target:
-                sync(fs, temporary)
-                fs.move(temporary, target)
-                if sync_folder:
-                    sync(fs, folder)
-        except BaseException:
-            with suppress(OSError):
-                fs.delete_file(temporary)
-            raise
-    crash_point("file.staged", base)
-    return footer, size
+                self.fs.create_dir(folder, recursive=True)
+            try:
+                with self.fs.open_output_stream(temporary) as sink:
+                    write(sink)
+                then(temporary)
+                crash_point("file.written", self.base)
+                if temporary != target:
+                    sync(self.fs, temporary)
+                    self.fs.move(temporary, target)
+                    if sync_folder:
+                        sync(self.fs, folder)
+            except BaseException:
+                with suppress(OSError):
+                    self.fs.delete_file(temporary)
+                raise
+        crash_point("file.staged", self.base)
+
+
+def _in_pieces(
+    place: _Place, pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]
+) -> tuple[pq.FileMetaData, int]:
+    found: list[tuple[pq.FileMetaData, int]] = []
+
+    def write(sink: pa.NativeFile) -> None:
+        _encode(sink, pieces, schema, options)
+        crash_point("file.half", place.base)
+
+    def read_back(temporary: str) -> None:
+        # collecting it while writing would hide a full disk behind another error
+        with place.fs.open_input_file(temporary) as source:
+            found.append((pq.read_metadata(source), source.size()))
+
+    place.fill(write, then=read_back)
+    return found[0]
 
 
 def _in_memory(
-    pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any], rows_a_group: Mapping[str, int]
-) -> pa.Buffer | None:
-    """The whole file of a table that is small; None of one that is not, or that comes in pieces."""
-    if not isinstance(pieces, list) or sum(piece.nbytes for piece in pieces) > _AT_ONCE:
-        return None
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, schema, **options) as writer:
+    pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]
+) -> tuple[pa.Buffer, pq.FileMetaData]:
+    sink, footers = pa.BufferOutputStream(), []
+    _encode(sink, pieces, schema, {**options, "metadata_collector": footers})
+    return sink.getvalue(), footers[0]
+
+
+def _encode(sink: pa.NativeFile, pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]) -> None:
+    rows_a_group = {k: v for k, v in options.items() if k == "row_group_size"}
+    with pq.ParquetWriter(sink, schema, **{k: v for k, v in options.items() if k not in rows_a_group}) as writer:
         for piece in pieces:
             writer.write_table(piece, **rows_a_group)
-    return sink.getvalue()
 
 
 def describe_file(

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ _EPOCH = datetime(1970, 1, 1)
 _MIN_MICROS = -62_135_596_800_000_000
 _MAX_MICROS = 253_402_300_799_999_999
 _EXACT = Context(prec=60)
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def bounds(stats: str, column: str) -> tuple[int | None, int | None]:
@@ -58,9 +60,7 @@ def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
     maxima: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
-    for leaf, (path, leaf_type) in enumerate(_leaves(footer.schema.to_arrow_schema())):
-        if path is None:
-            continue
+    for leaf, path, leaf_type in _told(footer.schema.to_arrow_schema()):
         chunks = [group.column(leaf).statistics for group in groups]
         if any(chunk is None for chunk in chunks):
             continue
@@ -84,7 +84,7 @@ def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
 
 def float_leaves_with_nan(table: pa.Table) -> set[int]:
     """Numbers of the leaf columns of ``table`` that hold a NaN."""
-    if not any(pa.types.is_floating(kind) for _, kind in _leaves(table.schema)):
+    if not any(pa.types.is_floating(kind) for _, _, kind in _told(table.schema)):
         return set()
     return {leaf for leaf, array in enumerate(_leaf_arrays(table)) if array is not None and _has_nan(array)}
 
@@ -94,7 +94,7 @@ def dump(value: Any) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _JSON.encode(value)
     except TypeError:
         # There is a Decimal in it, which json would only write as text or as a float.
         return "{" + ",".join(f"{dump(key)}:{dump(item)}" for key, item in value.items()) + "}"
@@ -136,6 +136,12 @@ def _leaves(schema: pa.Schema) -> Iterator[tuple[_Path, pa.DataType]]:
 
     for column in schema:
         yield from walk((column.name,), column.type)
+
+
+@lru_cache(maxsize=64)
+def _told(schema: pa.Schema) -> tuple[tuple[int, tuple[str, ...], pa.DataType], ...]:
+    """Number, path and type of the leaf columns that get statistics: many files have one schema."""
+    return tuple((leaf, path, kind) for leaf, (path, kind) in enumerate(_leaves(schema)) if path is not None)
 
 
 def _leaf_arrays(table: pa.Table) -> Iterator[pa.ChunkedArray | None]:

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sweeparea.operators.leaves import leaf_stem
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.lowering import lowered
-from sweeparea.operators.open_rows import holds_open, leaf_stem
+from sweeparea.operators.open_rows import holds_open
 from sweeparea.operators.plan_identity import state_identity
 from sweeparea.operators.sweep_area import SEQ
 from sweeparea.spark_jobs.deployment.application import Application

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.columns import with_columns
-from sweeparea.operators.open_rows import leaf_stem
+from sweeparea.operators.leaves import leaf_stem
 from sweeparea.operators.splice import NotMet
 from sweeparea.operators.sweep_area import HASH, SEQ, SweepArea
 from sweeparea.spark_jobs.rewriting.difference import Comparison, Difference

@@ -41,9 +41,10 @@ CHAIN = {
 
 @pytest.fixture(autouse=True)
 def leaves(monkeypatch):
-    """Even a few open rows lie in several files."""
+    """Even a few open rows lie in several files, which Spark's workers write."""
     monkeypatch.setattr(open_rows, "LEAF_ROWS", 2)
     monkeypatch.setattr(open_rows, "FRESH_ROWS", 2)
+    monkeypatch.setattr(open_rows, "MANY_LEAVES", 1)
 
 
 def _check(spark: SparkSession, cases: list[dict]) -> None:

@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -20,8 +21,11 @@ from deltalake import DeltaTable
 from sweeparea.infra.errors import SetupError
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.files import describe_file, write_error, write_file
+from sweeparea.tables.files import describe_file, quick, read_whole, write_error, write_file, write_files
 from tests.tables.processes import REPOSITORY
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NOON = datetime(2024, 1, 1, 12, 0, 0, 123456)
 
@@ -259,6 +263,58 @@ def test_folders_that_cannot_be_written_are_readable_errors(tmp_path: Path) -> N
     assert "AWS_ENDPOINT_URL" in str(write_error("s3://b/x", OSError("AWS Error ACCESS_DENIED during PutObject")))
     with pytest.raises(SetupError, match="cannot be opened here"):
         write_file(pa.table({"a": [1]}), "nosuch://bucket/t", "a1", "part-0")
+
+
+UTC_MICROS = pa.timestamp("us", tz="UTC")
+ENDS = {
+    "yes": (pa.bool_(), [True, False]),
+    "tiny": (pa.int8(), [-128, 127]),
+    "short": (pa.int16(), [-(1 << 15), (1 << 15) - 1]),
+    "int": (pa.int32(), [-(1 << 31), (1 << 31) - 1]),
+    "long": (pa.int64(), [-(1 << 63), (1 << 63) - 1]),
+    "f": (pa.float32(), [-1.5, 0.0]),
+    "d": (pa.float64(), [-1.5, 1e300]),
+    "s": (pa.string(), ["", "é" * 100]),
+    "bin": (pa.binary(), [b"", b"x"]),
+    "dec": (pa.decimal128(10, 2), [Decimal("-1.25"), Decimal("99999999.99")]),
+    "day": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31)]),
+    "ts": (UTC_MICROS, [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)]),
+    "tn": (pa.timestamp("us"), [NOON, datetime(1, 1, 1)]),
+    "none": (pa.int64(), [None, None]),
+}
+NESTED = {"st": (pa.struct([("a", pa.int32())]), [{"a": 1}, {"a": None}]), "l": (pa.list_(pa.int64()), [[1, None], []])}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("columns", [ENDS, {**ENDS, **NESTED}], ids=["flat", "nested"])
+@pytest.mark.parametrize("repeating", [[], ["s", "long", "ts", "dec"]], ids=["plain", "dictionary"])
+def test_files_written_often_are_read_by_everybody(tmp_path: Path, spark: SparkSession, columns, repeating) -> None:
+    schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
+    rows = [{name: values[i % 2] if i % 5 else None for name, (_, values) in columns.items()} for i in range(20)]
+    tables = [(f"part-{i}", pa.Table.from_pylist(rows[i : i + 1], schema)) for i in range(len(rows))]
+    files = write_files(tables, str(tmp_path), "a1", quick(schema, repeating))
+    assert [(file.path, file.rows) for file in files] == [(f"data/a1/part-{i}.parquet", 1) for i in range(len(rows))]
+    assert {name: values for name, values in json.loads(files[1].stats)["maxValues"].items() if name in "int long"} == {
+        "int": (1 << 31) - 1,
+        "long": (1 << 63) - 1,
+    }
+    paths = [f"{tmp_path}/{file.path}" for file in files]
+    whole = [pq.read_table(pa.BufferReader(buffer)) for buffer in read_whole(str(tmp_path), [f.path for f in files])]
+    assert pa.concat_tables(whole).cast(schema).to_pylist() == rows
+    by_spark = spark.read.parquet(*paths).toArrow().cast(schema).to_pylist()
+    found = duckdb.sql(f"SELECT * FROM read_parquet({paths})").arrow().read_all().cast(schema).to_pylist()
+    for name in schema.names:
+        wanted = sorted(str(row[name]) for row in rows)
+        assert sorted(str(row[name]) for row in by_spark) == wanted
+        assert sorted(str(row[name]) for row in found) == wanted
+    assert spark.read.parquet(*paths).where("long > 5 AND tiny = 127 AND day > DATE '2000-01-01'").count() == 8
+
+
+def test_of_many_files_one_that_cannot_be_stored_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    with pytest.raises(SetupError, match="a part of that path is a file"):
+        write_files([(f"part-{i}", pa.table({"a": [i]})) for i in range(50)], str(tmp_path), "a1")
+    assert write_files([], str(tmp_path), "a1") == []
 
 
 def test_staging_imports_no_delta_and_no_numba() -> None:

@@ -1,0 +1,67 @@
+"""Spark's daemon of Python workers, with the libraries that sweeps import loaded before it makes the first.
+
+Spark ends a worker that has had nothing to do for a minute, so a query that runs every few minutes would wait nearly a
+second in every slice for Arrow, pandas and numba to load; a worker that is forked from here has them. SweepArea's own
+modules are left out: workers of a server that runs for months take the installation as it is when they begin.
+Started by Spark as ``python -m <this module> pyspark.worker`` (``spark.python.daemon.module``).
+
+A process that forks should have no threads. Arrow's allocator has one of its own and knows how to be forked (jemalloc
+takes its locks around a fork); numpy's linear algebra, which no sweep needs, must not start any. Should a library bring
+others some day, or be missing, Spark's own daemon runs instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+MODULE = "sweeparea.infra.worker_daemon"
+"""What Spark is told to run."""
+_HARMLESS = {"jemalloc_bg_thd"}
+
+
+def preload() -> None:
+    """Imports the libraries, and has numba's compiler set up, which it leaves to the first kernel."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+    import numpy as np
+    import pandas  # noqa: F401
+    import pyarrow.compute
+    import pyarrow.parquet  # noqa: F401
+    from numba import njit
+
+    njit(_sum)(np.arange(2))
+
+
+def _sum(values):
+    total = 0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
+def threads() -> set[str]:
+    """The names of this process's threads but the first, as far as the system tells."""
+    tasks = Path("/proc/self/task")
+    others = [task for task in tasks.iterdir() if task.name != str(os.getpid())] if tasks.is_dir() else []
+    return {(task / "comm").read_text().strip() for task in others}
+
+
+def main() -> None:
+    """Loads, and serves as Spark's own daemon does."""
+    try:
+        preload()
+        alone = threads() <= _HARMLESS
+    except ImportError:
+        alone = False
+    if not alone:
+        os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]])
+    from pyspark.daemon import manager
+
+    manager()
+
+
+if __name__ == "__main__":
+    main()

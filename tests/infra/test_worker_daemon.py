@@ -1,0 +1,67 @@
+"""Spark's Python workers begin with the libraries that sweeps import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sweeparea.infra import worker_daemon
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="tells no threads")
+def test_no_library_has_threads_that_a_fork_would_lose():
+    found = _python(
+        "import sys\n"
+        "from sweeparea.infra import worker_daemon as daemon\n"
+        "daemon.preload()\n"
+        "print(daemon.threads() <= daemon._HARMLESS, {'numba', 'pandas', 'pyarrow'} <= set(sys.modules),"
+        " any(name.startswith('sweeparea.operators') for name in sys.modules))"
+    )
+    assert found.split() == ["True", "True", "False"]
+
+
+@pytest.mark.parametrize("why", ["raise ImportError", "import threading; threading.Thread(target=input).start()"])
+def test_where_it_cannot_be_done_sparks_own_daemon_runs(why):
+    found = _python(
+        "import os\n"
+        "from sweeparea.infra import worker_daemon as daemon\n"
+        "def preload():\n"
+        f"    {why}\n"
+        "daemon.preload = preload\n"
+        "def execv(path, command):\n"
+        "    print(command[1:], flush=True)\n"
+        "    os._exit(0)\n"
+        "os.execv = execv\n"
+        "daemon.main()"
+    )
+    assert found == "['-m', 'pyspark.daemon']\n"
+
+
+def _loaded(batches):
+    import os
+    import sys
+
+    import pyarrow as pa
+
+    parent = Path(f"/proc/{os.getppid()}/cmdline")
+    command = parent.read_bytes().decode().split("\0") if parent.exists() else [worker_daemon.MODULE]
+    told = [str("numba" in sys.modules), str(worker_daemon.MODULE in command)]
+    for _ in batches:
+        yield pa.record_batch([pa.array(told)], names=["told"])
+
+
+@pytest.mark.spark
+def test_workers_are_made_by_it(spark: SparkSession):
+    told = spark.range(0, 1, 1, 1).mapInArrow(_loaded, "told STRING").collect()
+    assert [row.told for row in told] == ["True", "True"]
