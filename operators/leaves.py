@@ -1,14 +1,13 @@
 """The leaves of a relation's open rows (``open_rows.py``): their order, their names, reading and writing them.
 
-Taking ended rows out of leaves and putting fresh ones in is one piece of work a leaf, and no leaf has to know of
-another: many leaves are exchanged in Spark's workers (``LeafTask``), few where the slice runs. Whoever does it, and
-however often, writes the same bytes under the same names.
+Taking ended rows out of leaves and putting fresh ones in is one piece of work a leaf. Shared among Spark's workers it
+took as long on two cores as here (0.65 s for 850 leaves, 0.6 s here), for the job that it needs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +16,10 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from sweeparea.operators import keys
-from sweeparea.operators.bridge import FILES_SCHEMA
 from sweeparea.operators.columns import conform
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.tables.files import DataFile, quick, read_whole, write_files
 
-MISSING = "missing"
-"""What a worker calls rows that have ended but are in none of its leaves."""
 _BIAS = 1 << 63
 _LEAF = re.compile(r"leaf-([0-9a-f]{32})-([0-9a-f]{32})\.parquet\Z")
 
@@ -86,17 +82,6 @@ def leaf_stem(path: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Work:
-    """Leaves that are neighbours, or ranges that have none yet, the fresh rows that go into them and the rows that
-    ``gone`` from them: the columns but ``valid_to``.
-    """
-
-    part: tuple[Range, ...]
-    fresh: pa.Table
-    gone: pa.Table
-
-
-@dataclass(frozen=True)
 class Leaves:
     """A table's leaves, for whoever reads and writes them.
 
@@ -118,15 +103,15 @@ class Leaves:
         """The columns of open rows."""
         return pa.schema([self.schema.field(name) for name in self.names])
 
-    def rewritten(self, work: Work) -> list[DataFile]:
-        """The leaves with the fresh rows of theirs and without those that are gone.
+    def rewritten(self, part: Sequence[Range], fresh: pa.Table, gone: pa.Table) -> list[DataFile]:
+        """Leaves that are neighbours, or ranges that have none yet, with ``fresh`` rows of theirs and without those
+        that are ``gone``: rows have the columns but ``valid_to``.
 
         Raises MissingRows if some of these are not there.
         """
-        part, fresh = work.part, work.fresh
         leaves = [one.file for one in part if one.file is not None]
         rows = pa.concat_tables([self.held.empty_table(), *self.read(leaves), fresh])
-        missing, left = self.without(work.gone, rows)
+        missing, left = self.without(gone, rows)
         if len(missing):
             raise MissingRows(len(missing))
         rows = rows.take(pa.array(left))
@@ -194,38 +179,6 @@ class Leaves:
 
 class MissingRows(Exception):
     """Rows have ended that are in no leaf; the first argument: how many."""
-
-
-Rewrite = Callable[[Leaves, Iterable[Work]], Iterable[DataFile]]
-"""Runs ``Leaves.rewritten`` on each work, in the order of these."""
-
-
-def rewrite_here(leaves: Leaves, works: Iterable[Work]) -> Iterator[DataFile]:
-    """One after the other, in this process."""
-    for work in works:
-        yield from leaves.rewritten(work)
-
-
-@dataclass(frozen=True)
-class LeafTask:
-    """Some works in each of Spark's partitions, whose rows are the numbers of works: yields one line per file
-    (``bridge.FILES_SCHEMA``), whose target is the number of its work.
-    """
-
-    leaves: Leaves
-    works: tuple[Work, ...]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                try:
-                    files = self.leaves.rewritten(self.works[number])
-                    lines = [(str(number), file.path, file.size, file.rows, file.stats) for file in files]
-                except MissingRows as missing:
-                    lines = [(MISSING, "", 0, missing.args[0], "")]
-                if lines:  # nothing may be left of the leaves
-                    columns = zip(FILES_SCHEMA, zip(*lines, strict=True), strict=True)
-                    yield pa.RecordBatch.from_arrays([pa.array(c, f.type) for f, c in columns], schema=FILES_SCHEMA)
 
 
 def owner(keys_: Keys, part: Sequence[Range]) -> np.ndarray:

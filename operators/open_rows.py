@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.leaves import Keys, Leaves, MissingRows, Range, Rewrite, Work, leaf_range, owner, rewrite_here
+from sweeparea.operators.leaves import Keys, Leaves, MissingRows, Range, leaf_range, owner
 from sweeparea.operators.sweep_area import to_merge
 from sweeparea.tables import scan, stats
 from sweeparea.tables.files import DataFile, write_file
@@ -40,10 +40,6 @@ FRESH_ROWS = 16 * LEAF_ROWS
 """So many rows may be fresh."""
 PART_ROWS = 1 << 21
 """About so many rows are in memory at a time."""
-MANY_LEAVES = 1 << 8
-"""Where more leaves than these are written anew, others are asked to do it, about so many each."""
-SENT_ROWS = 1 << 17
-"""So many rows, ended ones and fresh ones, may be sent to them."""
 SAMPLE = 64
 """Where there are more, one of so many tells where to part them."""
 _END = 1 << 128
@@ -67,19 +63,11 @@ class OpenRows:
     """The open rows of a relation's table, as one slice finds them.
 
     ``root``: the table's folder; ``schema``: its columns, of which the last is ``valid_to``; ``files``: its files, of
-    which those without open rows do not matter; ``attempt``: the run that writes; ``elsewhere``: who writes many
-    leaves, this process if nobody does.
+    which those without open rows do not matter; ``attempt``: the run that writes.
     """
 
-    def __init__(
-        self,
-        root: str,
-        schema: pa.Schema,
-        files: Sequence[DataFile],
-        attempt: str,
-        elsewhere: Rewrite | None = None,
-    ) -> None:
-        self.root, self.schema, self.attempt, self.elsewhere = root, schema, attempt, elsewhere
+    def __init__(self, root: str, schema: pa.Schema, files: Sequence[DataFile], attempt: str) -> None:
+        self.root, self.schema, self.attempt = root, schema, attempt
         ranges: list[Range] = []
         self.fresh: list[DataFile] = []
         self._open: dict[str, int] = {}
@@ -200,21 +188,11 @@ class OpenRows:
 
     def _rewrite(self, touched: Sequence[Range], fresh: pa.Table, gone: pa.Table, done: Exchange) -> None:
         """Some ranges, which are in order, with fresh rows of theirs and without those that are gone."""
-        leaves = [one.file for one in touched if one.file is not None]
-        many = len(leaves) > MANY_LEAVES and fresh.num_rows + gone.num_rows <= SENT_ROWS
-        elsewhere = self.elsewhere if many else None
-        most = -(-len(touched) // -(-len(leaves) // MANY_LEAVES)) if elsewhere else len(touched)
         fresh_keys, gone_keys = self.leaves.keys(fresh), self.leaves.keys(gone)
-        works = (
-            Work(
-                tuple(part),
-                fresh.filter(pa.array(owner(fresh_keys, part) >= 0)),
-                gone.filter(pa.array(owner(gone_keys, part) >= 0)),
-            )
-            for part in _parts(touched, lambda one: one.rows, most)
-        )
-        done.adds += (elsewhere or rewrite_here)(self.leaves, works)
-        done.removes += leaves
+        for part in _parts(touched, lambda one: one.rows):
+            come, go = (pa.array(owner(keys_, part) >= 0) for keys_ in (fresh_keys, gone_keys))
+            done.adds += self.leaves.rewritten(part, fresh.filter(come), gone.filter(go))
+        done.removes += [one.file for one in touched if one.file is not None]
 
     def _read(self, files: Sequence[DataFile], done: Exchange) -> pa.Table:
         """The open rows of files. What else they hold, which only somebody else's files do, is kept in others."""
@@ -241,12 +219,12 @@ class OpenRows:
             done.adds.append(write_file(self.leaves.stored(rows), self.root, self.attempt, _unique("fresh")))
 
 
-def _parts(ranges: Sequence[Range], rows: Callable[[Range], int], most: int | None = None) -> Iterator[list[Range]]:
-    """Neighbours together, of about ``PART_ROWS`` rows at most, and ``most`` of them."""
+def _parts(ranges: Sequence[Range], rows: Callable[[Range], int]) -> Iterator[list[Range]]:
+    """Neighbours together, of about ``PART_ROWS`` rows at most."""
     part: list[Range] = []
     size = 0
     for one in ranges:
-        if part and (size + rows(one) > PART_ROWS or len(part) == most):
+        if part and size + rows(one) > PART_ROWS:
             yield part
             part, size = [], 0
         part.append(one)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,6 @@ from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
 from sweeparea.spark_jobs.slices.corrections import Corrected, pending
-from sweeparea.spark_jobs.slices.leaf_rewriting import rewrite_by_spark
 from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
 from sweeparea.tables import scan
@@ -397,8 +395,7 @@ class Slice:
             if key == "open":
                 held = logs[path].files(versions[path], ["valid_to"])
                 ended = self._ended(path, schema, [_file(line) for line in lines if line["target"] == "closed"])
-                elsewhere = partial(rewrite_by_spark, self.spark)
-                change = OpenRows(path, schema, held, attempt, elsewhere).exchange(ended, files)
+                change = OpenRows(path, schema, held, attempt).exchange(ended, files)
             publication.stage(path, adds=change.adds, removes=change.removes, base_version=versions[path])
             self._unused += [f"{path}/{file.path}" for file in change.unused]
         return rows

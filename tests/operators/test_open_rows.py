@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,14 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import Row
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import open_rows
 from sweeparea.operators.key_hash import key_hash
-from sweeparea.operators.leaves import LeafTask, leaf_range
+from sweeparea.operators.leaves import leaf_range
 from sweeparea.operators.open_rows import OpenRows
-from sweeparea.spark_jobs.slices.leaf_rewriting import rewrite_by_spark
 from sweeparea.tables.files import DataFile, write_file
 
 if TYPE_CHECKING:
@@ -40,7 +36,6 @@ def small(monkeypatch):
     monkeypatch.setattr(open_rows, "FRESH_ROWS", 8)
     monkeypatch.setattr(open_rows, "PART_ROWS", 24)
     monkeypatch.setattr(open_rows, "SAMPLE", 2)
-    monkeypatch.setattr(open_rows, "MANY_LEAVES", 3)
     monkeypatch.setenv("SWEEPAREA_SYNC", "off")
 
 
@@ -49,36 +44,11 @@ def table(rows, ends=None):
     return pa.table([*columns, ends or [None] * len(rows)], schema=SCHEMA)
 
 
-class Workers:
-    """What ``rewrite_by_spark`` asks of Spark, in this process; ``works``: how many it was given each time."""
-
-    def __init__(self) -> None:
-        self.works: list[int] = []
-
-    def range(self, start: int, end: int, step: int, partitions: int) -> Workers:
-        assert (start, step, partitions) == (0, 1, end)
-        self.works.append(end)
-        return self
-
-    def mapInArrow(self, task: LeafTask, ddl: str) -> Workers:
-        numbers = [pa.record_batch([pa.array([number])], names=["id"]) for number in range(self.works[-1])]
-        sent = pickle.dumps(task)
-        # a task that Spark runs twice writes the same bytes under the same names
-        runs = [[list(pickle.loads(sent)(iter([number]))) for number in reversed(numbers)] for _ in range(2)]
-        assert runs[0] == runs[1]
-        self.rows = [Row(**row) for made in runs[1] for batch in made for row in batch.to_pylist()]
-        return self
-
-    def collect(self) -> list[Row]:
-        return self.rows
-
-
 class Table:
     """The files of a table, and the rows that they should hold."""
 
-    def __init__(self, root: str, workers: Workers | None = None) -> None:
+    def __init__(self, root: str) -> None:
         self.root, self.files, self.open, self.ended, self.tick = root, [], Counter(), 0, 0
-        self.elsewhere = partial(rewrite_by_spark, workers) if workers else None
 
     def read(self, file: DataFile) -> pa.Table:
         return pq.ParquetFile(f"{self.root}/{file.path}").read().select(SCHEMA.names).cast(SCHEMA)
@@ -87,7 +57,7 @@ class Table:
         self.tick += 1
         attempt = f"a{self.tick}"
         staged = [write_file(table(opened), self.root, attempt, "open-0")] if opened else []
-        done = self.rows(attempt).exchange(table(ended).select(NAMES), staged)
+        done = OpenRows(self.root, SCHEMA, self.files, attempt).exchange(table(ended).select(NAMES), staged)
         assert {file.path for file in done.removes} <= {file.path for file in self.files}
         gone = {file.path for file in done.removes}
         self.files = [file for file in self.files if file.path not in gone] + done.adds
@@ -96,9 +66,6 @@ class Table:
         self.open.subtract(ended)
         self.open = +self.open
         return done
-
-    def rows(self, attempt: str) -> OpenRows:
-        return OpenRows(self.root, SCHEMA, self.files, attempt, self.elsewhere)
 
     def optimize(self, chosen: list[DataFile], closed: int) -> None:
         """Puts files together under a name that says nothing, with rows that have ended."""
@@ -130,10 +97,10 @@ class Table:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 1 << 32), st.integers(1, 40), st.integers(1, 15), st.booleans())
-def test_any_history(tmp_path_factory, seed, most, slices, spread):
+@given(st.integers(0, 1 << 32), st.integers(1, 40), st.integers(1, 15))
+def test_any_history(tmp_path_factory, seed, most, slices):
     chance = random.Random(seed)
-    one = Table(str(tmp_path_factory.mktemp("open")), Workers() if spread else None)
+    one = Table(str(tmp_path_factory.mktemp("open")))
     for _ in range(slices):
         alive = list(one.open.elements())
         ended = chance.sample(alive, chance.randint(0, min(len(alive), most)))
@@ -161,27 +128,6 @@ def test_a_slice_writes_leaves_of_what_ended_and_no_others(tmp_path):
     assert len(done.removes) == 1
     assert not done.adds
     one.check()
-
-
-def test_many_leaves_are_written_by_several_workers(tmp_path):
-    rows = [(str(i), 0.0, 1) for i in range(300)]
-    workers = Workers()
-    here, there = Table(str(tmp_path / "here")), Table(str(tmp_path / "there"), workers)
-    done = []
-    for one in (here, there):
-        one.slice([], rows)
-        done.append(one.slice(rows[::10], [("new", 1.0, 2)]))
-        one.check()
-        with pytest.raises(SweepAreaError, match=r"[12] rows or more that were open have ended"):
-            one.slice([*rows[1::10], rows[0], rows[10]], [])
-        # of many leaves nothing is left
-        one.slice([row for row in rows[10:] if int(row[0]) % 10], [])
-        one.check()
-    made = [[(f.path, f.rows, f.stats) for f in one.adds if leaf_range(f.path)] for one in done]
-    assert made[0] == made[1]
-    assert len(done[0].removes) > 20
-    # about as many leaves each as ``MANY_LEAVES`` says
-    assert workers.works[0] == -(-len([f for f in done[1].removes if leaf_range(f.path)]) // 3)
 
 
 def test_what_ends_in_the_order_in_which_it_began_lies_together(tmp_path):

@@ -41,10 +41,9 @@ CHAIN = {
 
 @pytest.fixture(autouse=True)
 def leaves(monkeypatch):
-    """Even a few open rows lie in several files, which Spark's workers write."""
+    """Even a few open rows lie in several files."""
     monkeypatch.setattr(open_rows, "LEAF_ROWS", 2)
     monkeypatch.setattr(open_rows, "FRESH_ROWS", 2)
-    monkeypatch.setattr(open_rows, "MANY_LEAVES", 1)
 
 
 def _check(spark: SparkSession, cases: list[dict]) -> None:

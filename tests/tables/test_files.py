@@ -302,7 +302,9 @@ def test_files_written_often_are_read_by_everybody(tmp_path: Path, spark: SparkS
     whole = [pq.read_table(pa.BufferReader(buffer)) for buffer in read_whole(str(tmp_path), [f.path for f in files])]
     assert pa.concat_tables(whole).cast(schema).to_pylist() == rows
     by_spark = spark.read.parquet(*paths).toArrow().cast(schema).to_pylist()
-    found = duckdb.sql(f"SELECT * FROM read_parquet({paths})").arrow().read_all().cast(schema).to_pylist()
+    relation = duckdb.sql(f"SELECT * FROM read_parquet({paths})")
+    assert relation is not None
+    found = relation.arrow().read_all().cast(schema).to_pylist()
     for name in schema.names:
         wanted = sorted(str(row[name]) for row in rows)
         assert sorted(str(row[name]) for row in by_spark) == wanted
