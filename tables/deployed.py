@@ -104,6 +104,19 @@ class Deployed:
         """Adds a name, or replaces its row."""
         self.change(lambda rows: {**rows, row.name: row})
 
+    def succeed(self, row: DeployedRow, registration: str | None) -> DeployedRow | None:
+        """Puts ``row`` in place of that of a ``registration`` of its name (None: where there is none), paused as that
+        one is; nothing happens where another one stands. Returns what stands then.
+        """
+
+        def succeeded(rows: Rows) -> Rows:
+            old = rows.get(row.name)
+            if (None if old is None else old.registration) != registration:
+                return rows
+            return {**rows, row.name: row if old is None else replace(row, paused=old.paused)}
+
+        return self.change(succeeded).get(row.name)
+
     def exchange(self, name: str, registration: str, old: str, new: dict[str, Any], at: int) -> None:
         """Gives a registration another definition (as ``definition`` says it) in place of the one whose fingerprint is
         ``old``; ``at`` names the exchange. Twice is harmless, and nothing happens where yet another one stands.
@@ -117,9 +130,9 @@ class Deployed:
 
         self.change(exchanged)
 
-    def remove(self, name: str) -> None:
-        """Forgets a name; nothing happens where it is not there."""
-        self.change(lambda rows: {key: value for key, value in rows.items() if key != name})
+    def remove(self, name: str, registration: str) -> None:
+        """Forgets a registration of a name; nothing happens where another one stands, or none."""
+        self.change(lambda rows: {k: row for k, row in rows.items() if (k, row.registration) != (name, registration)})
 
     def pause(self, name: str, paused: bool) -> None:
         """Marks a name, which must be there, as paused or not."""

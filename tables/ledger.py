@@ -12,6 +12,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -148,24 +149,38 @@ class Ledger:
 
         return self._swap(row.name, f"{row.name}/{row.seq}", advance)
 
-    def forget(self, name: str, expected_seq: int) -> None:
+    def forget(self, name: str, expected_seq: int, expected_attempt: str | None = None) -> None:
         """Remove a name's row by compare-and-swap; its tables stay until somebody deletes them.
 
-        Raises LostRace if another run has moved the row meanwhile.
+        ``expected_seq`` and ``expected_attempt`` as in :meth:`commit`. Raises LostRace if another run has moved the row
+        meanwhile.
         """
 
         def without(rows: dict[str, LedgerRow]) -> dict[str, LedgerRow] | LedgerRow | None:
             own = rows.get(name)
             if own is None:
                 return None
-            if own.seq != expected_seq:
+            if own.seq != expected_seq or expected_attempt not in (None, own.attempt):
                 raise LostRace(
-                    f"{name} was committed by another run meanwhile (commit {own.seq}, not {expected_seq}) and is not"
+                    f"{name} was committed by another run meanwhile (commit {own.seq} of run {own.attempt}) and is not"
                     " removed. Stop what runs it (pause its DAG), then try again."
                 )
             return {key: value for key, value in rows.items() if key != name}
 
         self._swap(name, f"{name}/forgotten", without)
+
+    def retire(self, app: str) -> None:
+        """A registration (``name:registration``) that has not committed yet never will, even if it is about to."""
+        self.create()
+        while not self.used(app):
+            with suppress(CommitConflict):
+                self._history.commit([], [], app=(app, 0), base_version=self._history.version())
+        # who has looked into the history before has to look again: the head moves, by this commit or another's
+        version, rows, live = self._read()
+        head = _to_table([rows[key] for key in sorted(rows)])
+        file = write_file(head, self.layout.ledger, "head", uuid.uuid4().hex, self.storage_options)
+        with suppress(CommitConflict):
+            self._head.commit([file], live, app=None, base_version=version, metadata={"sweeparea": f"{app}/retired"})
 
     def _swap(
         self, name: str, tag: str, change: Callable[[dict[str, LedgerRow]], dict[str, LedgerRow] | LedgerRow | None]

@@ -101,6 +101,29 @@ class Publication:
         self._lock = self._attempts.begin(self.name, self._attempt)
         return self._attempt
 
+    def require(self, row: LedgerRow) -> None:
+        """Raises LostRace if the name has gone on since ``row`` was read, on which what is to be committed rests. To be
+        called after :meth:`begin`, for whoever has decided or computed anything before it.
+        """
+        if _made_by(self.previous) != _made_by(row):
+            self.abandon()
+            raise self._lost(self.previous, row)
+
+    def refuse_overtaken(self) -> None:
+        """Raises LostRace if another run has committed since :meth:`begin`: what this one finds wrong may be due to
+        that alone, since it reads the tables of both.
+        """
+        now = self.ledger.row(self.name)
+        if self._attempt is not None and _made_by(now) != _made_by(self.previous):
+            raise self._lost(now, self.previous)
+
+    def _lost(self, now: LedgerRow | None, began: LedgerRow | None) -> LostRace:
+        return LostRace(
+            f"{self.name}: another run was faster: the ledger is at commit {now.seq if now else 'none'}, this run began"
+            f" at {began.seq if began else 'none'}. Nothing of this run was committed, and there is nothing to repair:"
+            " the next run goes on from what the ledger says."
+        )
+
     def abandon(self) -> None:
         """Ends an attempt that was not committed: what it has staged and spilled is removed. So does forgetting it."""
         if self._attempt is not None:
@@ -231,11 +254,7 @@ class Publication:
         if (applied or 0) > last if known is None else applied != known.get(table):
             now = self.ledger.row(self.name)
             if now is None or self.previous is None or now.attempt != self.previous.attempt:
-                raise LostRace(
-                    f"{self.name}: another run was faster: the ledger is at commit {now.seq if now else 'none'}, this"
-                    f" run began at {last or 'none'}. Nothing of this run was committed, and there is nothing to"
-                    " repair: the next run goes on from what the ledger says."
-                )
+                raise self._lost(now, self.previous)
             said = f"none beyond {last}" if known is None else f"{known.get(table)}"
             raise TableError(
                 f"The table {uri} holds commit {applied} of {self.name} as its last, the ledger says {said}."
@@ -246,6 +265,11 @@ class Publication:
         if self._attempt is None:
             raise TableError(f"{self.name}: begin() a publication before staging or committing; a commit ends it.")
         return self._attempt
+
+
+def _made_by(row: LedgerRow | None) -> tuple[str, int, str] | None:
+    """What tells a commit of a name from all others, also from those of a name that was dropped and made anew."""
+    return None if row is None else (row.registration, row.seq, row.attempt)
 
 
 def recover(data_folder: str | PathLike[str], ledger: Ledger, names: Iterable[str] | None = None) -> list[str]:

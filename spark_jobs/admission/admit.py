@@ -138,6 +138,7 @@ class StreamAdmission:
                     with self._difference(newest) as signed:
                         self._version(publication, attempt, state, newest, newest, *apart(signed))
             except Exception as error:
+                publication.refuse_overtaken()
                 raise readable(error, f"stream {name}, version {version} of its source") from error
         report.heartbeat = publish_clock(application, name, self.registration, self.read_time)
         return report

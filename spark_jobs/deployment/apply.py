@@ -5,8 +5,9 @@ the old ones and exchanged when they have caught up; those that read it take ove
 old results go, and the next runs compute new ones from START; for streams and relations, whose readers have nothing to
 read meanwhile, and for all where that was asked for.
 
-A run that is killed leaves nothing half done that the next one does not finish: a name gets its new registration
-before its old ledger row goes, readers go before what they read, and the deployed row of a dropped name goes last.
+A run that is killed leaves nothing half done that the next one does not finish: readers go before what they read, a
+name's ledger row goes before its tables, and these before it gets its new registration, under which others may begin;
+the deployed row of a dropped name goes last.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.deployment.drop import discard, drop, drop_unread
+from sweeparea.spark_jobs.deployment.drop import drop, drop_unread, take_away
 from sweeparea.spark_jobs.deployment.plan import Action, DeploymentPlan, Step
 
 if TYPE_CHECKING:
@@ -41,11 +42,9 @@ class Replacement:
     def clear(self, step: Step) -> None:
         """Takes the old results of a name away; readers are cleared before what they read."""
         application, name = self.application, step.name
-        application.registry.renew(name)
-        row = application.ledger.head().get(name)
-        if row is not None:
-            application.ledger.forget(name, row.seq)
-        discard(application, name, row.registration if row else "", purge=True)
+        old = application.registry.deployed.rows().get(name)
+        take_away(application, name, purge=True)
+        application.registry.renew(name, old)
         if step.kind != "function":
             self.tell(f"{name}: {step.lost or 0:,} rows dropped")
 
@@ -122,7 +121,7 @@ def _apply(application: Application, plan: DeploymentPlan, tell: Tell, replaceme
             tell(f"{step.name}: registered")
         elif step.action is Action.UPDATE:
             deployed = registry.deployed.rows()[step.name]
-            registry.renew(step.name) if step.renew else registry.take_over(step.name, deployed)
+            registry.renew(step.name, deployed) if step.renew else registry.take_over(step.name, deployed)
             tell(f"{step.name}: changed")
         elif step.action is Action.REBUILD:
             replacement.build(step)

@@ -1,18 +1,23 @@
 """Drop: forgets a stream, relation or query with its tables. Source tables are the user's and are never touched.
 
 The ledger's row goes first, so that a run killed in between leaves files that nobody reads, never half a table; the
-deployed row goes last, so that it tells of what is left to be done.
+deployed row goes last, so that it tells of what is left to be done. Nobody begins under another registration before the
+tables are gone, and nobody takes tables away once there is another registration: so a run that was suspended, and goes
+on when the name has been made anew, takes nothing of it.
 """
 
 from __future__ import annotations
+
+import uuid
 
 from sweeparea.cql.errors import listing, nearest
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of, shared_by_others
+from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import has_folder, move_folder, remove_folder, tables_in
+from sweeparea.tables.files import has_folder, move_folder, remove_at_once, remove_folder, tables_in
 
 SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
 
@@ -72,21 +77,38 @@ def drop_unread(application: Application, purge: bool = True) -> list[str]:
 
 def _forget(application: Application, name: str, purge: bool) -> list[str]:
     """Removes a name from the ledger, its tables, and from what is deployed."""
-    head, deployed = application.ledger.head(), application.registry.deployed.rows()
-    registration = deployed[name].registration if name in deployed else getattr(head.get(name), "registration", "x")
-    done: list[str] = []
-    if name in head:
-        application.ledger.forget(name, head[name].seq)
-        done.append(f"{name}: removed from the ledger")
-    done += discard(application, name, registration, purge)
-    if name in deployed:
-        application.registry.deployed.remove(name)
+    deployed = application.registry.deployed.rows().get(name)
+    done = take_away(application, name, purge)
+    if deployed is not None:
+        application.registry.deployed.remove(name, deployed.registration)
         done.append(f"{name}: no longer deployed")
     return done
 
 
+def take_away(application: Application, name: str, purge: bool) -> list[str]:
+    """Removes a name from the ledger, with its tables; returns what was done. What is deployed stays, and may be
+    registered anew from now on.
+    """
+    ledger, done = application.ledger, list[str]()
+    row, deployed = ledger.row(name), application.registry.deployed.rows().get(name)
+    if deployed is not None and deployed.kind == "function":
+        return done
+    registrations = [each.registration for each in (deployed, row) if each is not None]
+    for registration in registrations:
+        if not ledger.used(f"{name}:{registration}"):  # its first run may be at work, or was killed
+            ledger.retire(f"{name}:{registration}")
+    if row is not None:
+        ledger.forget(name, row.seq, row.attempt)
+        done.append(f"{name}: removed from the ledger")
+    return done + discard(application, name, next(iter(registrations), "x"), purge)
+
+
 def discard(application: Application, name: str, registration: str, purge: bool) -> list[str]:
-    """Deletes a name's tables, or lays them aside; returns what was done."""
+    """Deletes the tables of a name whose ledger row is gone, or lays them aside; returns what was done.
+
+    LostRace where the name is not deployed under ``registration`` any more: another run has taken the tables away, and
+    what is there now is not of this registration.
+    """
     layout, done = application.layout, []
     folders = [layout.result(name + s) for s in SUFFIXES]
     folders += [layout.admitted(name), layout.quarantine(name), layout.state(name, "x").rsplit("/", 1)[0]]
@@ -95,8 +117,9 @@ def discard(application: Application, name: str, registration: str, purge: bool)
         if not has_folder(folder):
             continue
         crash_point("drop.folder", folder)
+        _require(application, name, registration)
         if purge:
-            remove_folder(folder)
+            remove_at_once(folder, layout.spill(uuid.uuid4().hex))
             done.append(f"{name}: removed {folder}")
             continue
         aside = f"{layout.dropped(name, registration)}/{layout.relative(folder)}"
@@ -104,6 +127,16 @@ def discard(application: Application, name: str, registration: str, purge: bool)
         move_folder(folder, aside)
         done.append(f"{name}: moved {folder} to {aside}")
     return done
+
+
+def _require(application: Application, name: str, registration: str) -> None:
+    deployed = application.registry.deployed.rows().get(name)
+    anew = deployed is not None and deployed.registration != registration
+    if anew or application.ledger.row(name) is not None:
+        raise LostRace(
+            f"{name} was registered anew by another run meanwhile. What is there now is left as it is; drop it again if"
+            " that is meant."
+        )
 
 
 def _declared(application: Application) -> list[tuple[str, list[str]]]:

@@ -29,6 +29,7 @@ from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.user_code import policy_fingerprint, source_fingerprint
 from sweeparea.tables.delta_log import DeltaLog, schema_text
 from sweeparea.tables.deployed import Deployed, DeployedRow, Rows
+from sweeparea.tables.errors import LostRace
 from sweeparea.tables.ledger import LedgerRow, now_micros
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class Registry:
             deployed = self.register(name, row)
         found = self.difference(name, deployed)
         if found.rebuild and not self.computed(deployed, row):
-            return self.renew(name).registration  # nothing was computed by the old definition yet
+            return self.renew(name, deployed).registration  # nothing was computed by the old definition yet
         if found.rebuild:
             raise self.refusal(name, found)
         if found or self.wanted(name).fingerprint != deployed.fingerprint:
@@ -335,22 +336,24 @@ class Registry:
         return self.deployed.register(self._with_planned(wanted))
 
     def take_over(self, name: str, deployed: DeployedRow) -> DeployedRow:
-        """Stores the files' definition for a name whose results it does not change."""
-        wanted = replace(
-            self.wanted(name),
-            registration=deployed.registration,
-            paused=deployed.paused,
-            planned=deployed.planned,
-        )
-        self.deployed.put(wanted)
-        return wanted
+        """Stores the files' definition for a name whose results it does not change. LostRace: it was dropped or
+        registered anew since ``deployed`` was read.
+        """
+        wanted = replace(self.wanted(name), registration=deployed.registration, planned=deployed.planned)
+        stands = self.deployed.succeed(wanted, deployed.registration)
+        if stands is None or stands.registration != deployed.registration:
+            raise _overtaken(name)
+        return stands
 
-    def renew(self, name: str) -> DeployedRow:
-        """Stores the files' definition under a new registration: what was computed before belongs to another."""
-        paused = name in self.deployed.rows() and self.deployed.rows()[name].paused
-        wanted = self._with_planned(replace(self.wanted(name), paused=paused))
-        self.deployed.put(wanted)
-        return wanted
+    def renew(self, name: str, old: DeployedRow | None) -> DeployedRow:
+        """Stores the files' definition under a new registration: what was computed before belongs to another, ``old``
+        as it was read. LostRace: somebody else has dropped the name meanwhile, or registered another definition.
+        """
+        wanted = self._with_planned(self.wanted(name))
+        stands = self.deployed.succeed(wanted, None if old is None else old.registration)
+        if stands is None or (stands.fingerprint, stands.settings) != (wanted.fingerprint, wanted.settings):
+            raise _overtaken(name)
+        return stands
 
     def _with_planned(self, wanted: DeployedRow) -> DeployedRow:
         return replace(wanted, planned=self.fresh(wanted.name).as_dict()) if wanted.kind == "query" else wanted
@@ -367,8 +370,11 @@ class Registry:
             return row.registration  # another run's first commit came in between
         from sweeparea.spark_jobs.deployment.drop import discard
 
-        discard(self.application, deployed.name, deployed.registration, purge=False)
-        return self.renew(deployed.name).registration
+        try:
+            discard(self.application, deployed.name, deployed.registration, purge=False)
+        except LostRace as error:
+            raise _overtaken(deployed.name) from error
+        return self.renew(deployed.name, deployed).registration
 
     def _check_case(self, name: str) -> None:
         for other in self.deployed.rows():
@@ -416,6 +422,13 @@ class Registry:
         deployed = self.deployed.rows().get(plan.name)
         shared = set() if deployed is None else set(Planned.of(deployed.planned).shared)
         return stale_state(plan, row) or shared != {name for name in plan.inputs if is_hidden(name)}
+
+
+def _overtaken(name: str) -> LostRace:
+    return LostRace(
+        f"{name} was dropped or registered anew by another run meanwhile. Nothing of this run was stored. Start it"
+        " again: it goes on from what stands there."
+    )
 
 
 COLUMNS = "columns"

@@ -160,7 +160,7 @@ def exchange(
         shadow.run(row.committed)
         try:
             rewrite = Rewrite(shadow, row.committed, closed=False, renewed=renewed)
-            return rewrite.publish(cause, row.pins, always=bool(renewed))
+            return rewrite.publish(cause, row, row.pins, always=bool(renewed))
         except LostRace:
             row = _moved(application, shadow, row)
     raise LostRace(f"live slices of {name} were faster {TRIES} times.")

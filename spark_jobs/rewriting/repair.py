@@ -77,22 +77,23 @@ def _repair(
         done = None
         if some is not None:
             with Shadow(application, plan, spark, since, pins, tell, only=some) as narrow, suppress(NotSelectable):
-                done = _exchanged(narrow, upto, closed, row.committed, cause, read)
+                done = _exchanged(narrow, upto, closed, row, cause, read)
         if done is None:
-            done = _exchanged(shadow, upto, closed, row.committed, cause, read)
+            done = _exchanged(shadow, upto, closed, row, cause, read)
     done.words = f"repaired {slice_text(plan.time, since, upto)} after {cause}: {done.counts}"
     return done
 
 
 def _exchanged(
-    shadow: Shadow, upto: int, closed: bool, committed: int, cause: str, read: Mapping[str, dict[str, int | None]]
+    shadow: Shadow, upto: int, closed: bool, row: LedgerRow, cause: str, read: Mapping[str, dict[str, int | None]]
 ) -> Rewritten:
+    assert row.committed is not None
     shadow.run(upto)
     try:
-        return Rewrite(shadow, upto, closed).publish(cause, read, always=True, repairs=True)
+        return Rewrite(shadow, upto, closed).publish(cause, row, read, always=True, repairs=True)
     except NotMet:
-        shadow.run(committed)
-        return Rewrite(shadow, committed, closed=False).publish(cause, read, always=True, repairs=True)
+        shadow.run(row.committed)
+        return Rewrite(shadow, row.committed, closed=False).publish(cause, row, read, always=True, repairs=True)
 
 
 def _cause(found: Mapping[str, Stretch], row: LedgerRow, pins: Mapping[str, int]) -> str:
@@ -107,4 +108,5 @@ def _acknowledge(
     place = Place.of(application, plan.name)
     publication = Publication(place.data, place.ledger, plan.name, "query", place.registration)
     publication.begin()
+    publication.require(row)
     publication.commit(committed=row.committed, pins=dict(read), info=dict(row.info))

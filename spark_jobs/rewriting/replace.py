@@ -7,6 +7,7 @@ and the queries that read them take the difference as a correction; else the tab
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -23,10 +24,11 @@ from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import pending
+from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import definition
-from sweeparea.tables.files import remove_folder
+from sweeparea.tables.files import remove_at_once, remove_folder
 from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import DEFINITION, recover
+from sweeparea.tables.publish import DEFINITION, TABLES, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,11 +50,11 @@ def replace_query(application: Application, query: str, spark: SparkSession, tel
         before = registry.deployed.rows()[query]
         recover(str(application.data), application.ledger)
         deployed, row = registry.deployed.rows()[query], application.ledger.row(query)
+        left_behind(application, query)  # by a run that was killed
         wanted = replace(registry.wanted(query), planned=planned.as_dict())
         now = row is not None and before.deployed_at != row.at == deployed.deployed_at
         if row is not None and now and deployed.fingerprint == wanted.fingerprint:
             # a run was killed when its commit stood: that was applied just now
-            left_behind(application, plan)
             tell(f"{query}: the new definition had been exchanged by a run that was interrupted")
             return Rewritten(renewed=row.info[DEFINITION]["renewed"])
         tell(f"{query}: the new definition is computed beside the old one, which stays readable")
@@ -60,7 +62,7 @@ def replace_query(application: Application, query: str, spark: SparkSession, tel
             build.catch_up()
             rewrite = Rewrite(build, build.done, closed=False, whole=True)
             done = rewrite.replace(deployed.fingerprint, definition(wanted))
-        left_behind(application, plan)
+        left_behind(application, query)
     tell(f"{query}: replaced up to {instant_text(plan.time, build.done)}: {done.counts}")
     return done
 
@@ -134,10 +136,16 @@ def _inputs(application: Application, plan: Plan, head: Mapping[str, LedgerRow])
     return {name: head[application.owner(name)] for name in plan.inputs}
 
 
-def left_behind(application: Application, plan: Plan) -> None:
-    """Removes result tables that the new definition does not keep."""
-    for kind in KINDS:
-        path = application.layout.result(f"{plan.name}__{kind}")
-        if kind == plan.kind or kind not in plan.materialize:
+def left_behind(application: Application, query: str) -> None:
+    """Removes the result tables of a query that its definition does not keep any more: those that it has committed to,
+    and of which its ledger row says nothing. What another run is about to make it has not committed to yet.
+    """
+    layout, row = application.layout, application.ledger.row(query)
+    known = None if row is None else row.info.get(TABLES)
+    if row is None or known is None:
+        return
+    for path in (layout.result(f"{query}__{kind}") for kind in KINDS):
+        log = DeltaLog(path)
+        if layout.relative(path) not in known and log.exists() and log.app_version(row.app) is not None:
             application.ledger.close([path])
-            remove_folder(path, quietly=True)
+            remove_at_once(path, layout.spill(uuid.uuid4().hex))

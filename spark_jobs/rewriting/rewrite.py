@@ -86,10 +86,16 @@ class Rewrite:
             return True
 
     def publish(
-        self, cause: str, pins: Mapping[str, dict[str, int | None]], always: bool, repairs: bool = False
+        self,
+        cause: str,
+        follows: LedgerRow,
+        pins: Mapping[str, dict[str, int | None]],
+        always: bool,
+        repairs: bool = False,
     ) -> Rewritten:
         """Stages and commits; the published tables must stand at ``upto`` unless the stretch is closed.
 
+        ``follows``: the ledger row that the shadow was begun from.
         ``pins``: what the query's ledger row says from now on of its inputs. ``always``: also where no row differs.
         ``repairs``: only inputs were corrected; else what was computed before is not trusted any more. Raises LostRace
         if the query has gone on meanwhile, NotMet if a closed stretch does not meet what follows it.
@@ -97,6 +103,7 @@ class Rewrite:
         place = Place.of(self.application, self.name)
         publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
         attempt = publication.begin()
+        publication.require(follows)
         previous = publication.previous
         if previous is None or previous.committed is None or (not self.closed and previous.committed != self.upto):
             raise LostRace(f"another run of {self.name} has gone on meanwhile; what was recomputed has to follow.")
@@ -133,7 +140,12 @@ class Rewrite:
         attempt = publication.begin()
         previous, row = publication.previous, self.shadow.row
         assert previous is not None
-        assert row is not None
+        if row is None or (previous.committed or self.upto) > self.upto:
+            publication.abandon()
+            raise LostRace(
+                f"{self.name}: another run was faster: it has exchanged the definition, or gone on with the old one."
+                " Nothing of this run was exchanged; apply again."
+            )
         seq, done = previous.seq + 1, Rewritten()
         told = self._results(publication, attempt, done)
         self._new_corrections(publication)

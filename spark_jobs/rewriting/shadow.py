@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory, warm_from
@@ -25,6 +26,7 @@ from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.spark_jobs.upkeep.retained import require_history
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.errors import LostRace
 from sweeparea.tables.files import remove_folder
 from sweeparea.tables.ledger import LedgerRow
 
@@ -68,6 +70,7 @@ class Shadow:
         self.done = origin - 1
         self.rows_in = 0
         self._checkpoint: LedgerRow | None = None
+        self._begun = self._published()
         endless = memory(plan.root) >= INF
         if checkpoints and (endless or self._warm_up() > WARM_UP_ROWS):
             self._go_on(endless)
@@ -104,8 +107,26 @@ class Shadow:
         """What the last slice has committed beside."""
         return self.place.ledger.row(self.plan.name)
 
+    def _published(self) -> tuple[str, int] | None:
+        """Registration and last correction of what is published."""
+        row = self.application.ledger.row(self.published.name)
+        return None if row is None else (row.registration, row.correction_seq)
+
     def run(self, upto: int) -> None:
-        """Computes on, up to an instant. HistoryGone: RETAIN has let go what that needs, before or meanwhile."""
+        """Computes on, up to an instant. HistoryGone: RETAIN has let go what that needs, before or meanwhile.
+        LostRace: it failed, and another run has corrected the published results meanwhile, from which it goes on.
+        """
+        try:
+            self._run(upto)
+        except SweepAreaError as error:
+            if isinstance(error, LostRace) or self._published() == self._begun:
+                raise
+            raise LostRace(
+                f"{self.published.name}: another run was faster: it has corrected the results meanwhile, or exchanged"
+                " them. Nothing of this run was published, and there is nothing to repair. Run again."
+            ) from error
+
+    def _run(self, upto: int) -> None:
         if self._checkpoint is not None and self.row is None:
             checkpoint.seed(self.application, self.published, self._checkpoint, self.place)
         first = self.done + 1

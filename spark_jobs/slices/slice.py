@@ -95,8 +95,18 @@ class Slice:
 
     def run(self) -> dict[str, Any]:
         """Returns the ledger row's info."""
+        place = self.place
+        publication = Publication(place.data, place.ledger, self.plan.name, "query", place.registration)
+        try:
+            return self._run(publication)
+        except LostRace:
+            raise
+        except Exception:
+            publication.refuse_overtaken()
+            raise
+
+    def _run(self, publication: Publication) -> dict[str, Any]:
         application, plan, place = self.application, self.plan, self.place
-        publication = Publication(place.data, place.ledger, plan.name, "query", place.registration)
         attempt = publication.begin()
         previous = publication.previous
         committed = previous.committed if previous is not None and previous.committed is not None else plan.start - 1

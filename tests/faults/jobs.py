@@ -94,6 +94,15 @@ class Replace(Jobs):
         self.work(folder)
 
 
+class InPlace(Replace):
+    """The old results are taken away at once, and the new ones computed by the next runs."""
+
+    def run(self, folder: str) -> None:
+        application = self.application(folder)
+        apply(application, plan(application))
+        self.work(folder)
+
+
 class Backfill(Jobs):
     """Results that something has damaged are computed again, and the queries that read them follow."""
 
@@ -160,6 +169,7 @@ _SCENARIOS = {
         shop.DAYS[2],
         _OLD,
     ),
+    "in_place": InPlace(_NEW, ("turnover", "busy"), (shop.DAYS[0],), shop.DAYS[1], shop.DAYS[2], _OLD),
     # Spark's checkpoint names files by where they lie, so nothing may have been landed before the folder is copied
     "landed": Landed(_LANDED + shop.QUERY, ("turnover",), (), shop.DAYS[0], shop.DAYS[1]),
     "netted": Netted(

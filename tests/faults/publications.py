@@ -187,7 +187,8 @@ def drop(folder: str) -> None:
         ledger.forget("q", row.seq)
     for path in result_tables(ledger, "q"):
         shutil.rmtree(path, ignore_errors=True)
-    Deployed(data).remove("q")
+    deployed = Deployed(data)
+    deployed.remove("q", deployed.rows()["q"].registration)
 
 
 def made_anew(folder: str, last: int) -> None:

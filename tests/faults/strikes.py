@@ -16,7 +16,7 @@ from typing import Any
 from tests.faults.state import contents, difference
 from tests.faults.zygote import Faults, Outcome, Point, Zygote
 
-ANOTHER_WAY = ("replace", "columns")
+ANOTHER_WAY = ("replace", "columns", "in_place")
 """Runs after which a reader has followed in as many commits as it took, by corrections or by a build."""
 
 

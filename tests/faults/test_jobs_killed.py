@@ -106,7 +106,7 @@ def test_an_optimize_in_the_middle_of_a_slice_is_adopted(server: Server, point: 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["stream", "relation", "first", "drop", "repair", "backfill", "landed", "netted", "replace", "columns"],
+    ["stream", "relation", "first", "drop", "repair", "backfill", "landed", "netted", "replace", "columns", "in_place"],
 )
 def test_killed_at_every_point(server: Server, name: str) -> None:
     scenario = server.scenario(name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
 from sweeparea.spark_jobs.status import status
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import Deployed
+from sweeparea.tables.errors import LostRace
 from sweeparea.tables.files import write_file
 from sweeparea.tables.publish import Publication
 from tests.spark_jobs import shop
@@ -362,7 +364,8 @@ def test_an_interrupted_apply_is_finished_by_the_next(sold):
     app = opened(sold)
     ran(app, "sales", "turnover", "busiest")
     app = opened(sold, REPLACING)
-    app.registry.renew("turnover")  # killed behind this: the old ledger row and the old results are still there
+    # as versions before left it, killed behind this: the old ledger row and the old results are still there
+    app.registry.renew("turnover", app.registry.deployed.rows()["turnover"])
     app = opened(sold)
     with pytest.raises(ChangedDefinition, match="an `apply` or `drop` was interrupted"):
         app.registration("turnover", app.ledger.head()["turnover"])
@@ -384,6 +387,86 @@ def test_an_interrupted_drop_leaves_nothing_that_could_be_continued(sold):
     assert Path(app.layout.dropped("turnover", old), "results", "turnover").exists()
     ran(app, "turnover")
     assert app.ledger.head()["turnover"].registration == fresh
+
+
+class _Struck(BaseException):
+    """What a kill is to the process: nothing that it still does."""
+
+
+def _points(monkeypatch: pytest.MonkeyPatch, strike: Callable[[int], None]) -> list[str]:
+    """Calls ``strike`` with its number at each point at which tables are taken away; the points are collected."""
+    passed: list[str] = []
+
+    def point(name: str, place: str = "") -> None:
+        passed.append(f"{name}:{place}")
+        strike(len(passed))
+
+    monkeypatch.setattr("sweeparea.spark_jobs.deployment.drop.crash_point", point)
+    return passed
+
+
+def _anew(folder: Path) -> str:
+    """Other runs make the query anew, with five rows; returns its registration."""
+    app = opened(folder)
+    applied(app)
+    ran(opened(folder), "turnover", rows=5)
+    return app.registry.deployed.rows()["turnover"].registration
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_who_is_killed_while_tables_are_taken_away_leaves_nothing_to_others(sold, monkeypatch, drops):
+    app = opened(sold, ALL.replace(READER, ""))
+    ran(app, "sales", "turnover")
+    app = opened(sold, (ALL if drops else REPLACING).replace(READER, ""))
+
+    def kill(number: int) -> None:
+        raise _Struck
+
+    passed = _points(monkeypatch, kill)
+    with pytest.raises(_Struck):
+        drop(app, "turnover") if drops else applied(app)
+    assert passed
+    monkeypatch.undo()
+    registration = _anew(sold)
+    app = opened(sold)
+    assert app.ledger.head()["turnover"].registration == registration
+    assert DeltaLog(app.layout.result("turnover")).read().num_rows == 5
+
+
+@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+def test_who_was_suspended_while_tables_are_taken_away_takes_nothing_that_is_new(sold, monkeypatch, drops, last):
+    app = opened(sold, ALL.replace(READER, ""))
+    ran(app, "sales", "turnover")
+    Path(app.layout.state("turnover", "aggregate2")).mkdir(parents=True)
+    zombie, made = opened(sold, (ALL if drops else REPLACING).replace(READER, "")), []
+
+    def suspend(number: int) -> None:
+        if number == 1 + last:
+            monkeypatch.undo()
+            made.append(_anew(sold))
+
+    _points(monkeypatch, suspend)
+    with pytest.raises(LostRace, match="registered anew by another run"):
+        drop(zombie, "turnover") if drops else applied(zombie)
+    app = opened(sold)
+    assert [app.registry.deployed.rows()["turnover"].registration] == made
+    assert app.ledger.head()["turnover"].registration == made[0]
+    assert DeltaLog(app.layout.result("turnover")).read().num_rows == 5
+
+
+def test_a_first_run_that_is_at_work_does_not_commit_what_is_dropped(sold):
+    app = opened(sold, ALL.replace(READER, ""))
+    registration = app.registration("turnover", None)
+    publication = Publication(str(app.data), app.ledger, "turnover", "query", registration)
+    publication.begin()
+    drop(opened(sold), "turnover")
+    with pytest.raises(LostRace):
+        publication.commit(committed=shop.tick(60), info={})
+    app = opened(sold)
+    assert "turnover" not in app.ledger.head()
+    ran(app, "turnover")
+    assert app.ledger.head()["turnover"].registration != registration
 
 
 # -- problems ----------------------------------------------------------------------------------------------------------

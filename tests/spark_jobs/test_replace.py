@@ -11,6 +11,7 @@ from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.plan import plan, text
+from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
 from sweeparea.spark_jobs.rewriting import replace
 from sweeparea.spark_jobs.rewriting.replace import replace_query
 from sweeparea.spark_jobs.session import spark_session
@@ -108,3 +109,29 @@ def test_other_columns_come_in_one_commit_and_an_interrupted_apply_goes_on(spark
     )
     assert any(line.startswith("busy: replaced up to") for line in told)
     assert shop.contents(app, "busy") == shop.contents(shorter, "busy")
+
+
+@pytest.mark.parametrize("suspended", [False, True])
+def test_a_table_that_is_not_kept_any_more_goes_and_no_later_one(spark, tmp_path, shorter, monkeypatch, suspended):
+    """Of whoever is killed, or suspended, behind the exchange: a later definition keeps the table again."""
+    _run(tmp_path, spark, ALL)
+    clear, calls = replace.left_behind, []
+
+    def struck(application, query):
+        calls.append(query)
+        if calls.count("turnover") == 2:  # behind the exchange
+            monkeypatch.undo()
+            if not suspended:
+                raise KeyboardInterrupt
+            _applied(tmp_path, SHORTER)
+        clear(application, query)
+
+    monkeypatch.setattr(replace, "left_behind", struck)
+    fewer = ALL.replace("MATERIALIZE RELATION, ISTREAM", "MATERIALIZE RELATION")
+    # one that was suspended goes on to the readers of what is not its own any more
+    with pytest.raises(ChangedDefinition if suspended else KeyboardInterrupt):
+        _applied(tmp_path, fewer)
+    app, _, _ = _applied(tmp_path, SHORTER)
+    for table in TABLES:
+        assert shop.contents(app, table) == shop.contents(shorter, table), table
+    assert process(app, "turnover", spark).slices == 0

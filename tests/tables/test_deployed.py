@@ -68,9 +68,22 @@ def test_pausing_and_removing(tmp_path):
     assert not Deployed(tmp_path).rows()["q"].paused
     with pytest.raises(TableError, match="x is not deployed"):
         deployed.pause("x", True)
-    deployed.remove("q")
-    deployed.remove("q")
+    deployed.remove("q", "r0")
+    assert deployed.rows() == {"q": ROW}, "of another registration"
+    deployed.remove("q", "r1")
+    deployed.remove("q", "r1")
     assert deployed.rows() == {}
+
+
+def test_only_what_stands_is_succeeded(tmp_path):
+    deployed = Deployed(tmp_path)
+    two, three = replace(ROW, registration="r2"), replace(ROW, registration="r3")
+    assert deployed.succeed(ROW, "r0") is None
+    assert deployed.succeed(ROW, None) == ROW
+    deployed.pause("q", True)
+    assert deployed.succeed(two, "r1") == replace(two, paused=True)
+    assert deployed.succeed(three, "r1") == replace(two, paused=True), "somebody else was faster"
+    assert deployed.succeed(three, None) == replace(two, paused=True)
 
 
 def test_a_commit_of_a_new_definition_brings_it_once_however_often_it_is_applied(tmp_path):
