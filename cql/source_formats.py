@@ -25,7 +25,7 @@ FIXED: dict[str, tuple[tuple[str, str], ...]] = {
 """Columns of formats that have the same ones everywhere."""
 FILES = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 """Formats of files in a folder."""
-PARSED = ("csv", "json")
+PARSED = ("csv", "json", "xml")
 """Formats whose records may be malformed one by one: those go to quarantine with their whole text."""
 _LOSING = {
     "mode": ("DROPMALFORMED", "drops malformed records", "Leave it out: they go to quarantine, with their text"),

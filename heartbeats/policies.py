@@ -139,6 +139,11 @@ class Manual:
     ) -> HeartbeatDecision:
         """The heartbeat that a person asks for. Going back is an error here, never clamped: someone meant something
         else."""
+        if not MIN_TICK <= value <= MAX_TICK:
+            raise DataError(
+                f"Stream {stream} cannot have the heartbeat {shown(value)}: time is from -2^62 to 2^62 ticks. Give at"
+                f" most {MAX_TICK}, for a stream that has ended."
+            )
         if previous is not None and value < previous:
             raise DataError(
                 f"The heartbeat of stream {stream} stands at {shown(previous)} and cannot go back to {shown(value)}: "

@@ -307,19 +307,20 @@ def _process(options: argparse.Namespace) -> int:
         time = application.plan(name).time
         until = None if options.until is None else tick_of(options.until, time)
         report = process(application, name, until=until, tell=_tell)
-        done = "nothing" if report["committed"] is None else instant_text(time, report["committed"])
+        committed = report["committed"]
+        done = "not processed yet" if committed is None else f"committed up to {instant_text(time, committed)}"
         if report["paused"]:
             resume = application.command("run", "-c", f"RESUME CONTINUOUS QUERY {name}")
-            _tell(f"{name}: paused, committed up to {done}; `{resume}` lets it go on")
+            _tell(f"{name}: paused, {done}; `{resume}` lets it go on")
             return
         if report["slices"] or report["repaired"]:
-            _tell(f"{name}: committed up to {done}, {report['rows_out']} rows out, {report['seconds']} s")
+            _tell(f"{name}: {done}, {report['rows_out']} rows out, {report['seconds']} s")
             return
         waits = f"; waits for the heartbeat of {report['waits_for']}" if report["waits_for"] else ""
         missing = [n for n in application.catalog.dependencies(name) if n not in application.ledger.head()]
         if missing:
             waits = f"; {', '.join(missing)} has not run yet (`sweeparea admit`, or `process` for a query)"
-        _tell(f"{name}: nothing to do, committed up to {done}{waits}")
+        _tell(f"{name}: nothing to do, {done}{waits}")
 
     return _each(options, [options.query] if options.query else list(application.catalog.queries), work)
 

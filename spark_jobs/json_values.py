@@ -82,8 +82,13 @@ def decode(value: Any, kind: pa.DataType) -> Any:
             if kind.tz
             else (EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=None)
         )
+    if pa.types.is_struct(kind) and isinstance(value, dict):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        if sorted(value) != sorted(names):
+            raise ValueError(f"the struct has the fields {', '.join(names)}")
+        value = [value[name] for name in names]
     if not isinstance(value, list):
-        raise TypeError("structs, arrays and maps are arrays in JSON")
+        raise TypeError("arrays and maps (pairs of key and value) are arrays in JSON, structs too or objects")
     if pa.types.is_struct(kind):
         if len(value) != kind.num_fields:
             raise ValueError(f"a struct of {kind.num_fields} fields is given {len(value)} values")

@@ -7,14 +7,16 @@ from typing import Any
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.spark_jobs.admission import quarantine
+from sweeparea.spark_jobs.admission.admit_checks import check_identity
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.evaluation.inputs import before_start
 from sweeparea.spark_jobs.slices.corrections import announced
 from sweeparea.spark_jobs.slices.place import REWRITE
 from sweeparea.spark_jobs.upkeep.agreement import faults
+from sweeparea.spark_jobs.upkeep.retained import HistoryGone, require_history
 from sweeparea.tables.ledger import LedgerRow
 
 SOURCES_SHOWN = 5
@@ -48,7 +50,7 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
         return changed
     if row is None:
         return f"not admitted yet; run `{application.command('admit', name)}`"
-    newest = _newest(application, name)
+    newest, lost = _newest(application, name, row)
     behind = "" if newest is None or newest <= row.info["source_version"] else f", source is at version {newest}"
     total = _rows(application.layout.admitted(name))
     wrong = "".join(f"; {fault}" for fault in _wrong(application, row))
@@ -60,7 +62,7 @@ def _input_line(application: Application, name: str, row: LedgerRow | None, show
     return (
         f"{heartbeat}{_per_source(row, time, shown)}, source version {row.info['source_version']}{behind}, {total} rows"
         f" admitted, {kept_out} in quarantine{_counts(row)}"
-        f"{f', {remembered} duplicates remembered' if remembered else ''}{wrong}"
+        f"{f', {remembered} duplicates remembered' if remembered else ''}{lost}{wrong}"
     )
 
 
@@ -69,7 +71,7 @@ def _counts(row: LedgerRow) -> str:
     totals = row.info.get("totals") or {}
     told = {
         "late": "late",
-        "repaired": "of them repaired",
+        "repaired": "admitted below the heartbeat",
         "deduplicated": "duplicates dropped",
         "reinstated": "of them elements since a kept row was taken back",
         "displaced": "elements that these made duplicates",
@@ -78,6 +80,7 @@ def _counts(row: LedgerRow) -> str:
         "cancelled": "taken back from quarantine",
         "released": "released from quarantine",
         "clamped": "heartbeats that would have gone back",
+        "distant": "heartbeats too far in the future (MAX AHEAD)",
     }
     parts = [f"{totals[key]} {text}" for key, text in told.items() if totals.get(key)]
     return "".join(f", {part}" for part in parts)
@@ -107,11 +110,17 @@ def _wrong(application: Application, row: LedgerRow) -> list[str]:
     return [f"{way_out}{'; '.join(found)}"] if found else []
 
 
-def _newest(application: Application, name: str) -> int | None:
+def _newest(application: Application, name: str, row: LedgerRow) -> tuple[int | None, str]:
+    """The newest version of a source, and why nothing more of it can be admitted; empty if nothing speaks against it
+    here.
+    """
     try:
-        return application.source_table(name).version()
-    except SweepAreaError:
-        return None
+        source = application.source_table(name)
+        newest = source.version()
+        check_identity(name, source, row)
+    except SweepAreaError as error:
+        return None, f"; goes no further: {error}"
+    return newest, ""
 
 
 def _rows(path: str) -> int:
@@ -148,6 +157,11 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
     if ready is None:
         missing = ", ".join(n for n, h in heartbeats.items() if h is None)
         parts.append(f"waits for the first heartbeat of {missing}")
+    elif done is None and (gone := _gone(application, plan, head)):
+        parts.append(f"cannot run: {gone}")
+    elif done is None and ready < plan.start:
+        behind = ", ".join(n for n, h in heartbeats.items() if h == ready)
+        parts.append(f"waits for its START, {shown(time, plan.start)}: {behind} is at {shown(time, ready)}")
     elif done is None or ready > done:
         parts.append(f"ready up to {shown(time, ready)}{_lag(time, done, ready)}")
     else:
@@ -173,6 +187,18 @@ def _query_line(application: Application, name: str, head: dict[str, LedgerRow],
         if rewritten := info.get(REWRITE):
             parts.append(f"results changed afterwards by {rewritten['cause']} ({rewritten['rows']})")
     return "; ".join(parts)
+
+
+def _gone(application: Application, plan: Plan, head: dict[str, LedgerRow]) -> str:
+    """Why a query that never ran cannot begin, by what RETAIN has let go; empty if it can."""
+    shared = (name for name in plan.inputs if is_hidden(name))
+    unbegun = [name for name in shared if (row := head.get(name)) is None or row.committed is None]
+    try:
+        for each in (*(application.plan(name) for name in unbegun), plan):
+            require_history(application, each, each.start)
+    except HistoryGone as error:
+        return str(error)
+    return ""
 
 
 def _lag(time: TimeDomain, done: int | None, ready: int) -> str:

@@ -6,7 +6,7 @@ Where records can be malformed one by one, a column that users do not see holds 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -26,17 +26,24 @@ POLL_SECONDS = 60
 """A source that is no folder of files is asked so often whether it has something new."""
 
 
-def listing(path: str) -> dict[str, int]:
-    """How many files lie under a folder and when the newest was written (ns), by which a change is noticed. Those with
-    ``_`` or ``.`` in front of their name or their folder's are none, as for Spark.
+def source_files(path: str) -> dict[str, int]:
+    """The files under a folder, by their paths from there, with the times at which they were written (ns). Those with
+    ``_`` or ``.`` in front of their name or their folder's are none, as for Spark. Of a file itself, that one.
     """
     fs, base = filesystem(path)
-    files = [
-        info
-        for info in fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
-        if info.type == pafs.FileType.File and not any(p[0] in "_." for p in info.path[len(base) :].split("/") if p)
-    ]
-    return {"files": len(files), "newest": max((info.mtime_ns or 0 for info in files), default=0)}
+    itself = fs.get_file_info(base)
+    if itself.type == pafs.FileType.File:
+        return {itself.base_name: itself.mtime_ns or 0}
+    found = fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
+    paths = {info.path[len(base) :].lstrip("/"): info for info in found if info.type == pafs.FileType.File}
+    return {
+        path: info.mtime_ns or 0 for path, info in paths.items() if not any(p[0] in "_." for p in path.split("/") if p)
+    }
+
+
+def listing(files: Mapping[str, int]) -> dict[str, int]:
+    """How many files there are and when the newest was written, by which a change is noticed."""
+    return {"files": len(files), "newest": max(files.values(), default=0)}
 
 
 def note(folder: str, seen: dict[str, int]) -> None:
@@ -53,7 +60,7 @@ def arrived(folder: str, path: str, now: float) -> dict[str, int]:
     if not path:
         return {"minute": int(now // POLL_SECONDS)}
     fs, base = filesystem(folder)
-    found = listing(path)
+    found = listing(source_files(path))
     try:
         with fs.open_input_stream(f"{base}/{SEEN}") as source:
             seen = json.loads(source.read())

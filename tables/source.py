@@ -35,6 +35,7 @@ _BASELINE = (
     " admitted as one version, what was admitted and is gone counts as removed."
 )
 _WIDENING = {"typeWidening", "typeWidening-preview"}
+_EXACT_FEEDS = ("Apache-Spark", "Databricks-Runtime")
 _READABLE = {
     "columnMapping",
     "deletionVectors",
@@ -176,7 +177,7 @@ class SourceTable:
     def only_adds(self, version: int) -> bool:
         """Whether a version takes no row away, so that nothing of it can cancel."""
         commit = self.commit(version)
-        return not commit.feed and not any(a.data_change for a in commit.removes)
+        return not _feed(commit) and not any(a.data_change for a in commit.removes)
 
     def _files(self) -> SourceFiles:
         latest = self._latest()
@@ -283,12 +284,21 @@ class SourceTable:
 def signed_files(commit: Commit) -> list[tuple[FileAction, int]]:
     """The files that tell what a commit did, each with the sign of its rows; 0 where each row tells its own.
 
-    Where a commit has files of the change data feed, these alone tell (Delta protocol, "Add CDC File").
+    Where a commit has files of the change data feed, these alone tell (Delta protocol, "Add CDC File"), if they are to
+    be believed.
     """
-    if commit.feed:
-        return [(action, 0) for action in commit.feed]
+    if feed := _feed(commit):
+        return [(action, 0) for action in feed]
     parts = [(action, -1) for action in commit.removes if action.data_change]
     return parts + [(action, 1) for action in commit.adds if action.data_change]
+
+
+def _feed(commit: Commit) -> tuple[FileAction, ...]:
+    """The files of a commit's change data feed, of engines that write it exactly. delta-rs leaves a row out that an
+    UPDATE or MERGE makes equal to another one (1.6 takes the difference of sets), and versions of Trino do not write
+    what was there before: then the files that were removed and added tell.
+    """
+    return commit.feed if commit.engine.startswith(_EXACT_FEEDS) else ()
 
 
 def _counted(rows: pa.Table, sign: int) -> pa.Table:
@@ -314,6 +324,12 @@ class _explain:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and "non UTF-8" in str(error):
+            raise TableError(
+                f"The source table {self.uri} cannot be read ({self.what}): a text in it holds bytes that are no UTF-8"
+                " (Spark writes any bytes as a text). Correct them there, as by make_valid_utf8 of Spark, or write them"
+                " as a BINARY."
+            ) from error
         if isinstance(error, (DeltaError, OSError)):
             raise TableError(
                 f"The source table {self.uri} cannot be read ({self.what}): {error}. A file that VACUUM took or a Delta"

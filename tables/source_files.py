@@ -89,11 +89,12 @@ class SourceFiles:
                 columns.append(pa.nulls(batch.num_rows, wanted.type))
                 continue
             try:
-                columns.append(self._shaped(batch.column(found), wanted.type, field["type"]))
+                shaped = self._shaped(batch.column(found), wanted.type, field["type"])
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
                 raise cannot_convert(
                     self.uri, wanted.name, batch.schema.field(found).type, wanted.type, error
                 ) from error
+            columns.append(valid_texts(shaped, f"Column {wanted.name} of the source table {self.uri}"))
         rows = pa.table(columns, schema=nullable(self.schema))
         if CHANGE_TYPE in batch.schema.names:
             rows = rows.append_column(CHANGE_TYPE, batch.column(CHANGE_TYPE).cast(pa.string()))
@@ -154,6 +155,23 @@ def cannot_convert(uri: str, column: str, old: pa.DataType, new: pa.DataType, er
 
 def _physical(field: Mapping[str, Any]) -> str:
     return (field.get("metadata") or {}).get(_NAME, field["name"])
+
+
+def valid_texts(column: pa.Array, what: str) -> pa.Array:
+    """A column of texts with U+FFFD for bytes that are no UTF-8: Spark writes any bytes as a text, and other readers,
+    ours too, cannot read those. TableError where such bytes lie inside a nested value; ``what`` names the column.
+    """
+    try:
+        column.validate(full=True)
+        return column
+    except pa.ArrowInvalid as error:
+        if not pa.types.is_string(column.type):
+            raise TableError(
+                f"{what} cannot be read: {error}. Where a text in it holds bytes that are no UTF-8, write them as a"
+                " BINARY, or correct them (in Spark: make_valid_utf8)."
+            ) from error
+    texts = (value.as_py() for value in column.cast(pa.binary()))
+    return pa.array((t if t is None else t.decode(errors="replace") for t in texts), pa.string())
 
 
 def _alone(column: pa.Array) -> pa.Array:

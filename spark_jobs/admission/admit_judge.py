@@ -78,8 +78,9 @@ def _types(name: str) -> pa.DataType:
 
 
 def _with(rows: pa.Table, made: pa.Table) -> pa.Table:
-    for field in made.schema:
-        rows = rows.append_column(field, made.column(field.name))
+    for name in made.column_names:
+        # a condition is never NULL, which Spark's schema says: no rows have the same schema as some
+        rows = rows.append_column(name, made.column(name))
     return rows
 
 
@@ -139,11 +140,19 @@ def ahead_rules(tick: pa.ChunkedArray, domain: TimeDomain, ahead: int | None, co
 
     ``ahead`` and ``commit_time`` are microseconds; None is the default of a day. BIGINT time has no clock.
     """
-    if domain.kind != "TIMESTAMP":
+    latest = latest_instant(domain, ahead, commit_time)
+    if latest is None:
         return []
-    ahead = DAY_US if ahead is None else ahead
-    text = f"timestamp lies more than MAX AHEAD ({dt.timedelta(microseconds=ahead)}) after its source's commit"
-    return [Rule(text, pc.greater(tick, (commit_time + ahead) // domain.chronon), text)]
+    length = dt.timedelta(microseconds=latest - commit_time)
+    text = f"timestamp lies more than MAX AHEAD ({length}) after its source's commit"
+    return [Rule(text, pc.greater(tick, latest // domain.chronon), text)]
+
+
+def latest_instant(domain: TimeDomain, ahead: int | None, commit_time: int) -> int | None:
+    """The last instant (microseconds) that MAX AHEAD lets an element of a source's commit have, and a heartbeat that
+    is taken from one; None without a clock.
+    """
+    return None if domain.kind != "TIMESTAMP" else commit_time + (DAY_US if ahead is None else ahead)
 
 
 def constraint_rules(

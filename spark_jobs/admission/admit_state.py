@@ -15,11 +15,11 @@ from sweeparea.tables.ledger import CORRECTION, LedgerRow
 
 COUNTS = (
     "rows", "quarantined", "late", "repaired", "deduplicated", "reinstated", "displaced", "ignored", "taken_back",
-    "cancelled", "released", "clamped",
+    "cancelled", "released", "clamped", "distant",
 )  # fmt: skip
 """Counted over a stream's life: copies of rows; ``late`` those at or below the heartbeat, ``repaired`` those of them
 that were admitted; ``reinstated`` duplicates that became elements when a kept row was taken back, ``displaced``
-elements that these made duplicates."""
+elements that these made duplicates; ``distant`` heartbeats of elements that lie too far in the future to be taken."""
 
 
 REPAIRS_FROM = "repairs_from"

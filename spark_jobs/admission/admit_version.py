@@ -34,6 +34,7 @@ from sweeparea.spark_jobs.admission.admit_judge import (
     as_heartbeat,
     constraint_rules,
     judged_by,
+    latest_instant,
     malformed_rules,
     pieces,
     timestamp_rules,
@@ -62,12 +63,18 @@ class Outcome:
     sources: dict[str, int] = field(default_factory=dict)
     elements: list[pa.Table] = field(default_factory=list)
 
-    def saw(self, good: pa.Table, rules: Rules) -> None:
-        """Notes what the heartbeat's policy wants to know of admitted elements, and how early they are."""
+    def saw(self, good: pa.Table, rules: Rules, latest: int | None = None) -> None:
+        """Notes what the heartbeat's policy wants to know of admitted elements, and how early they are. Heartbeats
+        beyond ``latest`` (microseconds) are counted and not taken.
+        """
         ticks = pc.min_max(good.column("__tick")).as_py()
         self.least_tick = _least(self.least_tick, ticks["min"])
         self.max_tick = _greatest(self.max_tick, ticks["max"])
         values = good.column("__heartbeat")
+        if latest is not None:
+            distant = pc.fill_null(pc.greater(values, latest), False)
+            self.counts["distant"] += pc.sum(distant).as_py() or 0
+            values = pc.if_else(distant, pa.scalar(None, pa.int64()), values)
         greatest = as_heartbeat(pc.max(values).as_py(), rules.domain)
         self.max_heartbeat = _greatest(self.max_heartbeat, greatest)
         spec = rules.declared.heartbeat
@@ -188,9 +195,10 @@ def judge_version(
     if corrects:
         lateness = replace(lateness, repair=True)
     what = f"Stream {name}, version {version} of its source"
+    latest = latest_instant(rules.domain, rules.declared.max_ahead, commit_time)
     if came_in is not None and came_in.num_rows:
         outcome.counts.update(rows=copies(came_in), reinstated=copies(came_in))
-        outcome.saw(evaluate(came_in.select([*rules.columns, "__n"])), rules)
+        outcome.saw(evaluate(came_in.select([*rules.columns, "__n"])), rules, latest)
     for piece in rows:
         judged = evaluate(piece)
         judgement, dropped = judge_piece(judged, rules, lateness, commit_time, what, outcome.warned, duplicates)
@@ -212,7 +220,7 @@ def judge_version(
         if dropped.rows.num_rows and rules.remembers:
             keep_out(quarantine_rows(dropped.rows.select(bad.column_names), dropped.reasons, name, version))
         if good.num_rows:
-            outcome.saw(good, rules)
+            outcome.saw(good, rules, latest)
             keep(good.select([*rules.columns, "__tick", "__n"]))
         done += piece.num_rows
         told(done)

@@ -99,6 +99,7 @@ class RelationAdmission:
                     known = None if publication.previous is None else self._known(publication, attempt)
                     self._version(publication, attempt, state, newest, newest, rows, known)
             except Exception as error:
+                publication.refuse_overtaken()
                 raise readable(error, f"relation {name}, version {version} of its source") from error
         decision = self._read_up_to(state, read_time)
         if decision is not None and (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
@@ -248,7 +249,7 @@ class RelationAdmission:
             stage.keep_out(self._refused(done.refused, reason))
         leaving = [Leaving(self._refused(done.revived, reason), True)] if done.revived.num_rows else []
         if withdrawn is not None and withdrawn.num_rows:
-            leaving.append(Leaving(self._shown(withdrawn, ""), False))
+            leaving.append(Leaving(self._shown(withdrawn, ""), False, self.source.contents == "feed"))
         counts["cancelled"] = stage.let_go(leaving, released)
         self.report.cancelled += counts["cancelled"]
         return counts

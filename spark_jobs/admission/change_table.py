@@ -36,11 +36,13 @@ _OWN = tuple(pa.field(name, pa.int64()) for name in ("__tick", "__n", VERSION, H
 @dataclass(frozen=True)
 class Leaving:
     """Rows that may leave the quarantine, as it holds them. ``refused``: those that were refused for what the relation
-    held, of the same version; else those that were kept out for what they are.
+    held, of the same version; else those that were kept out for what they are. ``anytime``: whatever instant they have
+    there, as rows of a feed, which happen when their version does.
     """
 
     rows: pa.Table
     refused: bool
+    anytime: bool = False
 
 
 @dataclass
@@ -107,18 +109,23 @@ class RelationStage(Stage):
         """
         given, total = dict(released or {}), 0
         wanted: dict[tuple[int | None, str], list[_Left]] = {}
+        anytime: dict[str, list[_Left]] = {}
         for each in leaving:
             for row in each.rows.to_pylist():
                 left = _Left(abs(row["__n"]), row[VERSION] if each.refused else None, each.refused)
-                wanted.setdefault((row["__tick"], row["__row"]), []).append(left)
-        for file in self.quarantine.files(self.quarantine_version) if wanted or given else ():
+                if each.anytime:
+                    anytime.setdefault(row["__row"], []).append(left)
+                else:
+                    wanted.setdefault((row["__tick"], row["__row"]), []).append(left)
+        sought = pa.array([*(text for _, text in wanted), *anytime], pa.string())
+        for file in self.quarantine.files(self.quarantine_version) if len(sought) or given else ():
             held = scan.plan(self.quarantine, [file]).read(self.quarantine.schema().names)
             copies = held_copies(held)
             gone = given.get(file.path, np.zeros(len(copies), np.int64)).copy()
             texts = held.column("__row")
-            for i in np.flatnonzero(pc.is_in(texts, pa.array([text for _, text in wanted], pa.string())).to_numpy()):
+            for i in np.flatnonzero(pc.is_in(texts, sought).to_numpy()):
                 row = {name: held.column(name)[int(i)].as_py() for name in ("__tick", "__row", "__reason", VERSION)}
-                for left in wanted.get((row["__tick"], row["__row"]), ()):
+                for left in (*wanted.get((row["__tick"], row["__row"]), ()), *anytime.get(row["__row"], ())):
                     if left.matches(row["__reason"], row[VERSION]):
                         taken = min(left.copies, int(abs(copies[i] - gone[i])))
                         left.copies -= taken

@@ -15,7 +15,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -24,7 +24,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from sweeparea.cql.source_formats import FILES, PARSED, in_folder
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.spark_jobs.admission.format_files import looked_over, matched_over
+from sweeparea.spark_jobs.admission.format_json import REFUSED, by_texts, json_records
 from sweeparea.spark_jobs.deployment.application import refuse_reserved
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.frames import quoted
@@ -32,7 +34,7 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import describe_file, filesystem, has_space, write_error
-from sweeparea.tables.landing import MALFORMED, declared_columns, listing, note
+from sweeparea.tables.landing import MALFORMED, declared_columns, note
 from sweeparea.tables.schema import arrow_type, ddl_type
 
 if TYPE_CHECKING:
@@ -63,19 +65,21 @@ def land(
     source = application.source(name).source
     folder = application.layout.landing(name)
     path = application.located(source.uri) if source.uri else ""
-    seen = listing(path) if in_folder(source) else None
+    found = looked_over(name, path, dict(source.options), folder, tell) if in_folder(source) else None
+    if found is None and source.format.lower() in FILES:
+        matched_over(name, path, folder)
     log = DeltaLog(folder)
     try:
-        frame = _read(spark, source, path, name)
+        frame = _read(spark, source, path, name, found.keys if found else ())
         fields = [pa.field(f.name, arrow_type(ddl_type(f.dataType))) for f in frame.schema]
         log.create(pa.schema(fields), name=name, description=f"records of {name} as they came, from {source.format}")
         _run(spark, frame, folder)
     except Exception as error:
-        raise _explained(error, name, source, folder) from error
+        raise _explained(error, application, name, folder) from error
     crash_point("format.read", folder)
     landed = _publish(log, name)
-    if seen is not None:
-        note(folder, seen)
+    if found is not None:
+        note(folder, found.found)
     if landed:
         tell(f"{name}: landed {landed} new batch{'es' if landed > 1 else ''} of {source.format}")
     return landed
@@ -99,7 +103,8 @@ def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
             raise
 
 
-def _explained(error: Exception, name: str, source: SourceSpec, folder: str) -> SweepAreaError:
+def _explained(error: Exception, application: Application, name: str, folder: str) -> SweepAreaError:
+    source = application.source(name).source
     # through Spark Connect the text goes on with Java's stack trace, which is full of java.util.concurrent
     text = str(error).split("JVM stacktrace:", 1)[0]
     if re.search("CONCURRENT_|ConcurrentModification|concurrently using", text):
@@ -118,17 +123,42 @@ def _explained(error: Exception, name: str, source: SourceSpec, folder: str) -> 
         )
     # a stream's failure is told inside another one, which has ids of its own
     inner = text.split("terminated with exception:", 1)[-1]
-    told = readable(error if inner == text else RuntimeError(inner), f"{name}, reading its source FROM FORMAT")
-    if "FAILED_READ_FILE" in inner:
-        # the batch has begun, so the checkpoint asks for this file until it can be read
-        return type(told)(
-            f"{told} Put a whole file in its place under the same name (an empty one if there is nothing to save), then"
-            " run again."
+    where = f"{name}, reading its source FROM FORMAT"
+    if found := re.search(rf"{REFUSED}, in .*", inner):
+        told: SweepAreaError = DataError(f"{where}: {' '.join(found.group().split('SQLSTATE')[0].split())}")
+    else:
+        told = readable(error if inner == text else RuntimeError(inner), where)
+    ways_out = []
+    if "DATA_TYPE_MISMATCH" in inner:
+        ways_out.append(f"declare the type that it has: CREATE OR REPLACE of {name} and `apply` read all files anew")
+    elif source.format.lower() == "csv" and "FAILED_READ_FILE" in inner:
+        ways_out.append(
+            "if its header names other columns than SCHEMA, or in another order, correct one of them (with OPTIONS"
+            " (enforceSchema = true) columns count by their places alone)"
         )
-    return told
+    if "FAILED_READ_FILE" in inner or isinstance(told, DataError):
+        # the batch has begun, so the checkpoint asks for this file until it can be read
+        ways_out.append("put a whole file in its place under the same name (an empty one if there is nothing to save)")
+    elif source.uri and "Job aborted" in inner:
+        ways_out.append(f"see what is wrong with the newest files of {application.located(source.uri)}")
+    if not ways_out:
+        return told
+    said = str(told).rstrip(".")
+    if "NO_HINT" in inner and (cause := _innermost(error)):
+        said += f": {cause}"
+    way_out = ", or ".join(ways_out)
+    return type(told)(f"{said}. {way_out[0].upper()}{way_out[1:]}; then run again.")
 
 
-def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> DataFrame:
+def _innermost(error: BaseException) -> str:
+    """What an error of Spark's comes from, in one line; empty where it does not tell, as through Spark Connect."""
+    below, text = getattr(error, "_cause", None), ""
+    while below is not None:
+        below, text = getattr(below, "_cause", None), str(below)
+    return " ".join(text.split())[:300].rstrip(".")
+
+
+def _read(spark: SparkSession, source: SourceSpec, path: str, name: str, keys: Collection[str]) -> DataFrame:
     reader = spark.readStream.format(source.format)
     kind = source.format.lower()
     options = dict(source.options)
@@ -138,6 +168,11 @@ def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> Data
     columns = [f"{quoted(column)} {column_type}" for column, column_type in declared]
     if kind in FILES:
         options |= {option: value for option, value in _DEFAULTS.items() if option.lower() not in given}
+    if kind == "json" and by_texts(options):
+        return json_records(spark, path, declared, options, keys)
+    if kind == "csv" and "enforceschema" not in given:
+        # else Spark takes a header for granted: values of columns in another order would change places in silence
+        options |= {"enforceSchema": "false"}
     if kind in PARSED:
         options |= {"columnNameOfCorruptRecord": MALFORMED}
         options |= {} if "mode" in given else {"mode": "PERMISSIVE"}
@@ -146,7 +181,18 @@ def _read(spark: SparkSession, source: SourceSpec, path: str, name: str) -> Data
         reader = reader.schema(", ".join(columns))
     for option, value in options.items():
         reader = reader.option(option, value)
-    return reader.load(path) if path else reader.load()
+    return _valid(reader.load(path) if path else reader.load())
+
+
+def _valid(frame: DataFrame) -> DataFrame:
+    """Texts that are no UTF-8, which other readers of our tables cannot read, with U+FFFD for what is wrong in them."""
+    from pyspark.sql import functions as F
+
+    texts = {field.name for field in frame.schema if field.dataType.typeName() == "string"}
+    if not texts:
+        return frame
+    columns = ((name, F.col(quoted(name))) for name in frame.columns)
+    return frame.select(*((F.make_valid_utf8(c).alias(n) if n in texts else c) for n, c in columns))
 
 
 @contextmanager

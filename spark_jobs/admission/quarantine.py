@@ -183,8 +183,10 @@ def listing(
         if duplicates
         else ""
     )
+    if not copies:
+        return f"Nothing {'' if where is None else f'that fulfils {where} '}is in quarantine.{left_out}"
     if not rows:
-        return f"Nothing is in quarantine.{left_out}"
+        return f"{copies} rows are in quarantine; --limit {copies} shows them{left_out}"
     table = text_table(list(rows[0]), [list(row.values()) for row in rows])
     shown = sum(abs(row["copies"]) for row in rows)
     more = "" if shown == copies else f"\n{copies - shown} more; --limit {copies} shows all, --where chooses"

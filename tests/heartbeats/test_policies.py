@@ -63,6 +63,10 @@ def test_manual_moves_only_by_hand_and_never_back():
     assert Manual().set("flights", 3, 9) == HeartbeatDecision(9)
     with pytest.raises(DataError, match="stream flights stands at tick 9 and cannot go back to tick 3"):
         Manual().set("flights", 9, 3)
+    assert Manual().set("flights", 9, 1 << 62) == HeartbeatDecision(1 << 62)
+    for beyond in ((1 << 62) + 1, -(1 << 62) - 1, 10**20):
+        with pytest.raises(DataError, match=rf"Stream flights cannot have the heartbeat tick {beyond}: .*2\^62"):
+            Manual().set("flights", None, beyond)
 
 
 def test_a_clock_does_not_make_versions_late_for_having_waited():

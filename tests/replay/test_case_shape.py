@@ -113,6 +113,8 @@ def test_errors_name_the_place(place: tuple[Any, ...], wrong: Any, says: str, tm
         ("map<string,int>", [["x", 1], ["x", 2]]),
         ("map<string,int>", [[None, 1]]),
         ("struct<a:int>", [1, 2]),
+        ("struct<a:int>", {"b": 1}),
+        ("struct<a:int>", {"a": 1, "b": 1}),
         ("binary", "!"),
         ("date", "2020-13-01"),
         ("tinyint", 300),
@@ -121,3 +123,9 @@ def test_errors_name_the_place(place: tuple[Any, ...], wrong: Any, says: str, tm
 def test_a_value_that_its_type_does_not_hold_is_refused_not_changed(kind: str, value: Any) -> None:
     with pytest.raises(SweepAreaError, match=r"S\.c: "):
         json_values.column([value], arrow_type(kind), "S.c")
+
+
+def test_a_struct_may_be_an_object() -> None:
+    kind = arrow_type("struct<a:int,b:struct<c:array<int>>>")
+    given = [{"b": {"c": [1, 2]}, "a": 5}, [5, [[1, 2]]]]
+    assert json_values.column(given, kind, "S.c").to_pylist() == [{"a": 5, "b": {"c": [1, 2]}}] * 2

@@ -1,4 +1,4 @@
-"""The command line: help, exit codes, errors as one paragraph. No Spark is started here."""
+"""The command line: help, exit codes, errors as one paragraph. Hardly any Spark is started here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from sweeparea.infra import settings
 from sweeparea.spark_jobs.cli import main
+from sweeparea.tables.publish import Publication
 from tests.spark_jobs import shop
 
 COMMANDS = (
@@ -77,6 +78,24 @@ def test_status_and_explain_before_anything_ran(capsys, sales):
         assert "amount > 3" in capsys.readouterr().out
     assert main(["explain", *sales, "explain continuous query turnover"]) == 0
     assert "[Range 1 minute Inclusive]" in capsys.readouterr().out
+
+
+def test_inputs_that_have_not_come_to_the_start_of_a_query(capsys, tmp_path):
+    started = "CREATE CONTINUOUS QUERY q START AT TIMESTAMP '2020-01-01 12:00:00' AS SELECT shop FROM sales [NOW];"
+    app = shop.application(tmp_path, shop.STREAM + started)
+    shop.sell(tmp_path, shop.DAYS[0])
+    publication = Publication(str(app.data), app.ledger, "sales", "stream", "r1")
+    publication.begin()
+    publication.commit(shop.tick(-60), info={"source_version": 0})
+    assert main(["status", str(tmp_path / "shop"), "--data", str(app.data)]) == 0
+    told = "q: not processed yet; waits for its START, 2020-01-01 12:00:00: sales is at 2020-01-01 11:59:00"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_a_query_that_waits_has_not_been_processed(capsys, sales, spark):
+    assert main(["process", *sales, "turnover"]) == 0
+    assert "turnover: nothing to do, not processed yet; sales has not run yet" in capsys.readouterr().out
 
 
 def test_commands_in_hints_name_the_application_as_it_was_given(capsys, sales, monkeypatch, tmp_path):

@@ -82,6 +82,126 @@ def test_csv(spark, tmp_path: Path) -> None:
     assert [json.loads(row)["__malformed"] for _, row in kept_out(app)] == ["2,x", "3"]
 
 
+@pytest.mark.parametrize(
+    ("options", "text", "found", "aside"),
+    [
+        # Spark's own reader takes the first value of a line, or of a file, and says nothing of what follows it
+        ("", '{"t": 1, "a": 1}{"t": 2, "a": 2}\n', [], ['{"t": 1, "a": 1}{"t": 2, "a": 2}']),
+        ("", '{"t": 1, "a": 1} more\n{"t": 2, "a": 2}]}\nnull\n,\n', [], None),
+        ("multiLine = true", '{"t": 1, "a": 1}\n{"t": 2, "a": 2}\n', [], ['{"t": 1, "a": 1}\n{"t": 2, "a": 2}\n']),
+        ("multiLine = true", '[{"t": 1,\n"a": 1},\n{"t": 2, "a": 2}]', [(1, 1), (2, 2)], []),
+        ("", '[{"t": 1, "a": 1}, {"t": 2, "a": 2}]\n[]\n  \n', [(1, 1), (2, 2)], []),
+        ("", '[\n{"t": 1, "a": 1},\n{"t": 2, "a": 2}\n]\n', [(1, 1), (2, 2)], ["[", "]"]),
+        ("", '[{"t": 1, "a": 1}, {"t": 2, "a": "x"}]\n', [], ['[{"t": 1, "a": 1}, {"t": 2, "a": "x"}]']),
+        ("allowComments = true", '{"t": 1, "a": 1} // one\n', [(1, 1)], []),
+        ("lineSep = ';'", '{"t": 1, "a": 1};{"t": 2, "a": 2}', [(1, 1), (2, 2)], []),
+        ("encoding = 'UTF-16LE', lineSep = '|'", '{"t": 1, "a": 1}|{"t": 2, "a": 2}', [(1, 1), (2, 2)], []),
+    ],
+)
+def test_nothing_of_a_line_or_file_of_json_is_passed_over(
+    spark, tmp_path: Path, options: str, text: str, found: list, aside: list | None
+) -> None:
+    app = opened(tmp_path, FLAT.format(format="json", options=f"OPTIONS ({options})" if options else ""))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_bytes(text.encode("UTF-16LE" if "UTF-16" in options else "UTF-8"))
+    admit(app, "s", spark)
+    assert admitted(app) == found
+    texts = sorted(json.loads(row)["__malformed"] for _, row in kept_out(app))
+    assert texts == sorted(text.splitlines() if aside is None else aside)
+
+
+def test_bytes_that_are_no_text(spark, tmp_path: Path) -> None:
+    declared = (
+        "CREATE STREAM s FROM FORMAT '{}' PATH 'in' SCHEMA (t BIGINT, a STRING) TIMESTAMP BY t HEARTBEAT EACH BATCH;"
+    )
+    (tmp_path / "in").mkdir()
+    for kind, text in {"json": b'{"t": 1, "a": "x\xff"}\n{"t": 2, "a": \xff}\n', "csv": b"1,x\xff\n\xff,2\n"}.items():
+        (tmp_path / "in" / "1").write_bytes(text)
+        (tmp_path / kind).mkdir()
+        app = opened(tmp_path / kind, declared.format(kind))
+        (tmp_path / kind / "in").symlink_to(tmp_path / "in")
+        assert (admit(app, "s", spark).rows, admitted(app)) == (1, [(1, "x\ufffd")])
+        assert "\ufffd" in kept_out(app)[0][1]
+
+
+@pytest.mark.parametrize(
+    ("header", "fits"),
+    [("t,a", True), ("T,A", True), ("a,t", False), ("t,b", False), ("t", False), ("t,a,b", False), ("5,5", False)],
+)
+def test_a_header_of_csv_is_compared_with_the_schema(spark, tmp_path: Path, header: str, fits: bool) -> None:
+    app = opened(tmp_path, FLAT.format(format="csv", options="OPTIONS (header = true)"))
+    arrive(tmp_path, "1.csv", f"{header}\n1,2\n")
+    if fits:
+        assert (admit(app, "s", spark).rows, admitted(app)) == (1, [(1, 2)])
+        return
+    with pytest.raises(SweepAreaError, match=r"1.csv: .*eader.*enforceSchema = true.*in its place"):
+        admit(app, "s", spark)
+    arrive(tmp_path, "1.csv", "t,a\n3,4\n")
+    assert (admit(app, "s", spark).rows, admitted(app)) == (1, [(3, 4)])
+
+
+def test_xml_keeps_what_is_malformed(spark, tmp_path: Path) -> None:
+    app = opened(tmp_path, FLAT.format(format="xml", options="OPTIONS (rowTag = 'r')"))
+    arrive(tmp_path, "1.xml", "<l>\n<r><t>1</t><a>1</a></r>\n<r><t>2</t><a>x</a></r>\n</l>\n")
+    assert (admit(app, "s", spark).quarantined["malformed record"], admitted(app)) == (1, [(1, 1)])
+    assert "<t>2</t><a>x</a>" in kept_out(app)[0][1]
+
+
+def laid(folder: Path, *names: str) -> None:
+    """Files of one record each, whose instants are their numbers in ``names``."""
+    for i, name in enumerate(names):
+        (folder / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "in" / name).write_text(f'{{"t": {i}, "a": {i}}}\n')
+
+
+def test_files_in_folders_below_are_told_of_and_read_when_asked(spark, tmp_path: Path) -> None:
+    laid(tmp_path, "a.json", "below/b.json")
+    app = opened(tmp_path, FLAT.format(format="json", options=""))
+    told: list[str] = []
+    admit(app, "s", spark, tell=told.append)
+    assert admitted(app) == [(0, 0)]
+    assert any("'below/b.json'" in text and "recursiveFileLookup" in text for text in told)
+    (tmp_path / "other").mkdir()
+    app = opened(tmp_path / "other", FLAT.format(format="json", options="OPTIONS (recursiveFileLookup = true)"))
+    (tmp_path / "other" / "in").symlink_to(tmp_path / "in")
+    admit(app, "s", spark)
+    assert admitted(app) == [(0, 0), (1, 1)]
+
+
+def test_partitions_give_their_values_and_bear_no_other_files_beside_them(spark, tmp_path: Path) -> None:
+    app = opened(tmp_path, FLAT.format(format="json", options=""))
+    laid(tmp_path, "a=7/0.json", "a=8/1.json")
+    admit(app, "s", spark)
+    assert admitted(app) == [(0, 7), (1, 8)]
+    laid(tmp_path, "a=7/2.json", "stray.json")
+    with pytest.raises(SweepAreaError, match=r"partitions by a, but 'stray.json' lies elsewhere.*recursiveFileLookup"):
+        admit(app, "s", spark)
+    (tmp_path / "in" / "stray.json").rename(tmp_path / "in" / "a=8" / "stray.json")
+    assert admit(app, "s", spark).rows == 2
+
+
+def test_a_path_that_names_a_file(spark, tmp_path: Path) -> None:
+    laid(tmp_path, "a.json", "b.json")
+    app = opened(tmp_path, FLAT.format(format="json", options="").replace("'in'", "'in/b.json'"))
+    with pytest.raises(SweepAreaError, match=r"in/b.json is a file.* PATH '.*/in'.*pathGlobFilter = 'b.json'"):
+        admit(app, "s", spark)
+    app = opened(tmp_path, FLAT.format(format="json", options="OPTIONS (pathGlobFilter = 'b.json')"))
+    assert [admit(app, "s", spark).rows for _ in range(2)] == [1, 0]
+    assert admitted(app) == [(1, 1)]
+
+
+@pytest.mark.parametrize("path", ["in", "in/*.json", "{in,other}/[a-d]*"])
+def test_a_wildcard_in_the_name_of_a_file_doubles_nothing(spark, tmp_path: Path, path: str) -> None:
+    app = opened(tmp_path, FLAT.format(format="json", options="").replace("'in'", f"'{path}'"))
+    laid(tmp_path, "a?b.json", "axb.json", "c.json")
+    (tmp_path / "in" / "e*").write_text("") if path != "in" else None
+    with pytest.raises(SweepAreaError, match=r": '(in/)?a\?b.json' of .* Rename it"):
+        admit(app, "s", spark)
+    (tmp_path / "in" / "a?b.json").rename(tmp_path / "in" / "d.json")
+    admit(app, "s", spark)
+    assert admitted(app) == [(0, 0), (1, 1), (2, 2)]
+
+
 def test_parquet(spark, tmp_path: Path) -> None:
     app = opened(tmp_path, FLAT.format(format="parquet", options=""))
     (tmp_path / "in").mkdir()
@@ -111,8 +231,9 @@ def test_a_source_that_is_no_folder_of_files(spark, tmp_path: Path) -> None:
         (
             "SCHEMA",
             "OPTIONS (mode = failfast) SCHEMA",
-            r"s, reading its source FROM FORMAT: \[FAILED_READ_FILE.*1.json",
+            r"s, reading its source FROM FORMAT: a record .* under mode = FAILFAST, in .*1.json: .*in its place",
         ),
+        ("SCHEMA", "OPTIONS (multiLine = maybe) SCHEMA", r"s, reading its source FROM FORMAT: .*maybe"),
         ("a INT", "a INTERVAL DAY", "column a of its SCHEMA"),
         ("a INT", "__a INT", "begin with two underscores"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,27 @@ def test_constraints_of_a_relation(spark, tmp_path):
     with pytest.raises(SweepAreaError, match=r"Relation r, version 0 of its source: constraint c .* by 1 rows"):
         admit(failing, "r", spark)
     assert not failing.ledger.head()
+
+
+@pytest.mark.parametrize(
+    "clauses", ["CHANGE DATA FEED", "HISTORY BY (at, until) HEARTBEAT FOR at AS at LATE REPAIR", "STATIC"]
+)
+def test_a_constraint_over_versions_that_only_add_or_only_remove(spark, tmp_path, clauses):
+    app = application(tmp_path, f"CREATE RELATION r FROM DELTA 'r' {clauses} CONSTRAINT some EXPECT (units > 0);")
+    columns = schema("item string, units bigint, at bigint, until bigint")
+    put(tmp_path, "r", columns, [("a", 5, 1, None), ("b", -1, 1, None)])
+    report = admit(app, "r", spark)
+    assert (report.rows, dict(report.quarantined)) == (1, {"constraint some is violated: units > 0": 1})
+    if clauses == "STATIC":
+        return
+    for predicate, kept, held in (("item = 'b'", 0, 1), ("item = 'a'", 0, 0)):
+        DeltaTable(str(tmp_path / "data" / "r")).delete(predicate)
+        admit(app, "r", spark)
+        assert sum(r["__n"] for r in DeltaLog(app.layout.quarantine("r")).read().to_pylist()) == kept
+        now = Counter[str]()
+        for row in DeltaLog(app.layout.admitted("r")).read().to_pylist():
+            now[row["item"]] += row["__n"]
+        assert now["a"] == held
 
 
 # -- static relations ------------------------------------------------------------------------------------------------

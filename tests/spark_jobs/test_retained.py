@@ -9,6 +9,7 @@ import pytest
 from sweeparea.operators.ticks import INF
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.plan import plan as plan_of
+from sweeparea.spark_jobs.status import status
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.tables.publish import Publication
 from tests.spark_jobs import shop
@@ -88,7 +89,12 @@ def test_a_plan_tells_what_cannot_be_computed_any_more(tmp_path: Path):
     app = application(tmp_path, "RETAIN INTERVAL 10 MINUTES", MINUTE, None)
     commit(app, "sales", "stream", HEARTBEAT, {retained.RETAINED: shop.tick(-1)})
     assert plan_of(app).problems == ()
-    commit(app, "sales", "stream", HEARTBEAT, {retained.RETAINED: shop.tick(0)})
+    commit(app, "sales", "stream", HEARTBEAT, {retained.RETAINED: shop.tick(0), "source_version": 0})
     (problem,) = plan_of(app).problems
     assert "shop.cql:" in str(problem)
-    assert "q would have to be computed from 2020-01-01 12:00:00 on, but elements of sales up to" in str(problem)
+    told = "q would have to be computed from 2020-01-01 12:00:00 on, but elements of sales up to"
+    assert told in str(problem)
+    # status says so as well, of a query that never ran; one that goes on from where it is needs nothing of it
+    assert f"q: not processed yet; cannot run: {told}" in status(app)
+    commit(app, "q", "query", shop.tick(100), {})
+    assert "q: committed up to 2020-01-01 12:01:40; ready up to 2020-01-01 13:00:00" in status(app)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark
 BIG = 1 << 62
+HOUR = timedelta(hours=1)
 TICKS = pa.schema([("t", pa.int64()), ("id", pa.string()), ("x", pa.float64())])
 
 
@@ -121,6 +124,18 @@ def test_a_stream_without_data_and_a_clock_that_goes_back(spark, tmp_path):
     assert "1 late" in status(app)
 
 
+def test_a_source_that_is_gone_or_another_is_told_by_status(spark, tmp_path):
+    app = stream(tmp_path, "HEARTBEAT MANUAL")
+    add(tmp_path, [(1, "a", 1.0)])
+    admit(app, "s", spark)
+    assert "goes no further" not in status(app)
+    shutil.rmtree(tmp_path / "data/source/s")
+    assert "1 rows admitted, 0 in quarantine; goes no further: The source table" in status(app)
+    add(tmp_path, [(2, "b", 1.0)])
+    assert "goes no further: s: its source" in status(app)
+    assert "removed and made anew" in status(app)
+
+
 def test_heartbeats_per_source_and_by_a_policy(spark, tmp_path):
     app = stream(tmp_path, "HEARTBEAT PER id AS t - 1")
     add(tmp_path, [(10, "a", 1.0), (4, "b", 1.0), (6, None, 1.0)])
@@ -146,6 +161,29 @@ def test_heartbeats_per_source_and_by_a_policy(spark, tmp_path):
     for target, said in [("latest:number", "no function"), ("latest", "names no Python object"), ("none:x", "none")]:
         with pytest.raises(BindError, match=said):
             stream(python, f"HEARTBEAT POLICY '{target}'").source_expressions("s")
+
+
+@pytest.mark.parametrize("clause", ["FROM COLUMN up_to", "FOR t AS up_to", "PER k AS up_to"])
+def test_a_heartbeat_in_the_far_future_ends_no_stream(spark, tmp_path, clause):
+    text = f"CREATE STREAM s FROM DELTA 'src' TIMESTAMP BY t HEARTBEAT {clause} {{}};"
+    day = datetime(2024, 1, 1, tzinfo=UTC)
+    instants = [(day, day), (day + HOUR, datetime(9999, 12, 31, tzinfo=UTC)), (day + 2 * HOUR, day + HOUR)]
+    for at, up_to in instants:
+        rows = pa.table({"t": pa.array([at], pa.timestamp("us", "UTC")), "up_to": [up_to], "k": ["a"]})
+        write_deltalake(tmp_path / "src", rows, mode="append")
+    for ahead, rows, heartbeat, told in (
+        ("", 3, "2024-01-01 01:00:00", ", 1 heartbeats too far in the future (MAX AHEAD)"),
+        ("MAX AHEAD INTERVAL 4000000 DAYS", 2, "9999-12-31 00:00:00", "1 in quarantine, 1 late"),
+    ):
+        folder = tmp_path / str(rows)
+        (folder / "app").mkdir(parents=True)
+        (folder / "src").symlink_to(tmp_path / "src")
+        (folder / "app" / "app.cql").write_text(text.format(ahead))
+        app = Application.open(folder / "app", folder)
+        assert admit(app, "s", spark).rows == rows
+        [line] = [one for one in status(app).splitlines() if one.startswith("  s: ")]
+        assert line.startswith(f"  s: heartbeat {heartbeat}")
+        assert told in line
 
 
 def test_many_rows_at_one_instant(spark, tmp_path):
@@ -239,6 +277,12 @@ def test_a_person_lists_corrects_and_releases(spark, tmp_path, capsys):
     assert "constraint positive is violated: x > 0" in table
     assert "late: at or below the heartbeat 10 (tick 10)" in table
     assert '{"t": 4, "id": "late", "x": 1.0}' in table
+    for options, said in (
+        (["--where", "t = 77"], "Nothing that fulfils t = 77 is in quarantine."),
+        (["--limit", "0"], "4 rows are in quarantine; --limit 4 shows them"),
+    ):
+        assert main(["quarantine", "list", where[0], "s", *options, *where[1:]]) == 0
+        assert capsys.readouterr().out.strip() == said
     # one of the two is put right by the correction, the other one not
     wanted = ["--where", "x < 0", "--set", "x=2.5", "--set", "id="]
     assert main(["quarantine", "release", where[0], "s", *wanted, *where[1:]]) == 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sweeparea.tables.landing import LandingTable, arrived, listing, note
+from sweeparea.tables.landing import LandingTable, arrived, listing, note, source_files
 
 
 def test_what_came_since_the_source_was_read_is_noticed(tmp_path: Path) -> None:
     source, landing = tmp_path / "in", tmp_path / "landing"
     landing.mkdir()
-    assert listing(str(source)) == {"files": 0, "newest": 0}
+    assert listing(source_files(str(source))) == {"files": 0, "newest": 0}
     assert arrived(str(landing), str(source), 0.0) == {"files": 0, "newest": 0}
     source.mkdir()
     (source / "a.json").write_text("{}")

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake import DeltaTable, Field, Schema, convert_to_deltalake, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from sweeparea.tables.errors import TableError
@@ -70,6 +71,16 @@ def test_an_exact_change_feed_is_read_where_it_is_on(path: str) -> None:
     write_deltalake(path, table((1, "x"), (2, "x")), configuration={"delta.enableChangeDataFeed": "true"})
     DeltaTable(path).update(predicate="a = 2", updates={"s": "'y'"})
     assert changes(SourceTable(path), 1) == [(2, "x", -1), (2, "y", 1)]
+
+
+def test_a_feed_that_leaves_equal_rows_out_is_not_believed(path: str) -> None:
+    """delta-rs's feed says of an UPDATE that makes a row equal to another one only that the row went."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    write_deltalake(path, table((1, "x"), (1, "y")), configuration=feed)
+    DeltaTable(path).update(updates={"s": "'x'"})
+    told = changes(SourceTable(path), 1)
+    assert told == [(1, "x", 1), (1, "y", -1)]
+    assert DeltaTable(path).to_pyarrow_table().num_rows == 2
 
 
 def test_a_column_added_later_is_null_before(path: str) -> None:
@@ -224,3 +235,21 @@ def test_features_that_cannot_be_read_are_named(path: str) -> None:
     log.write_text("\n".join([*lines, json.dumps(protocol)]) + "\n")
     with pytest.raises(TableError, match="futureThing"):
         SourceTable(path).version()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_bytes_that_are_no_text(tmp_path: Path, nested: bool) -> None:
+    """Spark lets any bytes be a text; delta-rs and Arrow write them if nobody looks."""
+    wrong = pa.array([b"a\xffb", b"ok", None]).view(pa.string())
+    texts = pa.StructArray.from_arrays([wrong], names=["x"]) if nested else wrong
+    pq.write_table(pa.table({"a": [1, 2, 3], "b": texts}), tmp_path / "part.parquet")
+    convert_to_deltalake(str(tmp_path))
+    source = SourceTable(str(tmp_path))
+    if nested:
+        with pytest.raises(TableError, match=r"Column b of the source table .* no UTF-8.*make_valid_utf8"):
+            source.changes(0)
+        return
+    assert sorted(map(str, source.changes(0).column("b").to_pylist())) == ["None", "a\ufffdb", "ok"]
+    # whole snapshots are read by delta-rs, which takes no such bytes
+    with pytest.raises(TableError, match=r"version 0.: a text in it holds bytes that are no UTF-8.*make_valid_utf8"):
+        source.snapshot(0)
