@@ -114,7 +114,7 @@ class Leaves:
         missing, left = self.without(gone, rows)
         if len(missing):
             raise MissingRows(len(missing))
-        rows = rows.take(pa.array(left))
+        rows = rows.filter(pa.array(left))
         pieces: list[tuple[str, pa.Table]] = []
         if fresh.num_rows:
             keys_ = self.keys(rows)
@@ -154,27 +154,29 @@ class Leaves:
         return rows.append_column(end, pa.nulls(rows.num_rows, end.type))
 
     def keys(self, rows: pa.Table) -> Keys:
-        start = keys.int64_of(rows.column("valid_from").cast(pa.int64()))
-        return Keys(start.view(np.uint64) ^ np.uint64(_BIAS), self._hashes(rows))
+        return Keys(_starts(rows).view(np.uint64) ^ np.uint64(_BIAS), self._hashes(rows))
 
     def _hashes(self, rows: pa.Table) -> np.ndarray:
         return key_hash([rows.column(name) for name in self.names], rows.num_rows).view(np.uint64)
 
     def without(self, gone: pa.Table, rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of those of ``gone`` that are not among ``rows``, and of ``rows`` without those that are: the
-        differences of two bags.
+        """Positions of those of ``gone`` that are not among ``rows``, and for each of ``rows`` whether it is left
+        without those that are: the differences of two bags.
         """
-        size, all_ = gone.num_rows, np.arange(rows.num_rows)
-        if not (size and len(all_)):
-            return np.arange(size), all_
-        wanted, hashes = np.sort(self._hashes(gone)), self._hashes(rows)
-        at = np.flatnonzero(wanted[np.minimum(np.searchsorted(wanted, hashes), size - 1)] == hashes)
-        both = pa.concat_tables([gone, rows.take(pa.array(at))])
+        size, left = gone.num_rows, np.ones(rows.num_rows, np.bool_)
+        if not (size and len(left)):
+            return np.arange(size), left
+        at = _among(_starts(rows), np.unique(_starts(gone)))
+        near = rows.take(pa.array(at))
+        wanted, hashes = np.sort(self._hashes(gone)), self._hashes(near)
+        same = wanted[np.minimum(np.searchsorted(wanted, hashes), size - 1)] == hashes
+        at, near = at[same], near.filter(pa.array(same))
+        both = pa.concat_tables([gone, near])
         code, count = keys.codes([both.column(name) for name in self.names])
         mine, theirs = code[:size], code[size:]
         missing = _rank(mine) >= np.bincount(theirs, minlength=count)[mine]
-        taken = _rank(theirs) < np.bincount(mine, minlength=count)[theirs]
-        return np.flatnonzero(missing), np.delete(all_, at[taken])
+        left[at[_rank(theirs) < np.bincount(mine, minlength=count)[theirs]]] = False
+        return np.flatnonzero(missing), left
 
 
 class MissingRows(Exception):
@@ -190,6 +192,26 @@ def owner(keys_: Keys, part: Sequence[Range]) -> np.ndarray:
     texts = keys_.bytes
     at = np.searchsorted(lows, texts, "right") - 1
     return np.where((at >= 0) & (texts <= highs[np.maximum(at, 0)]), at, -1)
+
+
+def _starts(rows: pa.Table) -> np.ndarray:
+    return keys.int64_of(rows.column("valid_from").cast(pa.int64()))
+
+
+def _among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Positions of the values that are among ``wanted``, which are in order.
+
+    >>> _among(np.array([1, 3, 3, 7, 9]), np.array([3, 4, 9])).tolist()
+    [1, 2, 4]
+    >>> _among(np.array([9, 3, 1]), np.array([3, 4])).tolist()
+    [1]
+    """
+    if not np.all(values[1:] >= values[:-1]):
+        return np.flatnonzero(np.isin(values, wanted))
+    # rows of leaves are in order: what is wanted is looked up among them
+    first, end = np.searchsorted(values, wanted, "left"), np.searchsorted(values, wanted, "right")
+    sizes = end - first
+    return np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
 
 
 def _stem(low: int, high: int) -> str:

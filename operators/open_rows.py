@@ -126,7 +126,7 @@ class OpenRows:
             return done
         rows = self._read(self.fresh, done)
         missing, left = self.leaves.without(ended, rows)
-        ended, rows = ended.take(pa.array(missing)), rows.take(pa.array(left))
+        ended, rows = ended.take(pa.array(missing)), rows.filter(pa.array(left))
         if ended.num_rows:
             gone_from = owner(self.leaves.keys(ended), self.ranges)
             if (gone_from < 0).any():

@@ -194,7 +194,8 @@ def write_file(
 def write_files(
     tables: Sequence[tuple[str, pa.Table]], root: str, attempt: str, options: Mapping[str, Any] | None = None
 ) -> list[DataFile]:
-    """As ``write_file``, of many small tables by their stems; ``options`` as of ``write_pieces``.
+    """As ``write_file``, of many small tables of one schema by their stems, which nobody else writes; ``options`` as of
+    ``write_pieces``. Until this returns, files may be there in part.
 
     Rows become bytes here, and other threads see to it that these are stored: that is waiting, for the most part.
     """
@@ -220,7 +221,7 @@ def write_files(
 
 def _store_all(made: Sequence[tuple[_Place, pa.Buffer]]) -> None:
     for place, whole in made:
-        place.store(whole, sync_folder=False)
+        place.store(whole, alone=True)
 
 
 def read_whole(root: str, paths: Sequence[str]) -> Iterator[pa.Buffer]:
@@ -311,8 +312,8 @@ class _Place:
     def relative(self) -> str:
         return f"data/{self.attempt}/{self.stem}.parquet"
 
-    def store(self, whole: pa.Buffer, sync_folder: bool = True) -> None:
-        """A file of which all bytes are there."""
+    def store(self, whole: pa.Buffer, alone: bool = False) -> None:
+        """A file of which all bytes are there; ``alone`` as in ``fill``."""
 
         def write(sink: pa.NativeFile) -> None:
             half = whole.size // 2
@@ -320,35 +321,35 @@ class _Place:
             crash_point("file.half", self.base)
             sink.write(whole.slice(half))
 
-        self.fill(write, sync_folder)
+        self.fill(write, alone)
 
     def fill(
         self,
         write: Callable[[pa.NativeFile], None],
-        sync_folder: bool = True,
+        alone: bool = False,
         then: Callable[[str], None] = lambda temporary: None,
     ) -> None:
         """A file that ``write`` writes into what it is given; it appears under its name when it is complete. ``then``
-        is called with the path that it has before.
+        is called with the path that it has before. ``alone``: nobody else writes this file or looks for it yet, so it
+        has its name at once, and the caller syncs the folder.
         """
         folder, target = f"{self.base}/data/{self.attempt}", f"{self.base}/{self.relative}"
         # Two tries of one task may write the same stem at the same time: each has its own temporary name.
         # An object store shows an object when it is whole, and has no way to rename one.
-        temporary = target if self.remote else f"{folder}/{self.stem}.{uuid.uuid4().hex[:8]}.tmp"
+        temporary = target if self.remote or alone else f"{folder}/{self.stem}.{uuid.uuid4().hex[:8]}.tmp"
         crash_point("file.before", self.base)
         with explain_write_errors(target):
-            if temporary != target:
+            if not self.remote:
                 self.fs.create_dir(folder, recursive=True)
             try:
                 with self.fs.open_output_stream(temporary) as sink:
                     write(sink)
                 then(temporary)
                 crash_point("file.written", self.base)
+                sync(self.fs, temporary)
                 if temporary != target:
-                    sync(self.fs, temporary)
                     self.fs.move(temporary, target)
-                    if sync_folder:
-                        sync(self.fs, folder)
+                    sync(self.fs, folder)
             except BaseException:
                 with suppress(OSError):
                     self.fs.delete_file(temporary)

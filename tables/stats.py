@@ -84,7 +84,7 @@ def stats_json(footer: pq.FileMetaData, nan_leaves: set[int] | None) -> str:
 
 def float_leaves_with_nan(table: pa.Table) -> set[int]:
     """Numbers of the leaf columns of ``table`` that hold a NaN."""
-    if not any(pa.types.is_floating(kind) for _, _, kind in _told(table.schema)):
+    if not _has_floats(table.schema):
         return set()
     return {leaf for leaf, array in enumerate(_leaf_arrays(table)) if array is not None and _has_nan(array)}
 
@@ -142,6 +142,11 @@ def _leaves(schema: pa.Schema) -> Iterator[tuple[_Path, pa.DataType]]:
 def _told(schema: pa.Schema) -> tuple[tuple[int, tuple[str, ...], pa.DataType], ...]:
     """Number, path and type of the leaf columns that get statistics: many files have one schema."""
     return tuple((leaf, path, kind) for leaf, (path, kind) in enumerate(_leaves(schema)) if path is not None)
+
+
+@lru_cache(maxsize=64)
+def _has_floats(schema: pa.Schema) -> bool:
+    return any(pa.types.is_floating(kind) for _, _, kind in _told(schema))
 
 
 def _leaf_arrays(table: pa.Table) -> Iterator[pa.ChunkedArray | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,8 @@ class Slice:
         self.seconds: dict[str, float] = {}
         self._clock = time.monotonic()
         self._state_logs: dict[str, DeltaLog] = {}
+        self._held: Future[tuple[int, OpenRows]] | None = None
+        """The open rows of the result, which the driver lists while Spark's workers sweep."""
         self._unused: list[str] = []
         """Staged files whose rows went into others: they are judged, and then they go."""
 
@@ -318,7 +321,11 @@ class Slice:
             staged = evaluation.sweeps.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
         else:
             staged = evaluation.sweeps.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
-        return [r.asDict() for r in staged.collect()], tables
+        with ThreadPoolExecutor(1) as beside:
+            if "open" in tables:
+                path, schema = tables["open"]
+                self._held = beside.submit(self._open_rows, path, schema, attempt)
+            return [r.asDict() for r in staged.collect()], tables
 
     def _record(self, shape: DataFrame, ids: list[str]) -> list[pa.Field]:
         """The result's columns; a type that a table cannot hold is refused by the column's name."""
@@ -396,19 +403,28 @@ class Slice:
         self, publication: Publication, attempt: str, lines: list[dict[str, Any]], tables: dict[str, Any]
     ) -> dict[str, int]:
         rows: dict[str, int] = {}
-        logs = {path: self.place.ledger.log(path) for path, _ in tables.values()}
-        versions = {path: log.version() for path, log in logs.items()}
+        versions = {path: self.place.ledger.log(path).version() for path, _ in tables.values()}
+        open_rows = None
+        if "open" in tables:
+            path, schema = tables["open"]
+            held = self._held.result() if self._held else self._open_rows(path, schema, attempt)
+            versions[path], open_rows = held
         for key, (path, schema) in tables.items():
             files = [_file(line) for line in lines if line["target"] == key]
             rows[key] = sum(f.rows for f in files)
             change = Exchange(adds=files)
-            if key == "open":
-                held = logs[path].files(versions[path], ["valid_to"])
+            if key == "open" and open_rows is not None:
                 ended = self._ended(path, schema, [_file(line) for line in lines if line["target"] == "closed"])
-                change = OpenRows(path, schema, held, attempt).exchange(ended, files)
+                change = open_rows.exchange(ended, files)
             publication.stage(path, adds=change.adds, removes=change.removes, base_version=versions[path])
             self._unused += [f"{path}/{file.path}" for file in change.unused]
         return rows
+
+    def _open_rows(self, path: str, schema: pa.Schema, attempt: str) -> tuple[int, OpenRows]:
+        """What a relation's table holds open, and the version of the table that says so."""
+        log = self.place.ledger.log(path)
+        version = log.version()
+        return version, OpenRows(path, schema, log.files(version, ["valid_to"]), attempt)
 
     def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table:
         """The rows of staged files that the table holds as open ones: those that began before the slice."""
