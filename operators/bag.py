@@ -12,6 +12,11 @@ pending and wait in the SweepArea of the next stateful operator. A stream is the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from sweeparea.infra.errors import DataError
+
 TS = "__ts"
 """BIGINT, first tick at which the row counts."""
 TE = "__te"
@@ -19,3 +24,13 @@ TE = "__te"
 N = "__n"
 """BIGINT, signed number of copies."""
 BAG = (TS, TE, N)
+
+
+def below_zero(record: Mapping[str, Any], tick: int) -> DataError:
+    """The error of more copies taken away than had been put in."""
+    return DataError(
+        f"The number of copies of the record {dict(record)} falls below zero at tick {tick}: more was taken away than"
+        " had been put in. Either the changes that an input holds up to that instant do not fit together (look for a"
+        " deletion without its insertion), or rows of a table that is read were lost or changed by somebody else:"
+        " `sweeparea check` tells which table, and with --rebuild computes a query's again from its inputs."
+    )

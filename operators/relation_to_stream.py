@@ -26,9 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys as key_codes
-from sweeparea.operators.bag import TE, TS, N
+from sweeparea.operators.bag import TE, TS, N, below_zero
 from sweeparea.operators.kernels.relation_to_stream import levels
 from sweeparea.operators.kernels.sorting import sorted_order
 from sweeparea.operators.netting import netted
@@ -202,9 +201,5 @@ def _levels(
     if negative >= 0:
         i = order[negative]
         record = {k: v[0] for k, v in records.slice(int(row_of[group[i]]), 1).to_pydict().items()}
-        raise DataError(
-            f"The number of copies of the record {record} falls below zero at tick {tick[i]}: more was taken away than "
-            f"had been put in. The changes that the query's inputs hold up to that instant do not fit together; "
-            f"look for a deletion without its insertion."
-        )
+        raise below_zero(record, tick[i])
     return closed, opened

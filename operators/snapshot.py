@@ -33,9 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys as key_codes
-from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.bag import BAG, TE, TS, N, below_zero
 from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.netting import netted
 from sweeparea.operators.order import column_ranks
@@ -136,11 +135,7 @@ class Snapshots:
 
     def _refuse(self, at: int, record: np.ndarray, tick: np.ndarray) -> None:
         shown = {k: v[0] for k, v in self.records.slice(int(record[at]), 1).to_pydict().items()}
-        raise DataError(
-            f"The number of copies of the record {shown} falls below zero at tick {tick[at]}: more was taken away than "
-            f"had been put in. The changes that the query's inputs hold up to that instant do not fit together; "
-            f"look for a deletion without its insertion."
-        )
+        raise below_zero(shown, tick[at])
 
     def _cut(self, record: np.ndarray, tick: np.ndarray, copies: np.ndarray) -> None:
         """Segments of every group, and for each interval of a record the segments that it covers."""

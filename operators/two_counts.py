@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from sweeparea.infra.errors import DataError
 from sweeparea.operators import keys
-from sweeparea.operators.bag import BAG, TE, TS, N
+from sweeparea.operators.bag import BAG, TE, TS, N, below_zero
 from sweeparea.operators.columns import BAG_FIELDS
 from sweeparea.operators.kernels import two_counts as kernel
 from sweeparea.operators.kernels.aggregate import united
@@ -159,11 +159,7 @@ class _Sweep:
 
     def _below_zero(self, row: int, tick: int) -> None:
         record = {c: self.rows.column(c)[row].as_py() for c in self.spec.columns}
-        raise DataError(
-            f"The number of copies of the record {record} falls below zero at tick {tick}: more was taken away than"
-            " had been put in. The changes that the query's inputs hold up to that instant do not fit together; look"
-            " for a deletion without its insertion."
-        )
+        raise below_zero(record, tick)
 
     def _table(self, at: np.ndarray, ts: np.ndarray, te: np.ndarray, n: np.ndarray) -> pa.Table:
         record = keys.canonical(self.rows.select(list(self.spec.columns)).take(pa.array(at)))

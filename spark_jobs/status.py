@@ -11,12 +11,12 @@ from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.spark_jobs.admission import quarantine
 from sweeparea.spark_jobs.admission.admit_checks import check_identity
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
 from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.evaluation.inputs import before_start
 from sweeparea.spark_jobs.slices.corrections import announced
 from sweeparea.spark_jobs.slices.place import REWRITE
 from sweeparea.spark_jobs.upkeep.agreement import faults
-from sweeparea.spark_jobs.upkeep.retained import HistoryGone, require_history
 from sweeparea.tables.ledger import LedgerRow
 
 SOURCES_SHOWN = 5

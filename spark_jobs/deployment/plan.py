@@ -19,10 +19,10 @@ from sweeparea.cql.statements import CreateFunction, CreateQuery
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
 from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.registry import ChangedDefinition, kind_of
 from sweeparea.spark_jobs.deployment.user_code import registered
-from sweeparea.spark_jobs.upkeep.retained import HistoryGone, require_history
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import DeployedRow
 from sweeparea.tables.ledger import LedgerRow

@@ -15,6 +15,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.touched import warm_from
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.errors import NotReadyError
 from sweeparea.spark_jobs.evaluation.inputs import new_rows
 from sweeparea.spark_jobs.instants import instant_text, slice_text
@@ -23,7 +24,6 @@ from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell, slices
 from sweeparea.spark_jobs.slices.corrections import pending
-from sweeparea.spark_jobs.upkeep.retained import require_history
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.ledger import LedgerRow

@@ -15,6 +15,7 @@ from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory, warm_from
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.evaluation.inputs import new_rows
 from sweeparea.spark_jobs.rewriting import checkpoint
 from sweeparea.spark_jobs.rewriting.history import History
@@ -23,7 +24,6 @@ from sweeparea.spark_jobs.slices.catch_up import Tell, catch_up, limit
 from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import Place
 from sweeparea.spark_jobs.slices.slice import Slice
-from sweeparea.spark_jobs.upkeep.retained import require_history
 from sweeparea.tables.attempts import Attempts
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.rewriting.repair import repair
 from sweeparea.spark_jobs.slices.catch_up import catch_up
 from sweeparea.spark_jobs.slices.corrections import Corrected
 from sweeparea.spark_jobs.slices.slice import Slice
-from sweeparea.spark_jobs.upkeep.retained import require_history
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.publish import recover

@@ -16,6 +16,7 @@ from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import gone_up_to
 from sweeparea.spark_jobs.errors import NotReadyError
 from sweeparea.spark_jobs.instants import slice_text
 from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
@@ -23,7 +24,6 @@ from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
-from sweeparea.spark_jobs.upkeep.retained import gone_up_to
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.files import has_folder, move_folder

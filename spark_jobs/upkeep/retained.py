@@ -1,4 +1,4 @@
-"""RETAIN: admitted elements that no query can need any more go, and what is to be computed from them is refused.
+"""RETAIN: admitted elements that no query can need any more go.
 
 An element further than RETAIN below the heartbeat goes when every query that reads the stream has passed it, does not
 read it again by range (a join over a window), and would not need it to repair one that may still come late.
@@ -22,6 +22,7 @@ from sweeparea.operators.logical import Plan
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.touched import memory
 from sweeparea.spark_jobs.admission.admit_state import REPAIRS_FROM
+from sweeparea.spark_jobs.deployment.history_gone import RETAINED
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables import scan
 from sweeparea.tables.delta_log import DeltaLog
@@ -31,41 +32,6 @@ from sweeparea.tables.publish import Publication
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.deployment.application import Application
-
-RETAINED = "retained"
-"""In a stream's ledger info: the greatest tick at or below which elements have gone; carried on by every commit."""
-
-
-class HistoryGone(SweepAreaError):
-    """What is to be computed needs elements that RETAIN has let go."""
-
-    exit_code = 2
-
-
-def require_history(application: Application, plan: Plan, origin: int) -> None:
-    """HistoryGone if a stream that a plan reads no longer has all elements that slices from tick ``origin`` on read."""
-    head = application.ledger.head()
-    reaches, again = reach_of(plan.root), read_again(plan.root)
-    for name in plan.inputs:
-        row = head.get(application.owner(name))
-        gone = None if row is None else row.info.get(RETAINED)
-        needed = max(plan.start, origin - reaches.get(name, 0)) if name in again else origin
-        if gone is None or gone < needed:
-            continue
-        first = instant_text(plan.time, gone + 1)
-        raise HistoryGone(
-            f"{plan.name} would have to be computed from {instant_text(plan.time, needed)} on, but elements of {name}"
-            f" up to {instant_text(plan.time, gone)} have gone (RETAIN). Nothing was changed. What needs none of them"
-            f" can be had: a backfill of later instants with --from, or a query with START AT {first} or later. To"
-            f" compute all of it, admit the source under another name without RETAIN and read that stream."
-        )
-
-
-def gone_up_to(application: Application, plan: Plan) -> int | None:
-    """The greatest tick up to which a stream that a plan reads has let elements go; None if none has."""
-    head = application.ledger.head()
-    rows = [row for name in plan.inputs if (row := head.get(application.owner(name))) is not None]
-    return max((row.info[RETAINED] for row in rows if row.info.get(RETAINED) is not None), default=None)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from sweeparea.spark_jobs.admission import admit_state
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.admit_rules import Rules
 from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.history_gone import RETAINED, HistoryGone
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.upkeep import retained
@@ -84,7 +85,7 @@ def test_results_are_those_without_maintenance_and_check_agrees(plain, maintaine
 def test_retain_lets_go_what_no_query_needs_and_says_up_to_where(maintained):
     app, _ = maintained
     row = app.ledger.head()["sales"]
-    gone = row.info[retained.RETAINED]
+    gone = row.info[RETAINED]
     assert row.committed is not None
     assert gone < row.committed - 20 - 60
     # `ever` would be repaired from START on: no late element can be repaired any more, whatever is declared later
@@ -98,16 +99,16 @@ def test_retain_lets_go_what_no_query_needs_and_says_up_to_where(maintained):
 def test_what_needs_elements_that_have_gone_is_refused_with_the_way_out(spark, maintained):
     app, _ = maintained
     said: list[str] = []
-    with pytest.raises(retained.HistoryGone, match=r"elements of sales up to 2020-01-01 12:0.* have gone \(RETAIN\)"):
+    with pytest.raises(HistoryGone, match=r"elements of sales up to 2020-01-01 12:0.* have gone \(RETAIN\)"):
         backfill(app, "turnover", spark, None, None, said.append)
-    with pytest.raises(retained.HistoryGone, match="have gone"):
+    with pytest.raises(HistoryGone, match="have gone"):
         outlook(app, "turnover", None, None)
     new = Application.open(app.folder, str(app.data))  # pyright: ignore[reportArgumentType]
     assert new.folder is not None
     late = EVER.replace("ever", "later")
     (new.folder / "later.cql").write_text(late)
     new = Application.open(new.folder, str(app.data))
-    with pytest.raises(retained.HistoryGone, match="START AT 2020-01-01 12:0"):
+    with pytest.raises(HistoryGone, match="START AT 2020-01-01 12:0"):
         process(new, "later", spark)
     found = retained.outlook(new, "sales")
     assert found is not None
