@@ -13,6 +13,12 @@ class SweepAreaError(Exception):
     exit_code: int = 1
 
 
+class UsageError(SweepAreaError):
+    """What was asked for means nothing here: a name that nobody has, an instant or a range that is none."""
+
+    exit_code = 2
+
+
 class DataError(SweepAreaError):
     """Caused by rows: overflow, division by zero, a cast, a net count below zero, a heartbeat that goes back."""
 

@@ -7,7 +7,7 @@ Started by Spark as ``python -m <this module> pyspark.worker`` (``spark.python.d
 
 A process that forks should have no threads. Arrow's allocator has one of its own and knows how to be forked (jemalloc
 takes its locks around a fork); numpy's linear algebra, which no sweep needs, must not start any. Should a library bring
-others some day, or be missing, Spark's own daemon runs instead.
+others some day, or be missing, or the system not tell, Spark's own daemon runs instead.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _sum(values):
 
 
 def threads() -> set[str]:
-    """The names of this process's threads but the first, as far as the system tells."""
+    """The names of this process's threads but the first. OSError where the system does not tell."""
     tasks = Path("/proc/self/task")
-    others = [task for task in tasks.iterdir() if task.name != str(os.getpid())] if tasks.is_dir() else []
+    others = [task for task in tasks.iterdir() if task.name != str(os.getpid())]
     return {(task / "comm").read_text().strip() for task in others}
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     try:
         preload()
         alone = threads() <= _HARMLESS
-    except ImportError:
+    except (ImportError, OSError):
         alone = False
     if not alone:
         os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.deployment.application import Application
@@ -364,9 +364,7 @@ def _quarantine(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.jobs import release
 
     if options.stream is None:
-        raise SweepAreaError(
-            "Say which stream's rows are to be released: `sweeparea quarantine release APP STREAM ID`."
-        )
+        raise UsageError("Say which stream's rows are to be released: `sweeparea quarantine release APP STREAM ID`.")
     assigned = dict(text.partition("=")[::2] for text in options.assigned)
     wanted = Wanted(tuple(options.ids), options.where, assigned, options.row)
     report = release(application, options.stream, wanted)
@@ -399,7 +397,7 @@ def _check(options: argparse.Namespace) -> int:
     application = _open(options)
     if options.rebuild and options.name is not None and not application.is_query(options.name):
         known = ", ".join(application.catalog.queries) or "none"
-        raise SweepAreaError(
+        raise UsageError(
             f"{options.name} is no query, and only queries can be computed again. Queries: {known}. Of a stream or"
             " relation restore a backup, or drop it and admit its source anew."
         )
@@ -442,7 +440,7 @@ def _replay(options: argparse.Namespace) -> int:
         try:
             lines = Path(options.cases).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise SweepAreaError(f"The cases {options.cases} cannot be read: {error}.") from None
+            raise UsageError(f"The cases {options.cases} cannot be read: {error}.") from None
     failed = 0
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(_opened(options.out)) if options.out else sys.stdout

@@ -5,28 +5,28 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import UsageError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.spark_jobs.json_values import micros_of
 
 
 def tick_of(text: str, time_: TimeDomain) -> int:
     """The tick of an instant that a person wrote: 2013-01-31 12:00:00 (UTC), or a tick where time is BIGINT.
-    SweepAreaError if it is none.
+    UsageError if it is none.
     """
     if time_.kind == "BIGINT":
         if text.lstrip("-").isdigit():
             return int(text)
-        raise SweepAreaError(f"{text} is no tick: time is counted in BIGINT ticks here, so give a whole number.")
+        raise UsageError(f"{text} is no tick: time is counted in BIGINT ticks here, so give a whole number.")
     return instant_of(text) // time_.chronon
 
 
 def instant_of(text: str) -> int:
-    """Microseconds since 1970 UTC of an instant that a person wrote. SweepAreaError if it is none."""
+    """Microseconds since 1970 UTC of an instant that a person wrote. UsageError if it is none."""
     try:
         return micros_of(text)
     except ValueError:
-        raise SweepAreaError(f"{text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC).") from None
+        raise UsageError(f"{text} is no instant. Write it as 2013-01-31 or 2013-01-31 12:00:00 (UTC).") from None
 
 
 def slice_text(time_: TimeDomain, h0: int, h1: int) -> str:

@@ -19,7 +19,7 @@ from sweeparea.cql.rewrites import Input, hidden_query, take
 from sweeparea.cql.source_expressions import CONDITION, INSTANTS, bind_source_expression
 from sweeparea.cql.source_formats import columns_of
 from sweeparea.infra import environments, locations, settings, storage
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
 from sweeparea.spark_jobs.admission.admit_rules import clause_faults
 from sweeparea.spark_jobs.deployment.registry import Registry
@@ -95,7 +95,7 @@ class Application:
         if not folder.is_dir():
             known = sorted(p.parent.name for p in settings.applications_folder().glob("*/*.cql"))
             listed = ", ".join(dict.fromkeys(known)) or "none"
-            raise SweepAreaError(
+            raise UsageError(
                 f"There is no application {application}: neither {Path(application).absolute()} nor {folder} is a"
                 f" folder. Give a folder of .cql files or one of the names under {settings.applications_folder()}:"
                 f" {listed}."
@@ -500,4 +500,4 @@ def _unknown(what: str, name: str, known: object) -> SweepAreaError:
     names = sorted(str(n) for n in known)  # type: ignore[attr-defined]
     near = difflib.get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return SweepAreaError(f"There is no {what} named {name}.{hint} Known: {', '.join(names) or 'none'}.")
+    return UsageError(f"There is no {what} named {name}.{hint} Known: {', '.join(names) or 'none'}.")

@@ -12,7 +12,7 @@ import uuid
 
 from sweeparea.cql.errors import listing, nearest
 from sweeparea.cql.hidden_names import is_hidden
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of, shared_by_others
 from sweeparea.tables.errors import LostRace
@@ -23,7 +23,7 @@ SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__correcti
 
 
 class NotDropped(SweepAreaError):
-    """Something else rests on the name, or there is no such name."""
+    """Something else rests on the name."""
 
 
 def drop(application: Application, name: str, kind: str | None = None, purge: bool = True) -> list[str]:
@@ -37,7 +37,7 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
     known = {row.name: row.kind for row in (*head.values(), *deployed.values())}
     known |= {n: k for k, names in _declared(application) for n in names}
     if name not in known:
-        raise NotDropped(f"There is nothing named {name}. {nearest(name, known)} Known: {listing(sorted(known))}.")
+        raise UsageError(f"There is nothing named {name}. {nearest(name, known)} Known: {listing(sorted(known))}.")
     if is_hidden(name) and (read := readers_of(application, name)):
         raise NotDropped(
             f"{name} is no query of your own: it is a hidden subplan that queries share, and is read by"

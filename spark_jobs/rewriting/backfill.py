@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.logical import Plan
 from sweeparea.operators.touched import warm_from
 from sweeparea.spark_jobs.deployment.application import Application
@@ -122,7 +122,7 @@ def _range(
     upto = row.committed if last is None else min(last, row.committed)
     if upto <= since:
         begins = instant_text(plan.time, plan.start)
-        raise SweepAreaError(
+        raise UsageError(
             f"{query}: nothing of that range has been committed: its results are known from {begins} to"
             f" {instant_text(plan.time, row.committed)}. Give instants in between, --from before --to."
         )

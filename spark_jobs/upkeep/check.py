@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.upkeep import laws
@@ -48,7 +48,7 @@ def check(application: Application, name: str | None = None, tell: Tell = lambda
     ledger, outcome = application.ledger, Checked()
     head = ledger.head()
     if name is not None and name not in head:
-        raise SweepAreaError(
+        raise UsageError(
             f"{name} has not committed anything, so there is nothing to check. Known are:"
             f" {', '.join(sorted(head)) or 'none yet'}."
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.open_rows import holds_open
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.upkeep import retained
@@ -57,7 +57,7 @@ def hours_of(text: str, what: str = RETENTION) -> int:
     """A length of time of whole hours: ``7 days``, ``36 hours``."""
     found = _LENGTH.match(text)
     if found is None or int(found[1]) == 0:
-        raise SweepAreaError(
+        raise UsageError(
             f"{what} {text!r} is no length of time. Write a whole number of hours, days or weeks: '7 days'."
         )
     return int(found[1]) * _HOURS[found[2].lower()]
@@ -82,7 +82,7 @@ def maintain(
     head = ledger.head()
     if name is not None and name not in head:
         known = f"There are tables of {', '.join(sorted(head))}." if head else "Nothing has been admitted yet."
-        raise SweepAreaError(f"{name} has no tables to maintain. {known}")
+        raise UsageError(f"{name} has no tables to maintain. {known}")
     for each in sorted(head) if name is None else [name]:
         try:
             _maintain_name(application, each, hours, dry_run, report, tell)

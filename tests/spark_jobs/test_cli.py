@@ -124,13 +124,13 @@ def test_commands_in_hints_name_the_application_as_it_was_given(capsys, sales, m
         (["explain", "CREATE STREAM t FROM DELTA 't' TIMESTAMP BY at"], 2, "no query to explain"),
         (["explain", "EXPLAIN SELECT 1 AS a; EXPLAIN SELECT 2 AS a"], 2, "no query to explain"),
         (["explain", ""], 2, "the query is empty"),
-        (["explain", "turnovr"], 1, "Did you mean turnover?"),
-        (["admit", "sale"], 1, "Did you mean sales?"),
-        (["process", "nothing"], 1, "no continuous query named nothing"),
+        (["explain", "turnovr"], 2, "Did you mean turnover?"),
+        (["admit", "sale"], 2, "Did you mean sales?"),
+        (["process", "nothing"], 2, "no continuous query named nothing"),
         (["heartbeat", "sales", "2020-01-01"], 1, "HEARTBEAT MANUAL"),
         (["sql", "-c", "SELECT * FROM turnover"], 1, "Tables of shop: none yet"),
-        (["process", "turnover", "--until", "noon"], 1, "noon is no instant"),
-        (["drop", "nothing"], 1, "nothing named nothing"),
+        (["process", "turnover", "--until", "noon"], 2, "noon is no instant"),
+        (["drop", "nothing"], 2, "nothing named nothing"),
     ],
 )
 def test_errors_are_one_readable_paragraph(capsys, sales, arguments, code, said):
@@ -143,9 +143,9 @@ def test_errors_are_one_readable_paragraph(capsys, sales, arguments, code, said)
 
 
 def test_a_missing_application_and_unreadable_cases(capsys, tmp_path):
-    assert main(["status", str(tmp_path / "nowhere")]) == 1
+    assert main(["status", str(tmp_path / "nowhere")]) == 2
     assert "There is no application" in capsys.readouterr().err
-    assert main(["replay", str(tmp_path / "nothing.jsonl")]) == 1
+    assert main(["replay", str(tmp_path / "nothing.jsonl")]) == 2
     assert "cannot be read" in capsys.readouterr().err
 
 
