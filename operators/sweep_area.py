@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 
 import numpy as np
@@ -32,12 +33,14 @@ from sweeparea.operators.columns import conform
 from sweeparea.operators.key_hash import key_hash
 from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.tables import stats
-from sweeparea.tables.files import DataFile, filesystem, quick, write_pieces
+from sweeparea.tables.files import DataFile, filesystem, quick, side_by_side, write_pieces
 
 HASH, DUE, SEQ = "__hash", "__due", "__seq"
 _LAYOUT = [pa.field(name, pa.int64()) for name in (HASH, DUE, SEQ)]
 _GROUP = 1 << 11
 """Rows of a row group: the least that is read for one key."""
+_TOGETHER = 1 << 6
+"""So many row groups are one thread's, where many are read: half of the time goes into them one by one."""
 _SLACK = 1 << 14
 """So many rows that do not count may always lie there."""
 _PIECE = 1 << 19
@@ -197,7 +200,10 @@ class SweepArea:
         if self.alone:
             wanted += [file.due_within(self.h0, self.h1) for file in opened]
         hashes = np.unique(np.concatenate(wanted))
-        found = [part for file in opened if (part := file.rows_of(hashes)) is not None]
+        parts = [(file, groups) for file in opened for groups in file.groups_of(hashes)]
+        found = [
+            rows for rows in side_by_side(lambda part: part[0].rows_of(hashes, part[1]), parts) if rows is not None
+        ]
         if not found:
             return self.stored.empty_table()
         rows = pa.concat_tables(found)
@@ -293,29 +299,61 @@ class SweepArea:
         return rows if kept.all() else rows.filter(pa.array(kept))
 
 
-class _File:
-    """A Parquet file in the layout of a SweepArea, of which row groups are read as they are needed."""
+class _Footer:
+    """What the end of a Parquet file tells of its row groups."""
 
     def __init__(self, path: str, storage_options: dict[str, str] | None) -> None:
         fs, inner = filesystem(path, storage_options)
-        self.parquet = pq.ParquetFile(fs.open_input_file(inner))
-        footer = self.parquet.metadata
-        self.columns = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
-        self.sizes = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
+        with fs.open_input_file(inner) as source:
+            self.metadata = pq.read_metadata(source)
+        columns = self.metadata.num_columns
+        self.columns = {self.metadata.schema.column(i).path: i for i in range(columns)}
+        groups = (self.metadata.row_group(group) for group in range(self.metadata.num_row_groups))
+        self.sizes = np.array([group.num_rows for group in groups], np.int64)
+        self._bounds: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def bounds(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Least and greatest value of a BIGINT column by row group, as far apart as can be where statistics do not
         tell; of NULLs only both are the least of all.
         """
+        if name not in self._bounds:
+            self._bounds[name] = self._read_bounds(name)
+        return self._bounds[name]
+
+    def _read_bounds(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         whole = np.iinfo(np.int64)
         low, high = np.full(len(self.sizes), whole.min), np.full(len(self.sizes), whole.max)
         for group, size in enumerate(self.sizes):
-            told = self.parquet.metadata.row_group(group).column(self.columns[name]).statistics
+            told = self.metadata.row_group(group).column(self.columns[name]).statistics
             if told is not None and told.has_min_max:
                 low[group], high[group] = told.min, told.max
             elif told is not None and told.has_null_count and told.null_count == size:
                 high[group] = whole.min
         return low, high
+
+
+@lru_cache(maxsize=32)
+def _footer(path: str, storage_options: tuple[tuple[str, str], ...]) -> _Footer:
+    """Kept for the next slices of this worker: no file ever gets the name of another, and large ones stay for long."""
+    return _Footer(path, dict(storage_options) or None)
+
+
+class _File:
+    """A Parquet file in the layout of a SweepArea, of which row groups are read as they are needed."""
+
+    def __init__(self, path: str, storage_options: dict[str, str] | None) -> None:
+        self._footer = _footer(path, tuple(sorted((storage_options or {}).items())))
+        self.sizes, self.bounds = self._footer.sizes, self._footer.bounds
+        self._place = filesystem(path, storage_options)
+
+    def opened(self) -> pq.ParquetFile:
+        """For one thread."""
+        fs, inner = self._place
+        return pq.ParquetFile(fs.open_input_file(inner), metadata=self._footer.metadata)
+
+    @cached_property
+    def parquet(self) -> pq.ParquetFile:
+        return self.opened()
 
     def read(self, groups: np.ndarray, columns: list[str] | None = None) -> pa.Table:
         """Row groups, one after the other."""
@@ -343,31 +381,34 @@ class _Open(_File):
     def due_within(self, h0: int, h1: int) -> np.ndarray:
         return np.zeros(0, np.int64) if self.file.due > h1 else super().due_within(h0, h1)
 
-    def rows_of(self, hashes: np.ndarray) -> pa.Table | None:
-        """The rows whose hash is one of ``hashes``, which are sorted."""
-        if not len(hashes) or not self.file.rows:
-            return None
-        low, high = self.bounds(HASH)
-        groups = np.flatnonzero(np.searchsorted(hashes, high, "right") > np.searchsorted(hashes, low, "left"))
-        if not len(groups):
-            return None
-        mine = _longs(self.read(groups, [HASH]), HASH)
+    def groups_of(self, hashes: np.ndarray) -> Iterator[np.ndarray]:
+        """The row groups that may hold one of ``hashes``, which are sorted, some at a time."""
+        if len(hashes) and self.file.rows:
+            low, high = self.bounds(HASH)
+            may = np.searchsorted(hashes, high, "right") > np.searchsorted(hashes, low, "left")
+            groups = np.flatnonzero(may)
+            yield from (groups[i : i + _TOGETHER] for i in range(0, len(groups), _TOGETHER))
+
+    def rows_of(self, hashes: np.ndarray, groups: np.ndarray) -> pa.Table | None:
+        """The rows of some row groups whose hash is one of ``hashes``, which are sorted. Several threads may ask."""
+        parquet = self.opened()
+        mine = _longs(parquet.read_row_groups(groups.tolist(), [HASH], use_threads=False), HASH)
         if np.all(mine[1:] >= mine[:-1]):
             first, end = np.searchsorted(mine, hashes, "left"), np.searchsorted(mine, hashes, "right")
             sizes = end - first
             at = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
         else:  # somebody else has put files together
             at = np.flatnonzero(np.isin(mine, hashes))
-        return self._take(groups, at) if len(at) else None
+        return self._take(parquet, groups, at) if len(at) else None
 
     def range(self, low: int, high: int) -> pa.Table | None:
         """The rows with ``low <= hash <= high``."""
         if self._hash is None:
             self._hash = _longs(self.parquet.read([HASH]), HASH)
         at = np.flatnonzero((self._hash >= low) & (self._hash <= high))
-        return self._take(np.arange(len(self.sizes)), at) if len(at) else None
+        return self._take(self.parquet, np.arange(len(self.sizes)), at) if len(at) else None
 
-    def _take(self, groups: np.ndarray, at: np.ndarray) -> pa.Table:
+    def _take(self, parquet: pq.ParquetFile, groups: np.ndarray, at: np.ndarray) -> pa.Table:
         """Rows by their positions in some row groups."""
         sizes = self.sizes[groups]
         begin = np.cumsum(sizes) - sizes
@@ -375,7 +416,7 @@ class _Open(_File):
         used = np.unique(group)
         place = np.zeros(len(sizes), np.int64)
         place[used] = np.cumsum(sizes[used]) - sizes[used]
-        rows = self.read(groups[used])
+        rows = parquet.read_row_groups(groups[used].tolist(), use_threads=len(used) > _TOGETHER)
         return conform(rows.take(pa.array(place[group] + at - begin[group])), self.area.stored)
 
 
