@@ -397,7 +397,7 @@ def _check(options: argparse.Namespace) -> int:
     application = _open(options)
     if options.rebuild and options.name is not None and not application.is_query(options.name):
         known = ", ".join(application.catalog.queries) or "none"
-        raise UsageError(
+        raise SweepAreaError(
             f"{options.name} is no query, and only queries can be computed again. Queries: {known}. Of a stream or"
             " relation restore a backup, or drop it and admit its source anew."
         )
