@@ -46,6 +46,22 @@ def int64_of(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
     return np.ascontiguousarray(numpy_of(one_array(column), 0), np.int64)
 
 
+def positions(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Positions, in order, of the values that are among ``wanted``, which are distinct and in order. Where the values
+    are in order too, each wanted one is looked up among them.
+
+    >>> positions(np.array([1, 3, 3, 7, 9]), np.array([3, 4, 9])).tolist()
+    [1, 2, 4]
+    >>> positions(np.array([9, 3, 1]), np.array([3, 4])).tolist()
+    [1]
+    """
+    if not np.all(values[1:] >= values[:-1]):
+        return np.flatnonzero(np.isin(values, wanted))
+    first, end = np.searchsorted(values, wanted, "left"), np.searchsorted(values, wanted, "right")
+    sizes = end - first
+    return np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+
+
 def codes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[np.ndarray, int]:
     """(dense codes 0..k-1 as int64, k) of the rows of one or several columns of any Arrow type, numbered by appearance.
 

@@ -166,7 +166,7 @@ class Leaves:
         size, left = gone.num_rows, np.ones(rows.num_rows, np.bool_)
         if not (size and len(left)):
             return np.arange(size), left
-        at = _among(_starts(rows), np.unique(_starts(gone)))
+        at = keys.positions(_starts(rows), np.unique(_starts(gone)))
         near = rows.take(pa.array(at))
         wanted, hashes = np.sort(self._hashes(gone)), self._hashes(near)
         same = wanted[np.minimum(np.searchsorted(wanted, hashes), size - 1)] == hashes
@@ -196,22 +196,6 @@ def owner(keys_: Keys, part: Sequence[Range]) -> np.ndarray:
 
 def _starts(rows: pa.Table) -> np.ndarray:
     return keys.int64_of(rows.column("valid_from").cast(pa.int64()))
-
-
-def _among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Positions of the values that are among ``wanted``, which are in order.
-
-    >>> _among(np.array([1, 3, 3, 7, 9]), np.array([3, 4, 9])).tolist()
-    [1, 2, 4]
-    >>> _among(np.array([9, 3, 1]), np.array([3, 4])).tolist()
-    [1]
-    """
-    if not np.all(values[1:] >= values[:-1]):
-        return np.flatnonzero(np.isin(values, wanted))
-    # rows of leaves are in order: what is wanted is looked up among them
-    first, end = np.searchsorted(values, wanted, "left"), np.searchsorted(values, wanted, "right")
-    sizes = end - first
-    return np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
 
 
 def _stem(low: int, high: int) -> str:

@@ -393,12 +393,7 @@ class _Open(_File):
         """The rows of some row groups whose hash is one of ``hashes``, which are sorted. Several threads may ask."""
         parquet = self.opened()
         mine = _longs(parquet.read_row_groups(groups.tolist(), [HASH], use_threads=False), HASH)
-        if np.all(mine[1:] >= mine[:-1]):
-            first, end = np.searchsorted(mine, hashes, "left"), np.searchsorted(mine, hashes, "right")
-            sizes = end - first
-            at = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
-        else:  # somebody else has put files together
-            at = np.flatnonzero(np.isin(mine, hashes))
+        at = keys.positions(mine, hashes)  # in order, unless somebody else has put files together
         return self._take(parquet, groups, at) if len(at) else None
 
     def range(self, low: int, high: int) -> pa.Table | None:
