@@ -100,10 +100,6 @@ class Deployed:
 
         return self.change(add)[row.name]
 
-    def put(self, row: DeployedRow) -> None:
-        """Adds a name, or replaces its row."""
-        self.change(lambda rows: {**rows, row.name: row})
-
     def succeed(self, row: DeployedRow, registration: str | None) -> DeployedRow | None:
         """Puts ``row`` in place of that of a ``registration`` of its name (None: where there is none), paused as that
         one is; nothing happens where another one stands. Returns what stands then.

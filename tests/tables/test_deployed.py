@@ -25,12 +25,17 @@ ROW = DeployedRow(
 )
 
 
+def put(deployed: Deployed, row: DeployedRow) -> None:
+    """A name with whatever row a test wants."""
+    deployed.change(lambda rows: {**rows, row.name: row})
+
+
 def test_rows_come_back_as_they_were(tmp_path):
     deployed = Deployed(tmp_path)
     assert deployed.rows() == {}
     assert not (tmp_path / "_sweeparea").exists()  # reading creates nothing
     assert deployed.register(ROW) == ROW
-    deployed.put(replace(ROW, name="s", kind="stream", depends_on=(), settings={}))
+    put(deployed, replace(ROW, name="s", kind="stream", depends_on=(), settings={}))
     assert Deployed(tmp_path).rows()["q"] == ROW
     assert sorted(Deployed(tmp_path).rows()) == ["q", "s"]
 
@@ -39,19 +44,19 @@ def test_who_registers_first_stands(tmp_path):
     one, other = Deployed(tmp_path), Deployed(tmp_path)
     assert one.register(ROW).registration == "r1"
     assert other.register(replace(ROW, registration="r2")).registration == "r1"
-    other.put(replace(ROW, registration="r3"))
+    put(other, replace(ROW, registration="r3"))
     assert one.rows()["q"].registration == "r3"
 
 
 def test_a_change_that_was_overtaken_is_made_again(tmp_path):
     one, other = Deployed(tmp_path), Deployed(tmp_path)
-    one.put(ROW)
+    put(one, ROW)
     seen = []
 
     def slowly(rows):
         seen.append(sorted(rows))
         if len(seen) == 1:
-            other.put(replace(ROW, name="x"))
+            put(other, replace(ROW, name="x"))
         return {**rows, "y": replace(ROW, name="y")}
 
     assert sorted(one.change(slowly)) == ["q", "x", "y"]
@@ -61,7 +66,7 @@ def test_a_change_that_was_overtaken_is_made_again(tmp_path):
 
 def test_pausing_and_removing(tmp_path):
     deployed = Deployed(tmp_path)
-    deployed.put(ROW)
+    put(deployed, ROW)
     deployed.pause("q", True)
     assert deployed.rows()["q"].paused
     deployed.pause("q", False)
@@ -88,7 +93,7 @@ def test_only_what_stands_is_succeeded(tmp_path):
 
 def test_a_commit_of_a_new_definition_brings_it_once_however_often_it_is_applied(tmp_path):
     deployed, ledger = Deployed(tmp_path), Ledger(tmp_path)
-    deployed.put(replace(ROW, paused=True))
+    put(deployed, replace(ROW, paused=True))
     new = replace(ROW, definition="CREATE ..", fingerprint="f2", depends_on=("s",), settings={}, planned={"shared": []})
     info = {DEFINITION: {"from": ROW.fingerprint, "to": definition(new)}}
     row = ledger.commit(
@@ -98,12 +103,12 @@ def test_a_commit_of_a_new_definition_brings_it_once_however_often_it_is_applied
     assert recover(tmp_path, ledger) == ["q"]
     brought = replace(new, paused=True, deployed_at=row.at)
     assert Deployed(tmp_path).rows()["q"] == brought
-    deployed.put(replace(brought, planned={"shared": ["x"]}))
+    put(deployed, replace(brought, planned={"shared": ["x"]}))
     apply(ledger, row)
     assert deployed.rows()["q"].planned == {"shared": ["x"]}, "it had been applied"
-    deployed.put(replace(brought, fingerprint="f3", deployed_at=5))
+    put(deployed, replace(brought, fingerprint="f3", deployed_at=5))
     apply(ledger, row)
     assert deployed.rows()["q"].fingerprint == "f3", "what was deployed since stays"
-    deployed.put(replace(ROW, registration="r2"))
+    put(deployed, replace(ROW, registration="r2"))
     apply(ledger, row)
     assert deployed.rows()["q"].definition == ROW.definition, "a name that was made anew is another one"
