@@ -46,7 +46,8 @@ class InputSchema:
 
     ``kind`` is stream or relation; ``columns`` are (name, Spark type or None) without bookkeeping columns; ``time`` is
     what a tick of it means. ``derived`` marks results of queries (their chronon is fixed), ``static`` relations that
-    never change, ``sequence_by`` the column that orders a stream's elements of one instant.
+    never change, ``sequence_by`` the column that orders a stream's elements of one instant, ``chars`` the
+    columns of CHAR(n) with n.
     """
 
     name: str
@@ -57,6 +58,12 @@ class InputSchema:
     derived: bool = False
     static: bool = False
     sequence_by: str | None = None
+    chars: tuple[tuple[str, int], ...] = ()
+
+    def column(self, made: Column, name: str) -> Column:
+        """``made`` for the column ``name``, with what a comparison must know of it."""
+        length = dict(self.chars).get(name)
+        return made if length is None else replace(made, char=length)
 
 
 class Context:
@@ -161,13 +168,13 @@ class Context:
     def stream_scan(self, schema: InputSchema, place: Place) -> StreamScan:
         """A scan with all columns; the instant is kept aside as ``ts``."""
         self._check_time(schema, place)
-        source = tuple((self.new_column(n, t), n) for n, t in schema.columns if n.lower() != INSTANT)
+        source = tuple((schema.column(self.new_column(n, t), n), n) for n, t in schema.columns if n.lower() != INSTANT)
         return StreamScan(schema.name, source, self._instant(schema.time))
 
     def relation_scan(self, schema: InputSchema, place: Place) -> RelationScan:
         if schema.derived:
             self._check_time(schema, place)
-        return RelationScan(schema.name, tuple((self.new_column(n, t), n) for n, t in schema.columns))
+        return RelationScan(schema.name, tuple((schema.column(self.new_column(n, t), n), n) for n, t in schema.columns))
 
     def _instant(self, time: TimeDomain) -> Column:
         return self.new_column(INSTANT, "bigint" if time.kind == "BIGINT" else "timestamp")

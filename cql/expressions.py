@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import functions, literal_checks, types
+from sweeparea.cql import char_padding, functions, literal_checks, types
 from sweeparea.cql.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
 from sweeparea.cql.argument_checks import ArgumentChecks, comparison
 from sweeparea.cql.calls import take_apart
@@ -48,10 +48,11 @@ _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound expression and its type, where that is certain."""
+    """A bound expression and its type, where that is certain; ``char`` is n where it is just a column of CHAR(n)."""
 
     expr: Expr
     type: str | None
+    char: int | None = None
 
 
 def quoted(column: Column) -> str:
@@ -115,7 +116,7 @@ class Binder:
         walk.visit(node)
         expr = Expr(self.source.splice(span, walk.replacements), self.source.splice(span), frozenset(walk.used))
         self.source.expressions.setdefault(expr.text, span[0])
-        return Bound(expr, types.normal(types.of(node, walk.types)))
+        return Bound(expr, types.normal(types.of(node, walk.types)), walk.chars.get(id(node)))
 
     def condition(self, node: exp.Expr) -> Expr:
         """As ``bind``, for WHERE, ON and HAVING: TypeError where the type is known and not BOOLEAN."""
@@ -154,7 +155,7 @@ class Binder:
     def bind_all(self, node: exp.Expr) -> list[Bound]:
         """As ``bind``; a star gives all columns that it stands for."""
         if is_star(node):
-            return [Bound(column_expr(c), c.type) for c in star_columns(self.scope, node, self.place)]
+            return [Bound(column_expr(c), c.type, c.char) for c in star_columns(self.scope, node, self.place)]
         return [self.bind(node)]
 
     def sort_key(self, node: exp.Expr, bound: Bound | None = None) -> SortKey:
@@ -205,6 +206,10 @@ class Binder:
             return None
 
 
+def _within(inner: Span, outer: Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
 def _is_window_bound(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.upper() in functions.WINDOW_BOUNDS
 
@@ -227,6 +232,7 @@ class _Walk:
         self.replacements: list[Replacement] = []
         self.used: set[str] = set()
         self.types: dict[int, str | None] = {}
+        self.chars: dict[int, int] = {}
         self.checks = ArgumentChecks(binder, self.types)
 
     def visit(self, node: exp.Expr) -> None:
@@ -300,6 +306,8 @@ class _Walk:
         self.replacements.append(Replacement(span, quoted(column)))
         self.used.add(column.id)
         self.types[id(node)] = column.type
+        if column.char is not None:
+            self.chars[id(node)] = column.char
 
     def _refuse(self, what: str, node: exp.Expr, hint: str = "") -> RefusedError:
         return not_offered(what, self.binder.place(node), hint)
@@ -379,6 +387,8 @@ class _Walk:
     def _field(self, node: exp.Expr, column: Column, parts: list[exp.Identifier]) -> None:
         """The type of a field of a struct column."""
         type_ = column.type
+        if parts:
+            self.chars.pop(id(node), None)
         for part in parts:
             if type_ is not None and not type_.startswith(("struct", "array", "map", "variant")):
                 raise BindError(
@@ -396,6 +406,8 @@ class _Walk:
         self.replacements.append(Replacement(_span_of_parts(node, parts[:1], self.binder), f"({bound.expr.sql})"))
         self.used |= bound.expr.columns
         self.types[id(node)] = bound.type if len(parts) == 1 else None
+        if bound.char is not None and len(parts) == 1:
+            self.chars[id(node)] = bound.char
         return True
 
     # -- functions ---------------------------------------------------------------------------------------------------
@@ -437,11 +449,36 @@ class _Walk:
             self._subquery(node)
             return
         self._children(node)
+        if isinstance(node, char_padding.COMPARISONS):
+            self._pad(char_padding.comparison(self._compared(node.this), self._compared(node.expression)))
         self.checks.operation(node)
 
     def _beside(self, node: exp.Expr) -> None:
         self._children(node)
+        if isinstance(node, exp.In):
+            self._pad(char_padding.member(self._compared(node.this), [self._compared(e) for e in node.expressions]))
+        elif isinstance(node, exp.Case) and node.this is not None:
+            cases = [self._compared(when.this) for when in node.args.get("ifs") or []]
+            self._pad(char_padding.cases(self._compared(node.this), cases))
         self.checks.beside(node)
+
+    def _compared(self, node: exp.Expr) -> char_padding.Compared:
+        """What is known of one side of a comparison, for a comparison with a CHAR(n)."""
+        span = span_of(node)
+        while isinstance(node, exp.Paren):
+            node = node.this
+        length = self.chars.get(id(node))
+        text = self.binder.source.splice(span) if span is not None else ""
+        text_like = isinstance(node, exp.RawString) or types.of(node, self.types) == "string"
+        constant = length is None and text_like and char_padding.is_constant(node)
+        return char_padding.Compared(span, text, length, constant)
+
+    def _pad(self, padded: Iterable[char_padding.Padding]) -> None:
+        """Puts padding around sides of a comparison."""
+        for span, pattern in padded:
+            inner = self.binder.source.splice(span, [r for r in self.replacements if _within(r.span, span)])
+            self.replacements = [r for r in self.replacements if not _within(r.span, span)]
+            self.replacements.append(Replacement(span, pattern.replace(char_padding.SIDE, inner)))
 
     def _window_bound(self, node: exp.Anonymous) -> None:
         binder = self.binder

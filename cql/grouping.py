@@ -87,7 +87,7 @@ class Grouping:
                 inputs[expr.sql] = (new_column(expr.text, None), expr)
             return _column_expr(inputs[expr.sql][0])
 
-        keys = [(new_column(c.label, c.type), e) for c, e, _ in self.keys]
+        keys = [(new_column(c.label, c.type).as_of(c), e) for c, e, _ in self.keys]
         taken = [(column, _map_call(call, argument)) for column, call in calls]
         base = Project(plan, (*keys, *inputs.values()))
         repeated = len({frozenset(s) for s in self.sets}) < len(self.sets)
@@ -269,12 +269,12 @@ class GroupBy:
             )
         resolved = target.meta.get("resolved")
         if isinstance(resolved, Column):
-            expr, type_, label = _column_expr(resolved), resolved.type, resolved.label
+            expr, type_, label, char = _column_expr(resolved), resolved.type, resolved.label, resolved.char
             canonical: tuple[str, ...] = (expr.sql,)
         else:
             target = target.this if isinstance(target, exp.Alias) else target
             bound = self.binder.bind(target)
-            expr, type_ = bound.expr, bound.type
+            expr, type_, char = bound.expr, bound.type, bound.char
             canonical = self.binder.canonical(target) or (expr.sql,)
             label = label_of(target, self.source)
         if type_ == "variant":
@@ -286,7 +286,8 @@ class GroupBy:
         at = self.grouping.position(canonical)
         if at is None:
             at = len(self.grouping.keys)
-            self.grouping.keys.append((self.binder.new_column(label, type_), expr, canonical))
+            key = replace(self.binder.new_column(label, type_), char=char)
+            self.grouping.keys.append((key, expr, canonical))
         return at
 
     def _target(self, tree: exp.Expr) -> exp.Expr:

@@ -228,7 +228,7 @@ def cut_over(
     """The rows that a cut keeps by keys over ``columns`` and over ``hidden``, which is computed from them."""
     if not hidden:
         return columns, top_k(relation, columns, keys, cut)
-    fresh = {c.id: context.new_column(c.label, c.type) for c in columns}
+    fresh = {c.id: context.new_column(c.label, c.type).as_of(c) for c in columns}
     above = Project(relation, (*((fresh[c.id], column_expr(c)) for c in columns), *hidden))
     kept = tuple(fresh[c.id] for c in columns)
     return without_hidden(context, top_k(above, kept, [renewed(key, fresh) for key in keys], cut), kept)
@@ -244,7 +244,7 @@ def renewed(key: SortKey, columns: Mapping[str, Column]) -> SortKey:
 
 def without_hidden(context: Context, node: Node, columns: tuple[Column, ...]) -> tuple[tuple[Column, ...], Node]:
     """``node`` with just some of its columns, as fresh ones."""
-    outputs = tuple((context.new_column(c.label, c.type), column_expr(c)) for c in columns)
+    outputs = tuple((context.new_column(c.label, c.type).as_of(c), column_expr(c)) for c in columns)
     return tuple(c for c, _ in outputs), Project(node, outputs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -111,7 +112,7 @@ class SelectList:
         binder = self._binder("ORDER BY", aliases_first=True)
         if not self.distinct:
             return ordering.SelectOrder(self.outputs, binder, self.faults.attempt)
-        self.distinct_columns = tuple(self.context.new_column(c.label, c.type) for c, _, _ in self.outputs)
+        self.distinct_columns = tuple(self.context.new_column(c.label, c.type).as_of(c) for c, _, _ in self.outputs)
         shown = [(new, e, tree) for new, (_, e, tree) in zip(self.distinct_columns, self.outputs, strict=True)]
         above = self.queries._binder(Scope.of(Item(None, self.distinct_columns)), "ORDER BY")
         return ordering.SelectOrder(shown, binder, self.faults.attempt, above)
@@ -151,7 +152,9 @@ class SelectList:
                 path, label, type_ = item.meta["field"]
                 sql = path.replace(f"`{resolved.id}`", bound.expr.sql, 1)
                 bound = Bound(Expr(sql, label, bound.expr.columns), type_)
-            self.outputs.append((self.context.new_column(label, bound.type), bound.expr, None))
+            made = self.context.new_column(label, bound.type)
+            made = made if item.meta.get("field") is not None else made.as_of(resolved)
+            self.outputs.append((made, bound.expr, None))
             return
         if generators.is_generator(tree):
             if self.generated is not None:
@@ -164,6 +167,7 @@ class SelectList:
             return
         bound = binder.bind(tree)
         column = self.context.new_column(label_of(item, self.source), bound.type)
+        column = column if bound.char is None else replace(column, char=bound.char)
         self.outputs.append((column, bound.expr, tree))
         if isinstance(item, exp.Alias):
             self.aliases.setdefault(column.label.lower(), bound)

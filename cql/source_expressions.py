@@ -52,7 +52,7 @@ def bind_source_expression(
     names. TypeError_ where it is known not to give what is ``wanted``; ``analyze`` is asked for a type that only Spark
     knows.
     """
-    columns = tuple(Column(f"c{i}", n, t) for i, (n, t) in enumerate(schema.columns))
+    columns = tuple(schema.column(Column(f"c{i}", n, t), n) for i, (n, t) in enumerate(schema.columns))
     bound = bind_over(expression, columns, schema.name, what, wanted, analyze)
     sql = bound.sql
     for column in reversed(columns):  # c10 before c1

@@ -22,11 +22,17 @@ class Column:
 
     ``id`` is its name inside the engine (``c0``, ``c1``, .. unique in the plan), ``label`` what the author wrote,
     ``type`` the Spark type as DDL text (``bigint``, ``decimal(10,2)``), or None where only Spark's analysis can tell.
+    ``char`` is the n of a CHAR(n): its values are padded, and so are the constants that it is compared with.
     """
 
     id: str
     label: str
     type: str | None = None
+    char: int | None = field(default=None, compare=False, repr=False)
+
+    def as_of(self, other: Column | None) -> Column:
+        """This column, known to be CHAR(n) where ``other``, whose values it has, is."""
+        return self if other is None or other.char is None else dataclasses.replace(self, char=other.char)
 
 
 @dataclass(frozen=True)

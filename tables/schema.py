@@ -59,6 +59,14 @@ def arrow_type(ddl: str) -> pa.DataType:
     return parsed
 
 
+def declared_type(ddl: str) -> pa.DataType:
+    """As :func:`arrow_type`, with a fixed-size binary of n bytes in the place of ``char(n)``."""
+    parser = _DeclaredParser(ddl)
+    parsed = parser.type()
+    parser.end()
+    return parsed
+
+
 def spark_type(arrow: pa.DataType) -> str:
     """The Spark DDL type, in lower case, of an Arrow type; equal text means equal type, nullability aside.
 
@@ -229,3 +237,12 @@ class _Parser:
 
     def _error(self, why: str) -> TableError:
         return TableError(f"The column type {self.text!r} cannot be read: {why}.")
+
+
+class _DeclaredParser(_Parser):
+    """Tells CHAR(n) from other texts."""
+
+    def type(self) -> pa.DataType:
+        if self._accept("char"):
+            return pa.binary(self._numbers([1])[0])
+        return super().type()

@@ -11,7 +11,7 @@ are read by delta-rs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from typing import Any
 
@@ -23,6 +23,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from sweeparea.infra import storage
 from sweeparea.tables.add_actions import live_files
+from sweeparea.tables.char_columns import char_columns, pad
 from sweeparea.tables.commits import Commit, FileAction, read_commit
 from sweeparea.tables.errors import TableError, VersionGone
 from sweeparea.tables.files import filesystem
@@ -68,6 +69,8 @@ class SourceTable:
         self.storage_options = storage_options
         self._handle: DeltaTable | None = None
         self._commit: Commit | None = None
+        self.padded: Mapping[str, str] | None = None
+        """The columns whose CHAR values are padded when they are read, with their declared types; None: all of them."""
 
     def version(self) -> int:
         """The latest version. Raises TableError, naming the path, if there is no readable Delta table."""
@@ -95,6 +98,13 @@ class SourceTable:
         """Name and Spark DDL type of each column, read from the log without a JVM."""
         fields = json.loads(self._latest().schema().to_json())["fields"]
         return [(field["name"], delta_type(field["type"])) for field in fields]
+
+    def char_columns(self) -> dict[str, str]:
+        """The columns that hold CHAR values, with their declared types (``char(5)``, ``array<char(5)>``)."""
+        return char_columns(json.loads(self._latest().schema().to_json())["fields"])
+
+    def _chars(self) -> Mapping[str, str]:
+        return self.char_columns() if self.padded is None else self.padded
 
     def partition_columns(self) -> list[str]:
         """The columns whose values stand in the log, not in the files."""
@@ -184,7 +194,9 @@ class SourceTable:
         fs, base = filesystem(self.uri, self.storage_options)
         fields = json.loads(latest.schema().to_json())["fields"]
         mode = latest.metadata().configuration.get("delta.columnMapping.mode", "none")
-        return SourceFiles(self.uri, fs, base, self.read_schema(), fields, mode == "id", self.partition_columns())
+        return SourceFiles(
+            self.uri, fs, base, self.read_schema(), fields, mode == "id", self.partition_columns(), self._chars()
+        )
 
     def _renamed(self, rows: pa.Table, handle: DeltaTable) -> pa.Table:
         """Rows of an earlier version under the names that its columns have now: column mapping knows them by ids."""
@@ -200,16 +212,20 @@ class SourceTable:
 
     def _aligned(self, rows: pa.Table) -> pa.Table:
         """``rows`` in the columns and types of the version seen last."""
-        columns = []
+        columns, chars = [], self._chars()
         for field in self.read_schema():
             if field.name not in rows.column_names:
                 columns.append(pa.nulls(rows.num_rows, field.type))
                 continue
             column = rows.column(field.name)
             try:
-                columns.append(column.cast(field.type))
+                column = column.cast(field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
                 raise cannot_convert(self.uri, field.name, column.type, field.type, error) from error
+            if field.name in chars:
+                what = f"Column {field.name} of the source table {self.uri}"
+                column = pad(column.combine_chunks(), chars[field.name], what)
+            columns.append(column)
         return pa.table(columns, schema=nullable(self.read_schema()))
 
     def commit(self, version: int) -> Commit:
@@ -249,6 +265,14 @@ class SourceTable:
                 f"The source table {self.uri} uses the Delta feature {unknown[0]}, which cannot be read here. Write it"
                 " without that feature, or copy it into a plain Delta table."
             )
+        for field in json.loads(handle.schema().to_json())["fields"]:
+            if collation := _collation(field):
+                raise TableError(
+                    f"Column {field['name']} of the source table {self.uri} has the collation {collation}, by which"
+                    " Spark compares, groups and sorts its texts; here texts are compared by their bytes alone. Give it"
+                    " back the collation UTF8_BINARY there (ALTER TABLE .. ALTER COLUMN .. TYPE STRING COLLATE"
+                    " UTF8_BINARY), or copy the table with such a column."
+                )
         if not handle.schema().fields:
             raise TableError(f"The source table {self.uri} has no columns. Write some rows into it first.")
         return handle
@@ -311,6 +335,22 @@ def _counted(rows: pa.Table, sign: int) -> pa.Table:
 
 def _identity(field: dict[str, Any]) -> Any:
     return field.get("metadata", {}).get("delta.columnMapping.id", field["name"])
+
+
+def _collation(field: dict[str, Any]) -> str | None:
+    """A collation other than UTF8_BINARY that a column or a part of it has (``PROTOCOL.md``, "Collations")."""
+    inside = [field]
+    while inside:
+        part = inside.pop()
+        for collation in ((part.get("metadata") or {}).get("__COLLATIONS") or {}).values():
+            if str(collation).rpartition(".")[2].upper() != "UTF8_BINARY":
+                return str(collation)
+        for kind in (part.get(key) for key in ("type", "elementType", "keyType", "valueType")):
+            if isinstance(kind, str) and " collate " in kind:
+                return kind.rpartition(" ")[2]
+            if isinstance(kind, dict):
+                inside += [kind, *kind.get("fields", ())]
+    return None
 
 
 class _explain:

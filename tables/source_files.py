@@ -9,6 +9,7 @@ so a file of any size takes the memory of one.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from sweeparea.tables.char_columns import pad
 from sweeparea.tables.commits import FileAction
 from sweeparea.tables.deletion_vectors import deleted_rows
 from sweeparea.tables.errors import TableError
@@ -37,7 +39,7 @@ CHANGE_TYPE = "_change_type"
 class SourceFiles:
     """Reads files of one table: ``base`` is its folder in ``fs``, ``schema`` the columns that are wanted, ``fields``
     the log's JSON of the same columns, ``by_id`` whether files are matched by field ids, ``partitioned`` the columns
-    whose values stand in the log.
+    whose values stand in the log, ``chars`` the declared types of those that hold CHAR values.
     """
 
     uri: str
@@ -47,6 +49,7 @@ class SourceFiles:
     fields: Sequence[Mapping[str, Any]]
     by_id: bool = False
     partitioned: Collection[str] = ()
+    chars: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def read(self, action: FileAction) -> Iterator[pa.Table]:
         """The rows of a file less those that its deletion vector deletes, in the columns of ``schema``; of a file of
@@ -82,7 +85,7 @@ class SourceFiles:
             if field["name"] in self.partitioned or physical in partition:
                 # Spark leaves NULL values out of remove actions, and files may hold what a partition column is not
                 value = _partition_value(partition.get(physical), wanted.type)
-                columns.append(pa.repeat(value, batch.num_rows))
+                columns.append(self._padded(pa.repeat(value, batch.num_rows), wanted.name))
                 continue
             found = self._match(batch.schema, field)
             if found is None:
@@ -94,11 +97,16 @@ class SourceFiles:
                 raise cannot_convert(
                     self.uri, wanted.name, batch.schema.field(found).type, wanted.type, error
                 ) from error
-            columns.append(valid_texts(shaped, f"Column {wanted.name} of the source table {self.uri}"))
+            texts = valid_texts(shaped, f"Column {wanted.name} of the source table {self.uri}")
+            columns.append(self._padded(texts, wanted.name))
         rows = pa.table(columns, schema=nullable(self.schema))
         if CHANGE_TYPE in batch.schema.names:
             rows = rows.append_column(CHANGE_TYPE, batch.column(CHANGE_TYPE).cast(pa.string()))
         return rows
+
+    def _padded(self, column: pa.Array, name: str) -> pa.Array:
+        kind = self.chars.get(name)
+        return column if kind is None else pad(column, kind, f"Column {name} of the source table {self.uri}")
 
     def _match(self, found: Any, field: Mapping[str, Any]) -> int | None:
         """Where the column of a field stands in a file's schema or struct; None if the file lacks it."""

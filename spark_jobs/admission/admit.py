@@ -34,9 +34,10 @@ from sweeparea.spark_jobs.admission.admit_version import (
 )
 from sweeparea.spark_jobs.admission.source_baseline import difference
 from sweeparea.spark_jobs.admission.source_rows import added_and_removed, apart
-from sweeparea.spark_jobs.admission.source_schema import check_columns
+from sweeparea.spark_jobs.admission.source_schema import chars_after, check_columns
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.errors import readable
+from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.publish import Publication, recover
@@ -112,6 +113,7 @@ class StreamAdmission:
         taken = check_columns(application, name, self.source, self.take_columns)
         if taken:
             self._say(f"{name}: took over the column(s) {', '.join(taken)}; they are NULL in what was admitted before")
+        self.chars = self.source.padded = chars_after(application, name, self.source, taken)
         heartbeat, constraints = application.source_expressions(name)
         self.columns = list(self.source.schema())
         domain = application.stream_time(name, dict(self.source.spark_schema()))
@@ -185,6 +187,7 @@ class StreamAdmission:
                 definition=self.application.fingerprint(name),
                 source_id=self.source.identity(),
                 chronon=chronon,
+                **({CHARS: self.chars} if self.chars else {}),
             ),
         )
         self._count(counts, outcome)

@@ -37,6 +37,7 @@ from sweeparea.spark_jobs.deployment.application import Application, refuse_rese
 from sweeparea.spark_jobs.deployment.relation_source import expressions_of
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables import scan
+from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.ledger import CORRECTION, LedgerRow
 from sweeparea.tables.publish import Publication, recover
 
@@ -176,6 +177,7 @@ def _commit(application: Application, stage: Stage, version: int, report: Admitt
         "definition": application.fingerprint(name),
         "source_version": version,
         "source_id": application.source_table(name).identity(),
+        **({CHARS: chars} if (chars := application.char_columns(name)) else {}),
         "rows": report.rows,
         "quarantined": kept_out.total(),
     }

@@ -36,10 +36,12 @@ from sweeparea.spark_jobs.admission.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.change_table import VERSION, Leaving, RelationStage
 from sweeparea.spark_jobs.admission.history_events import FROM, TICK, TO
 from sweeparea.spark_jobs.admission.relation_version import Known, Told, VersionReader, log_rows, ticks_of
+from sweeparea.spark_jobs.admission.source_schema import check_chars
 from sweeparea.spark_jobs.deployment.application import CHANGES, Application
 from sweeparea.spark_jobs.deployment.relation_source import RelationSource, expressions_of
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.tables import scan
+from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.publish import Publication
@@ -275,6 +277,7 @@ class RelationAdmission:
             "definition": self.application.fingerprint(self.name),
             "source_id": state.info.get("source_id") or self.table.identity(),
             "chronon": self.source.time.chronon if self.source.time.kind == "TIMESTAMP" else 0,
+            **({CHARS: chars} if (chars := self.application.char_columns(self.name)) else {}),
         }
         stage.commit(decision.heartbeat, state.as_info(counts, **more))
         self.report.heartbeat, self.report.source_version = decision.heartbeat, state.source_version
@@ -318,6 +321,7 @@ def check_relation_columns(application: Application, name: str, source: SourceTa
                 f" {found.get(column, 'missing')} in its source now. Nothing was admitted. Restore the column in the"
                 " source, or declare a new relation over the changed table."
             )
+    check_chars(application, name, source)
     added = [c for c in found if c not in known]
     if added:
         raise SweepAreaError(

@@ -8,6 +8,7 @@ registered with, so no ``SELECT *`` changes its meaning by what happens to a sou
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ def check_columns(application: Application, name: str, source: SourceTable, take
                 f" {found.get(column, 'missing')} in its source now. Nothing was admitted. Restore the column in the"
                 f" source, or declare a new {what.lower()} over the changed table."
             )
+    check_chars(application, name, source)
     added = [column for column in found if column not in admitted]
     if not added:
         return []
@@ -52,6 +54,27 @@ def check_columns(application: Application, name: str, source: SourceTable, take
         )
     _take(application, name, log, [pa.field(column, arrow_type(found[column])) for column in added], list(admitted))
     return added
+
+
+def check_chars(application: Application, name: str, source: SourceTable) -> None:
+    """The columns that were admitted padded must still be CHAR of the same length, or all values would change."""
+    now = source.char_columns()
+    for column, kind in application.char_columns(name).items():
+        if now.get(column) != kind:
+            raise SweepAreaError(
+                f"{name}: column {column} was {kind.upper()} when it was first admitted, whose values are padded when"
+                f" they are read, and is {now.get(column, 'no CHAR').upper()} in its source now. So Spark reads all of"
+                " its rows otherwise, also those that were admitted. Nothing was admitted. Make it"
+                f" {kind.upper()} again in the source, or say CREATE OR REPLACE and apply, which admits it anew."
+            )
+
+
+def chars_after(application: Application, name: str, source: SourceTable, taken: Iterable[str]) -> dict[str, str]:
+    """What is padded of a source from now on, as its ledger info keeps it: the columns that were, and those of the
+    columns that were ``taken`` over just now which are CHAR.
+    """
+    now = source.char_columns()
+    return application.char_columns(name) | {column: now[column] for column in taken if column in now}
 
 
 def _take(application: Application, name: str, log: DeltaLog, added: list[pa.Field], before: list[str]) -> None:

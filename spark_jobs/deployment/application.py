@@ -32,6 +32,7 @@ from sweeparea.spark_jobs.deployment.relation_source import (
 )
 from sweeparea.spark_jobs.deployment.user_code import registered
 from sweeparea.spark_jobs.errors import ReservedNameError
+from sweeparea.tables.char_columns import CHARS, length_of
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.landing import LandingTable
 from sweeparea.tables.layout import Layout
@@ -169,7 +170,23 @@ class Application:
         source = self.source(name).source
         if source.kind == "format":
             return LandingTable(self.layout.landing(name), columns_of(source), name)
-        return SourceTable(self.located(source.uri))
+        table = SourceTable(self.located(source.uri))
+        row = self.ledger.head().get(name)
+        if row is not None:
+            table.padded = row.info.get(CHARS) or {}
+        return table
+
+    def char_columns(self, name: str) -> dict[str, str]:
+        """The columns of a source that are read as Spark reads CHAR(n), padded, with their declared types: those that
+        were first admitted so, else all that the source has. What an earlier version admitted was never padded.
+        """
+        row = self.ledger.head().get(name)
+        return self.source_table(name).char_columns() if row is None else dict(row.info.get(CHARS) or {})
+
+    def chars_of(self, name: str) -> tuple[tuple[str, int], ...]:
+        """The columns of a source that are CHAR(n), with their n."""
+        lengths = {column: length_of(kind) for column, kind in self.char_columns(name).items()}
+        return tuple((column, n) for column, n in lengths.items() if n is not None)
 
     def source_text(self, name: str) -> str:
         """Where a stream or relation comes from, for people."""
@@ -212,7 +229,8 @@ class Application:
             columns = tuple(self.source_table(name).spark_schema())
             refuse_reserved(name, [column for column, _ in columns])
         sequence = self.catalog.streams[name].sequence_by
-        return InputSchema(name, "stream", columns, self.stream_time(name, dict(columns)), sequence_by=sequence)
+        time = self.stream_time(name, dict(columns))
+        return InputSchema(name, "stream", columns, time, sequence_by=sequence, chars=self.chars_of(name))
 
     def _relation_schema(self, name: str) -> InputSchema:
         source = self.relation_source(name)
@@ -224,6 +242,7 @@ class Application:
             source.time,
             retroactive=declared.retroactive,
             static=self.is_static(name),
+            chars=self.chars_of(name),
         )
 
     def relation_source(self, name: str) -> RelationSource:
@@ -237,7 +256,7 @@ class Application:
         else:
             columns = self.source_table(name).spark_schema()
             refuse_reserved(name, [column for column, _ in columns])
-        return source_of(declared, columns)
+        return replace(source_of(declared, columns), chars=self.chars_of(name))
 
     def stream_time(self, name: str, types: Mapping[str, str | None]) -> TimeDomain:
         """The time domain of a stream; refuses a TIMESTAMP BY column that is missing or no time."""

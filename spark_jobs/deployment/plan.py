@@ -23,6 +23,7 @@ from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_hi
 from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.registry import ChangedDefinition, kind_of
 from sweeparea.spark_jobs.deployment.user_code import registered
+from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import DeployedRow
 from sweeparea.tables.ledger import LedgerRow
@@ -217,6 +218,14 @@ class _Planner:
         """Queries that go on without sharing, though they could, and those that go on sharing, though they should not:
         what a running query shares is never changed under it.
         """
+        for name, statement in self.catalog.declared().items():
+            if name not in self.rebuilt and (why := self._unpadded(name, statement)):
+                readers = ", ".join(self.catalog.readers(name)) or "no query"
+                yield (
+                    f"{name}: {why}, so comparisons, groups and lengths of it are not those of Spark. It goes on as it"
+                    f" was, and so does what reads it ({readers}); CREATE OR REPLACE {kind_of(statement).upper()}"
+                    f" {name} admits it anew, and computes its readers from START"
+                )
         running = {n: row for n, row in self.deployed.items() if n in self.catalog.queries and n not in self.rebuilt}
         running = {n: row for n, row in running.items() if self.registry.computed(row, self.head.get(n))}
         if not self.catalog.environment.share_subplans:
@@ -290,7 +299,7 @@ class _Planner:
         if head.registration != row.registration:
             return "an earlier apply or drop was interrupted"
         if not isinstance(statement, CreateQuery):
-            return ""
+            return self._unpadded(name, statement) if statement.replace else ""
         below = [n for n in self.catalog.dependencies(statement) if n in self.rebuilt]
         below += [n for n in self.catalog.functions_of(statement) if n in self.rebuilt]
         shared = [n for n in Planned.of(row.planned).shared if self._is_rebuilt(n)]
@@ -306,6 +315,20 @@ class _Planner:
         if others := self.registry.other_columns(head):
             return f"reads {', '.join(others)}, which got other columns in an apply that was interrupted"
         return "this version plans it otherwise, its SweepAreas cannot be continued"
+
+    def _unpadded(self, name: str, statement: Declared) -> str:
+        """Which columns of a source an earlier version has admitted without the padding of CHAR(n); empty if none."""
+        head = self.head.get(name)
+        if head is None or isinstance(statement, CreateQuery | CreateFunction):
+            return ""
+        try:
+            chars = self.application.source_table(name).char_columns()
+        except SweepAreaError:
+            return ""  # told of by _check
+        found = [
+            f"{column} is {kind.upper()}" for column, kind in chars.items() if column not in head.info.get(CHARS, {})
+        ]
+        return f"{', '.join(found)}, and was admitted without its padding by an earlier version" if found else ""
 
     def _check(self, name: str, statement: Declared) -> None:
         """Whether the declaration can be run, as far as that shows without running it."""

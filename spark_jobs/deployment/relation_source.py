@@ -30,7 +30,8 @@ class RelationSource:
     """How a relation's source is read. Names are spelt as the source spells them.
 
     ``columns``: (name, Spark type) of the source; ``record``: the columns that are the relation's; ``instants``: those
-    of validity (from, to), or of a change's instant; ``operation`` and ``keyed`` those of a log of changes.
+    of validity (from, to), or of a change's instant; ``operation`` and ``keyed`` those of a log of changes; ``chars``:
+    the columns of CHAR(n) with n.
     """
 
     name: str
@@ -41,11 +42,12 @@ class RelationSource:
     instants: tuple[str, ...] = ()
     operation: str | None = None
     keyed: Keyed | None = None
+    chars: tuple[tuple[str, int], ...] = ()
 
     @property
     def schema(self) -> InputSchema:
         """The source as expressions over its rows see it."""
-        return InputSchema(self.name, "relation", self.columns, self.time)
+        return InputSchema(self.name, "relation", self.columns, self.time, chars=self.chars)
 
     @property
     def record_columns(self) -> tuple[tuple[str, str], ...]:

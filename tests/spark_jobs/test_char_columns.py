@@ -1,0 +1,129 @@
+"""CHAR(n) of a source: padded on reading, and comparisons with it are those of Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake.schema import PrimitiveType
+
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment import plan as plans
+from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.deployment.apply import apply
+from sweeparea.spark_jobs.slices.process import process
+from sweeparea.tables.delta_log import DeltaLog
+
+pytestmark = pytest.mark.spark
+
+STREAM = "CREATE {replace} STREAM s FROM DELTA 'source' TIMESTAMP BY t HEARTBEAT FOR t AS t;\n"
+CONDITIONS = [
+    "c = 'ab'", "'ab' = c", "(c) = 'ab'", "c IN ('ab', 'zz')", "c NOT IN ('ab')", "c IN (d)", "c IN ('ab', s)", "c = s",
+    "c BETWEEN 'ab' AND 'ab'", "c = 'ab         '", "c = 'a' || 'b'", "c <=> 'ab'", "c > 'ab'", "c != 'ab'", "c = d",
+    "CASE c WHEN 'ab' THEN true END", "NULLIF(c, 'ab') IS NULL", "c LIKE 'ab'", "upper(c) = 'AB'", "v = 'ab   '",
+    "c = CAST('ab' AS STRING)", "coalesce(c, 'x') = 'ab'", "(c || '') = 'ab'", "c IS DISTINCT FROM 'ab'",
+    "c = 'ab\\u0020'", "c IN ('a' || 'b', 'ab       ')", "d >= 'ab'", "x.c = 'ab'", "length(c) = 5",
+    "if(c = 'ab', c, 'y') = 'ab   '", "c = r'ab'", "c <= CAST(NULL AS STRING)",
+]  # fmt: skip
+
+
+TEXTS = [("ab", "ab", "ab", "ab"), ("ab   ", "ab   ", "ab   ", "ab"), ("abcdefg", "b", "b", "zz"), (None,) * 4]
+
+
+def source(folder: Path) -> str:
+    """A table that Spark would declare (.. c CHAR(5), v VARCHAR(5), s STRING, d CHAR(8)), written unpadded."""
+    path = str(folder / "source")
+    kinds = {"c": "char(5)", "v": "varchar(5)", "d": "char(8)"}
+    text = PrimitiveType("string")
+    told = [Field(n, text, metadata={"__CHAR_VARCHAR_TYPE_STRING": kinds[n]} if n in kinds else {}) for n in "cvsd"]
+    DeltaTable.create(path, Schema([Field("t", PrimitiveType("long")), *told]))
+    rows = [dict(zip("cvsd", each, strict=True)) | {"t": i} for i, each in enumerate(TEXTS)]
+    write_deltalake(path, pa.Table.from_pylist(rows, schema=pa.schema(DeltaTable(path).schema())), mode="append")
+    return path
+
+
+def opened(folder: Path, text: str) -> Application:
+    (folder / "app").mkdir(exist_ok=True)
+    (folder / "app" / "app.cql").write_text(text)
+    return Application.open(folder / "app", folder, lenient=True)
+
+
+def result(app: Application, query: str) -> list[dict[str, object]]:
+    rows = DeltaLog(app.layout.result(query)).read().to_pylist()
+    return [{k: v for k, v in row.items() if k not in ("valid_from", "valid_to", "__n", "ts")} for row in rows]
+
+
+def test_comparisons_with_char_are_those_of_spark(spark, tmp_path: Path) -> None:
+    source(tmp_path)
+    counts = ", ".join(f"COUNT(*) FILTER (WHERE {cond}) AS n{i}" for i, cond in enumerate(CONDITIONS))
+    sql = f"SELECT {counts}, MIN(LENGTH(c)) AS l, COUNT(DISTINCT c) AS k FROM s {{}} AS x"
+    groups = "SELECT e, COUNT(*) AS n FROM (SELECT c AS e FROM s [RANGE UNBOUNDED]) AS x GROUP BY e HAVING e = 'ab'"
+    queries = {"q": sql.format("[RANGE UNBOUNDED]"), "g": groups}
+    text = "".join(f"CREATE CONTINUOUS QUERY {name} START AT 0 AS {sql};\n" for name, sql in queries.items())
+    app = opened(tmp_path, STREAM.format(replace="") + text)
+    assert "'ab   '" in repr(app.plan("g").root)
+    admit(app, "s", spark)
+    process(app, "q", spark)
+    kinds = "t BIGINT, c CHAR(5), v VARCHAR(5), s STRING, d CHAR(8)"
+    spark.sql(f"CREATE TABLE s ({kinds}) USING parquet LOCATION '{tmp_path / 'spark'}'")
+    try:
+        rows = ", ".join(f"({t}, {', '.join(map(literal, each))})" for t, each in enumerate(TEXTS))
+        spark.conf.set("spark.sql.legacy.charVarcharAsString", "true")  # writes unpadded
+        spark.sql(f"INSERT INTO s VALUES {rows}")
+        spark.conf.set("spark.sql.legacy.charVarcharAsString", "false")
+        wanted = spark.sql(sql.format("")).collect()[0].asDict()
+    finally:
+        spark.conf.set("spark.sql.legacy.charVarcharAsString", "false")
+        spark.sql("DROP TABLE s")
+    found = max(DeltaLog(app.layout.result("q")).read().to_pylist(), key=lambda row: row["valid_from"])
+    both = {c: (found[f"n{i}"], wanted[f"n{i}"]) for i, c in enumerate(CONDITIONS)}
+    assert {c: pair for c, pair in both.items() if pair[0] != pair[1]} == {}
+    assert (found["l"], found["k"], wanted["l"], wanted["k"]) == (5, 2, 5, 2)
+
+
+def literal(text: str | None) -> str:
+    return "NULL" if text is None else f"'{text}'"
+
+
+def test_what_was_admitted_unpadded_goes_on_and_is_named_until_it_is_replaced(spark, tmp_path: Path) -> None:
+    source(tmp_path)
+    text = "SELECT COUNT(*) FILTER (WHERE c = 'ab') AS n, MIN(LENGTH(c)) AS l FROM s [RANGE UNBOUNDED]"
+    query = f"CREATE CONTINUOUS QUERY q START AT 0 AS {text};\n"
+    app = opened(tmp_path, STREAM.format(replace="") + query)
+    apply(app, plans.plan(app))
+    forget(app)  # as an earlier version has admitted it
+    admit(app, "s", spark)
+    process(app, "q", spark)
+    assert any(row == {"n": 1, "l": 2} for row in result(app, "q"))
+    app = opened(tmp_path, STREAM.format(replace="") + query)
+    (note,) = plans.plan(app).notes
+    assert "s: c is CHAR(5), d is CHAR(8), and was admitted without its padding" in note
+    assert "(q); CREATE OR REPLACE STREAM s admits it anew" in note
+    app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
+    apply(app, plans.plan(app))
+    app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
+    admit(app, "s", spark)
+    process(app, "q", spark)
+    rows = result(app, "q")
+    assert {"n": 2, "l": 5} in rows
+    assert {"n": 1, "l": 2} not in rows
+    assert not plans.plan(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)).notes
+    # ALTER TABLE .. ALTER COLUMN d TYPE STRING: all values of d are others for Spark
+    log = tmp_path / "source" / "_delta_log"
+    first = [json.loads(line) for line in (log / f"{0:020d}.json").read_text().splitlines()]
+    changed = next(action for action in first if "metaData" in action)
+    changed["metaData"]["schemaString"] = changed["metaData"]["schemaString"].replace("char(8)", "varchar(8)")
+    (log / f"{2:020d}.json").write_text(json.dumps(changed) + "\n")
+    with pytest.raises(SweepAreaError, match=r"column d was CHAR\(8\) when it was first admitted"):
+        admit(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query), "s", spark)
+
+
+def forget(app: Application) -> None:
+    """Admits as an earlier version did, which knew nothing of CHAR."""
+    found = app.source_table("s")
+    found.padded, found.char_columns = {}, dict
+    app.source_table = lambda name: found
