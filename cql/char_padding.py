@@ -20,7 +20,8 @@ SIDE = "\0"
 Padding = tuple[Span, str]
 """The characters of one side of a comparison, and the pattern to put in their place."""
 _CONSTANT = (
-    exp.Literal, exp.RawString, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DPipe, exp.Paren, exp.Concat, exp.If, exp.Case,
+    exp.Literal, exp.RawString, exp.Null, exp.Boolean, exp.Cast, exp.DataType, exp.DPipe, exp.Paren, exp.Concat, exp.If,
+    exp.Case,
 )  # fmt: skip
 
 

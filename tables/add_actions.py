@@ -61,4 +61,6 @@ def _partition(row: dict[str, Any]) -> dict[str, str | None]:
 def _partition_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        return value.decode()  # the log has it as a text
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -173,7 +173,7 @@ class SourceTable:
         reader = self._files()
         for action, sign in signed_files(commit):
             try:
-                for rows in reader.read(action):
+                for rows in reader.read(action, feed=sign == 0):
                     if rows.num_rows:
                         yield _counted(rows, sign)
             except FileNotFoundError as error:

@@ -51,9 +51,10 @@ class SourceFiles:
     partitioned: Collection[str] = ()
     chars: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def read(self, action: FileAction) -> Iterator[pa.Table]:
+    def read(self, action: FileAction, feed: bool = False) -> Iterator[pa.Table]:
         """The rows of a file less those that its deletion vector deletes, in the columns of ``schema``; of a file of
-        the change data feed also ``_change_type``. Raises FileNotFoundError where the file is gone.
+        the change data ``feed`` also ``_change_type``, which Spark leaves in other files too. Raises
+        FileNotFoundError where the file is gone.
         """
         deleted = deleted_rows(action.vector, self.fs, self.base) if action.vector else None
         # The file system is given a name, not an open file: files of old engines hold times in 96 bits.
@@ -68,7 +69,7 @@ class SourceFiles:
                     keep[inside - at] = False
                     batch = batch.filter(pa.array(keep))
                 at += count
-                yield self._logical(batch, action.partition)
+                yield self._logical(batch, action.partition, feed)
 
     def _path(self, path: str) -> str:
         """Where a file lies: a shallow clone names those of the table it was made of, by absolute address."""
@@ -78,7 +79,7 @@ class SourceFiles:
             return path.split("://", 1)[1]
         return path if path.startswith("/") else f"{self.base}/{path}"
 
-    def _logical(self, batch: pa.RecordBatch, partition: Mapping[str, str | None]) -> pa.Table:
+    def _logical(self, batch: pa.RecordBatch, partition: Mapping[str, str | None], feed: bool) -> pa.Table:
         columns = []
         for wanted, field in zip(self.schema, self.fields, strict=True):
             physical = _physical(field)
@@ -100,7 +101,7 @@ class SourceFiles:
             texts = valid_texts(shaped, f"Column {wanted.name} of the source table {self.uri}")
             columns.append(self._padded(texts, wanted.name))
         rows = pa.table(columns, schema=nullable(self.schema))
-        if CHANGE_TYPE in batch.schema.names:
+        if feed:
             rows = rows.append_column(CHANGE_TYPE, batch.column(CHANGE_TYPE).cast(pa.string()))
         return rows
 
@@ -123,6 +124,9 @@ class SourceFiles:
         """``column`` of a file as the type that it has in the table: nested fields by name or id, widened types."""
         if column.type.equals(wanted) and not self.by_id:
             return column
+        if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            # the microsecond in which it lies: a cast refuses it
+            column = pc.floor_temporal(column, unit="microsecond")
         if pa.types.is_struct(wanted):
             children = []
             whole = list(zip(wanted, kind["fields"], strict=True))

@@ -93,6 +93,13 @@ def _fits(part: str, pattern: str) -> bool:
 
 
 def _refuse_odd(name: str, path: str, files: Iterable[str], landing: str) -> None:
+    files = list(files)
+    if with_colon := [file for file in files if ":" in file]:
+        raise DataError(
+            f"{name}: {_named(with_colon)} of {path}: Hadoop, by which Spark lists files, takes what stands before a"
+            " colon in a name for the scheme of an address, and can list nothing of such a folder. Rename it (as"
+            " 10-30-00 for 10:30:00) or move it away, then run again; nothing was read."
+        )
     odd = [file for file in files if any(sign in file for sign in WILDCARDS)]
     read = _read(landing) if odd else ()
     if odd := [file for file in odd if not any(one.endswith(f"/{file}") for one in read)]:

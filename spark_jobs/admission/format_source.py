@@ -129,7 +129,22 @@ def _explained(error: Exception, application: Application, name: str, folder: st
     else:
         told = readable(error if inner == text else RuntimeError(inner), where)
     ways_out = []
-    if "DATA_TYPE_MISMATCH" in inner:
+    if stale := re.search(r"Checksum error: (\S+)", f"{inner} {_innermost(error)}"):
+        file = stale.group(1).removeprefix("file:")
+        folder_of, _, base = file.rpartition("/")
+        return type(told)(
+            f"{where}: the check sums of {file} in {folder_of}/.{base}.crc are those of other bytes: the file was"
+            " changed by something that does not know of them, or is damaged. If the file is right as it is, remove that"
+            " .crc file, else put both back as they were; then run again. Nothing of it was admitted."
+        )
+    if re.search("Expected Spark type timestamp(_ntz)?, actual Parquet type INT64", inner):
+        # Spark reads milliseconds and microseconds as timestamps, and does not say what else the numbers are
+        ways_out.append(
+            "declare the column BIGINT, as whose numbers Spark reads it, a timestamp in nanoseconds too (its"
+            f" instant: timestamp_micros((c - pmod(c, 1000)) DIV 1000)): CREATE OR REPLACE of {name} and `apply`"
+            " read all files anew"
+        )
+    elif "DATA_TYPE_MISMATCH" in inner:
         ways_out.append(f"declare the type that it has: CREATE OR REPLACE of {name} and `apply` read all files anew")
     elif source.format.lower() == "csv" and "FAILED_READ_FILE" in inner:
         ways_out.append(

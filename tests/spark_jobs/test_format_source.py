@@ -293,3 +293,33 @@ def test_relations_too(spark, tmp_path: Path) -> None:
         assert (report.rows, report.quarantined["malformed record"]) == (1, 1)
         [row] = DeltaLog(app.layout.quarantine(name)).read().to_pylist()
         assert json.loads(json.loads(row["__row"])["__malformed"])["v"] == "x"
+
+
+def test_a_colon_stale_check_sums_and_nanoseconds_get_advice_that_helps(spark, tmp_path: Path) -> None:
+    app = opened(tmp_path, STREAM.format(format="json", options=""))
+    arrive(tmp_path, "10:30.json", '{"t": 1, "a": 1}\n')
+    with pytest.raises(SweepAreaError, match=r"'10:30\.json' of .* colon .*Rename it"):
+        admit(app, "s", spark)
+    (tmp_path / "in" / "10:30.json").rename(tmp_path / "in" / "a.json")
+    (tmp_path / "in" / ".a.json.crc").write_bytes(b"crc\x00\x00\x00\x02\x00\x12\x34\x56\x78")
+    with pytest.raises(SweepAreaError, match=r"in/\.a\.json\.crc are those of other bytes.* remove that \.crc file"):
+        admit(app, "s", spark)
+    (tmp_path / "in" / ".a.json.crc").unlink()
+    assert admit(app, "s", spark).rows == 1
+    (tmp_path / "fine").mkdir()
+    fine = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
+    parquet.write_table(pa.table({"t": [1], "n": fine}), tmp_path / "fine" / "f.parquet", version="2.6")
+    text = (
+        "CREATE STREAM s FROM FORMAT 'parquet' PATH 'fine' SCHEMA (t BIGINT, n {}) TIMESTAMP BY t HEARTBEAT FOR t AS t;"
+    )
+    for folder, kind in (("one", "TIMESTAMP_NTZ"), ("two", "BIGINT")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / "fine").rename(tmp_path / folder / "fine")
+        app = opened(tmp_path / folder, text.format(kind))
+        if kind == "BIGINT":
+            admit(app, "s", spark)
+            assert DeltaLog(app.layout.admitted("s")).read().column("n").to_pylist() == [1_700_000_000_123_456_789]
+        else:
+            with pytest.raises(SweepAreaError, match=r"Declare the column BIGINT.*nanoseconds too"):
+                admit(app, "s", spark)
+        (tmp_path / folder / "fine").rename(tmp_path / "fine")

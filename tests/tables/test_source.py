@@ -253,3 +253,24 @@ def test_bytes_that_are_no_text(tmp_path: Path, nested: bool) -> None:
     # whole snapshots are read by delta-rs, which takes no such bytes
     with pytest.raises(TableError, match=r"version 0.: a text in it holds bytes that are no UTF-8.*make_valid_utf8"):
         source.snapshot(0)
+
+
+def test_nanoseconds_are_floored(path: str) -> None:
+    """Other writers' files may be finer than Delta's microseconds."""
+    DeltaTable.create(
+        path, pa.schema([("u", pa.timestamp("us", "UTC")), ("st", pa.struct([("n", pa.timestamp("us"))]))])
+    )
+    fine = [-1, 1_700_000_000_123_456_789]
+    inner = pa.StructArray.from_arrays([pa.array(fine, pa.timestamp("ns"))], names=["n"])
+    rows = pa.table({"u": pa.array(fine, pa.timestamp("ns", "UTC")), "st": inner})
+    pq.write_table(rows, Path(path) / "x.parquet", version="2.6")
+    add = {"path": "x.parquet", "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True}
+    (Path(path) / "_delta_log" / f"{1:020d}.json").write_text(json.dumps({"add": add}) + "\n")
+    source = SourceTable(path)
+    source.version()
+    found = source.changes(1)
+    assert found.column("u").cast(pa.int64()).to_pylist() == [-1, 1_700_000_000_123_456]
+    assert pa.array([r["n"] for r in found.column("st").to_pylist()]).cast(pa.int64()).to_pylist() == [
+        -1,
+        1_700_000_000_123_456,
+    ]

@@ -69,3 +69,15 @@ def test_values_of_odd_partitions_and_of_widened_types() -> None:
     assert (old["a"], old["f"], str(old["d"]), str(old["dec"]), old["sm"], old["st"]) == (
         1, 1.5, "2024-01-01 00:00:00", "12.2500", 7, {"x": 1},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_snapshot_read_from_its_files_is_that_of_delta_rs(name: str) -> None:
+    """Tables with widened types are read so: any other feature may come with that one."""
+    source = SourceTable(FOLDER / name)
+    for version in range(source.version() + 1):
+        found: Counter[str] = Counter()
+        for rows in source._live_files(source._open(version)):
+            assert rows.column_names == source.schema().names
+            found.update(bag(rows))
+        assert found == contents(source, version), f"version {version}"
