@@ -134,8 +134,8 @@ def _explained(error: Exception, application: Application, name: str, folder: st
         folder_of, _, base = file.rpartition("/")
         return type(told)(
             f"{where}: the check sums of {file} in {folder_of}/.{base}.crc are those of other bytes: the file was"
-            " changed by something that does not know of them, or is damaged. If the file is right as it is, remove that"
-            " .crc file, else put both back as they were; then run again. Nothing of it was admitted."
+            " changed by something that does not know of them, or is damaged. If the file is right as it is, remove"
+            " that .crc file, else put both back as they were; then run again. Nothing of it was admitted."
         )
     if re.search("Expected Spark type timestamp(_ntz)?, actual Parquet type INT64", inner):
         # Spark reads milliseconds and microseconds as timestamps, and does not say what else the numbers are

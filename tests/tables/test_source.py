@@ -274,3 +274,23 @@ def test_nanoseconds_are_floored(path: str) -> None:
         -1,
         1_700_000_000_123_456,
     ]
+
+
+def test_a_checkpoint_in_several_parts(path: str) -> None:
+    for i in range(4):
+        write_deltalake(path, table((i, "x")), mode="append")
+    DeltaTable(path).create_checkpoint()
+    log = Path(path) / "_delta_log"
+    whole = pq.read_table(log / f"{3:020d}.checkpoint.parquet")
+    half = whole.num_rows // 2
+    for i, part in enumerate((whole.slice(0, half), whole.slice(half)), 1):
+        pq.write_table(part, log / f"{3:020d}.checkpoint.{i:010d}.{2:010d}.parquet")
+    (log / f"{3:020d}.checkpoint.parquet").unlink()
+    (log / "_last_checkpoint").write_text(json.dumps({"version": 3, "size": whole.num_rows, "parts": 2}))
+    for version in range(3):
+        (log / f"{version:020d}.json").unlink()
+    DeltaTable(path).delete("a = 2")
+    source = SourceTable(path)
+    assert source.version() == 4
+    assert changes(source, 4) == [(2, "x", -1)]
+    assert sorted(r["a"] for r in source.snapshot(4).to_pylist()) == [0, 1, 3]
