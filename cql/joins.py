@@ -207,8 +207,16 @@ def _pairs(clause: FromClause, left: Scope, right: Scope, join: exp.Expr) -> tup
 
 
 def _equalities(pairs: list[tuple[Column, Column]], text: str) -> Expr | None:
-    condition = all_of(equal(column(a), column(b)) for a, b in pairs)
+    condition = all_of(equal(_padded(a, b), _padded(b, a)) for a, b in pairs)
     return None if condition is None else replace(condition, text=text)
+
+
+def _padded(one: Column, other: Column) -> Expr:
+    """A column of CHAR(n), filled up to the length of a longer one that it is compared with, as in ``ON``."""
+    expr = column(one)
+    if one.char is None or other.char is None or one.char >= other.char:
+        return expr
+    return replace(expr, sql=f"rpad({expr.sql}, {other.char})")
 
 
 def _shown(

@@ -62,10 +62,13 @@ def test_comparisons_with_char_are_those_of_spark(spark, tmp_path: Path) -> None
     counts = ", ".join(f"COUNT(*) FILTER (WHERE {cond}) AS n{i}" for i, cond in enumerate(CONDITIONS))
     sql = f"SELECT {counts}, MIN(LENGTH(c)) AS l, COUNT(DISTINCT c) AS k FROM s {{}} AS x"
     groups = "SELECT e, COUNT(*) AS n FROM (SELECT c AS e FROM s [RANGE UNBOUNDED]) AS x GROUP BY e HAVING e = 'ab'"
-    queries = {"q": sql.format("[RANGE UNBOUNDED]"), "g": groups}
+    side = "(SELECT t AS {}, {} AS c FROM s [RANGE UNBOUNDED])"
+    joined = f"SELECT * FROM {side.format('a', 'c')} AS x JOIN {side.format('b', 'd')} AS y USING (c)"
+    queries = {"q": sql.format("[RANGE UNBOUNDED]"), "g": groups, "j": joined}
     text = "".join(f"CREATE CONTINUOUS QUERY {name} START AT 0 AS {sql};\n" for name, sql in queries.items())
     app = opened(tmp_path, STREAM.format(replace="") + text)
     assert "'ab   '" in repr(app.plan("g").root)
+    assert ", 8)" in repr(app.plan("j").root)
     admit(app, "s", spark)
     process(app, "q", spark)
     kinds = "t BIGINT, c CHAR(5), v VARCHAR(5), s STRING, d CHAR(8)"
