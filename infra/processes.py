@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -29,7 +31,8 @@ class Service:
     """What to start and how to see that it serves.
 
     ``port`` is the one it will listen on (None: none) and ``port_variable`` the environment variable that moves it;
-    ``ready`` is asked until it says yes or ``timeout`` seconds have passed.
+    ``ready`` is asked until it says yes or ``timeout`` seconds have passed. ``user``: whom it runs as, if
+    not as oneself.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Service:
     port: int | None = None
     port_variable: str = ""
     timeout: float = 180.0
+    user: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ def start(service: Service, run_folder: Path | None = None) -> bool:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                **run_as(service.user),
             )
         except OSError as error:
             raise SetupError(
@@ -82,6 +87,14 @@ def start(service: Service, run_folder: Path | None = None) -> bool:
             ) from error
     _remember(service.name, process.pid, list(service.command), run)
     return True
+
+
+def run_as(user: str | None) -> dict[str, Any]:
+    """Options of ``subprocess`` to run as another user of the system, which root may; None is oneself."""
+    if user is None:
+        return {}
+    entry = pwd.getpwnam(user)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
 def wait_ready(service: Service, run_folder: Path | None = None, tell: Callable[[str], None] | None = None) -> float:

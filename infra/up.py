@@ -38,8 +38,13 @@ def up() -> None:
         java = find_java()
         if java.note:
             say(java.note)
-        # the JVM and PostgreSQL with Airflow need each other only later
-        _together(lambda: _start_spark(java), _start_airflow)
+        before = {name for name in processes.services() if processes.running(name) is not None}
+        try:
+            # the JVM and PostgreSQL with Airflow need each other only later
+            _together(lambda: _start_spark(java), _start_airflow)
+        except Exception:
+            _end([name for name in ORDER if name not in before])
+            raise
     say(f"all services run after {time.monotonic() - begin:.0f} s")
     say(f"Airflow: {settings.airflow_url()} user {airflow.USER}, password in {airflow.password_file()}")
     if first:
@@ -65,7 +70,7 @@ def _start_spark(java) -> None:
 def _start_airflow() -> None:
     begin = time.monotonic()
     if postgres.start():
-        say(f"postgres: ready after {time.monotonic() - begin:.0f} s (unix socket in {postgres.cluster_folder()})")
+        say(f"postgres: ready after {time.monotonic() - begin:.0f} s (unix socket in {postgres.socket_folder()})")
     else:
         say("postgres: runs already")
     begin = time.monotonic()
@@ -110,18 +115,22 @@ def _together(*jobs: Callable[[], None]) -> None:
 def stop() -> None:
     """End every service by its process id; those of Airflow side by side, PostgreSQL last."""
     with processes.lock("up"):
-        names = [name for name in processes.services() if name not in ORDER]
-        first = [*names, *(name for name in ORDER if name != postgres.NAME)]
-        ended: list[str] = []
-
-        def end(name: str) -> None:
-            if processes.stop(name, grace=GRACE.get(name, 20.0)):
-                ended.append(name)
-
-        _together(*(lambda name=name: end(name) for name in first))
-        if postgres.stop():
-            ended.append(postgres.NAME)
+        ended = _end([*(name for name in processes.services() if name not in ORDER), *ORDER])
     print(f"[stop] ended {', '.join(ended)}" if ended else "[stop] nothing ran", flush=True)
+
+
+def _end(names: list[str]) -> list[str]:
+    """End these services; returns those that ran."""
+    ended: list[str] = []
+
+    def end(name: str) -> None:
+        if processes.stop(name, grace=GRACE.get(name, 20.0)):
+            ended.append(name)
+
+    _together(*(lambda name=name: end(name) for name in names if name != postgres.NAME))
+    if postgres.NAME in names and postgres.stop():
+        ended.append(postgres.NAME)
+    return ended
 
 
 def clean() -> None:

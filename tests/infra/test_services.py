@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import airflow, jars, postgres, processes, spark_connect
+from sweeparea.infra import airflow, jars, postgres, processes, spark_connect, up
 from sweeparea.infra.errors import SetupError
 from sweeparea.infra.java import Java
 
@@ -85,6 +85,71 @@ def test_postgres_lives_and_ends(short: Path):
         assert postgres.stop(run)
     assert processes.running(postgres.NAME, run) is None
     assert not postgres.stop(run)
+
+
+def test_postgres_starts_whatever_libpq_variables_say_and_wherever_it_lies(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+):
+    foreign = {
+        "PGSSLMODE": "require",
+        "PGSERVICE": "nowhere",
+        "PGHOST": "nowhere.invalid",
+        "PGPORT": "6000",
+        "PGOPTIONS": "-c nothing=1",
+        "PGDATA": "/nowhere",
+        "LC_ALL": "xx_XX.UTF-8",
+    }
+    for name, value in foreign.items():
+        monkeypatch.setenv(name, value)
+    run = short / "a b & (c), $HOME 'q' 100% \u00fc" / "run"
+    assert postgres.start(run)
+    try:
+        assert not postgres.start(run)
+        assert (run / "pg" / "PG_VERSION").is_file()
+        environment = airflow.environment(run)
+        assert not set(foreign) - {"LC_ALL"} & environment.keys()
+        from sqlalchemy import create_engine, text
+
+        for name in set(foreign) - {"LC_ALL"}:
+            monkeypatch.delenv(name)
+        engine = create_engine(environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
+        with engine.connect() as connection:
+            assert connection.execute(text("select current_database()")).scalar() == "airflow"
+        engine.dispose()
+    finally:
+        assert postgres.stop(run)
+        postgres.remove(run)
+    assert [path.name for path in short.iterdir()] == [run.parent.name]
+
+
+def test_a_server_that_was_started_ends_when_its_database_cannot_be_made(short: Path, monkeypatch: pytest.MonkeyPatch):
+    run = short / "run"
+    monkeypatch.setattr(postgres, "DATABASE", "no such; name")
+    with pytest.raises(SetupError, match=r"(?s)did not start.*syntax error"):
+        postgres.start(run)
+    assert processes.running(postgres.NAME, run) is None
+    assert not (run / "pg" / "postmaster.pid").exists()
+
+
+def test_services_that_were_started_end_when_one_fails(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    def sleeper() -> processes.Service:
+        return processes.Service(spark_connect.NAME, ["sleep", "60"], {}, installation)
+
+    monkeypatch.setattr(up, "check_ports", lambda: None)
+    monkeypatch.setattr(up, "find_java", lambda: Java(installation, 17, "test"))
+    monkeypatch.setattr(up, "_start_spark", lambda java: up._start([sleeper()], ""))
+
+    def fails() -> None:
+        raise SetupError("no room")
+
+    monkeypatch.setattr(up, "_start_airflow", fails)
+    with pytest.raises(SetupError, match="no room"):
+        up.up()
+    assert processes.running(spark_connect.NAME) is None
+    processes.start(sleeper())
+    with pytest.raises(SetupError, match="no room"):
+        up.up()
+    assert processes.stop(spark_connect.NAME), "what ran before stays"
 
 
 def test_a_path_too_long_for_a_socket_gets_a_private_folder(short: Path):
