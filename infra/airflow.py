@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import requests
 
-from sweeparea.infra import postgres, processes, settings
+from sweeparea.infra import postgres, processes, proxies, settings
 from sweeparea.infra.errors import SetupError, SweepAreaError
 
 USER = "admin"
@@ -96,6 +96,7 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
         "LOGGING__LOGGING_LEVEL": "INFO",
     }
     named = {(f"AIRFLOW__{k}" if "__" in k else k): v for k, v in own.items()}
+    inherited = proxies.for_airflow(postgres.without_settings(inherited))
     return {**inherited, **settings.environment(), "SCARF_ANALYTICS": "false", **named}
 
 
@@ -176,7 +177,9 @@ def api_answers() -> bool:
 
 def _health() -> dict[str, dict[str, str | None]]:
     try:
-        answer = requests.get(f"{settings.airflow_url()}/api/v2/monitor/health", timeout=10)
+        with requests.Session() as session:
+            session.trust_env = False  # a proxy of the environment must not see it
+            answer = session.get(f"{settings.airflow_url()}/api/v2/monitor/health", timeout=10)
         return answer.json() if answer.ok else {}
     except (requests.RequestException, ValueError):
         return {}

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sweeparea.infra import worker_daemon
+from sweeparea.infra import proxies, worker_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -201,6 +201,7 @@ def _connect(remote: str, lease: _Lease) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    proxies.except_here()
     base = remote.split("/;")[0].rstrip("/")
     for attempt in range(2):
         spark = SparkSession.builder.remote(f"{base}/;session_id={lease.session_id}").create()
