@@ -32,7 +32,8 @@ def test_no_library_has_threads_that_a_fork_would_lose():
 
 
 @pytest.mark.parametrize(
-    "why", ["raise ImportError", "import threading; threading.Thread(target=input).start()", "raise OSError"]
+    "why",
+    ["raise ImportError", "import threading; threading.Thread(target=threading.Event().wait).start()", "raise OSError"],
 )
 def test_where_it_cannot_be_done_sparks_own_daemon_runs(why):
     found = _python(
