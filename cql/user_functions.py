@@ -15,6 +15,7 @@ from sweeparea.cql.errors import BindError, Place
 from sweeparea.cql.statements import CreateFunction
 from sweeparea.operators import user
 from sweeparea.operators.logical import UserFunction
+from sweeparea.operators.user_modules import Modules
 
 _WINDOWS = frozenset(
     [
@@ -35,17 +36,18 @@ _WINDOWS = frozenset(
 """Words that begin a window of the language."""
 
 
-def register(statement: CreateFunction) -> UserFunction:
-    """What a CREATE statement registers; the Python object is loaded, so that it is known to be there.
+def register(statement: CreateFunction, modules: Modules | None = None) -> UserFunction:
+    """What a CREATE statement registers; the Python object is loaded, from the application's ``modules`` or from where
+    Python finds it, so that it is known to be there.
 
     BindError: the name is taken, or the object is missing, undecorated or wrongly declared.
     """
     check_name(statement.name, statement.kind, statement.place)
     try:
-        code = user.load(statement.target, statement.kind)
+        code = user.load(statement.target, statement.kind, modules)
     except user.UserCodeError as error:
         raise BindError(f"{statement.kind} {statement.name}: {error}", statement.place) from error
-    return UserFunction(statement.name, statement.kind, statement.target, code.type)
+    return UserFunction(statement.name, statement.kind, statement.target, code.type, modules)
 
 
 def check_name(name: str, kind: str, place: Place) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from sweeparea.operators.user_modules import Modules
 from sweeparea.operators.windows import Window as WindowSpec
 
 
@@ -490,13 +491,15 @@ class Constraint:
 @dataclass(frozen=True)
 class UserFunction:
     """What CREATE FUNCTION, AGGREGATE or WINDOW registered: ``kind`` is function, aggregate or window, ``target`` is
-    ``module:object``, ``type`` the declared result type (Spark DDL; of a window: its declared update pattern).
+    ``module:object``, ``type`` the declared result type (Spark DDL; of a window: its declared update pattern),
+    ``modules`` those of the application that registered it.
     """
 
     name: str
     kind: str
     target: str
     type: str
+    modules: Modules | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,9 @@ from pathlib import Path
 from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators import user_modules
+from sweeparea.operators.logical import UserFunction
+from sweeparea.operators.user_modules import Modules
 
 PATTERNS = ("monotonic", "WKS", "WK", "STR")
 """The update patterns that a window may declare."""
@@ -118,50 +121,71 @@ def _decorator(kind: str, word: str, type_: str) -> Callable[[Callable[..., Any]
     return decorate
 
 
-def load(target: str, kind: str) -> UserCode:
-    """What ``module:object`` names. UserCodeError says what is missing: the module, the object in it, the decorator;
-    or which declaration is wrong.
+def load(target: str, kind: str, modules: Modules | None = None) -> UserCode:
+    """What ``module:object`` names, among an application's ``modules`` first. UserCodeError says what is missing: the
+    module, the object in it, the decorator; or which declaration is wrong.
     """
-    return _checked(find(target), target, kind)
+    code = _checked(find(target, modules), target, kind)
+    own = modules is not None and modules.has(target.partition(":")[0])
+    return user_modules.sent(code, modules, target) if modules is not None and own else code
 
 
-def find(target: str) -> Any:
+def loaded(function: UserFunction) -> UserCode:
+    """The code of a registered function, aggregate or window, of the application that registered it."""
+    return load(function.target, function.kind, function.modules)
+
+
+def find(target: str, modules: Modules | None = None) -> Any:
     """The Python object that ``module:object`` names, decorated or not. UserCodeError says what is missing."""
     module_name, _, path = target.partition(":")
+    own = modules if modules is not None and modules.has(module_name) else None
     try:
-        found: Any = importlib.import_module(module_name)
+        found: Any = importlib.import_module(module_name) if own is None else own.load(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
+        missing = missing if own is None else own.told(missing)
         if module_name == missing or module_name.startswith(f"{missing}."):
             raise UserCodeError(
                 f"There is no Python module {missing}. Put it beside the .cql files, or into another of the folders "
-                f"that are searched: {', '.join(_searched())}. PYTHONPATH adds others."
+                f"that are searched: {', '.join(_searched(modules))}. PYTHONPATH adds others."
             ) from None
-        raise UserCodeError(f"Module {module_name} imports {missing}, which is not installed.") from None
+        raise UserCodeError(
+            f"Module {module_name} imports {missing}, which is not installed{_place(own, error)}."
+        ) from None
     except Exception as error:
-        raise UserCodeError(f"Importing module {module_name} failed: {type(error).__name__}: {error}.") from error
+        told = str(error) if own is None else own.told(str(error))
+        raise UserCodeError(
+            f"Importing module {module_name} failed: {type(error).__name__}: {told}{_place(own, error)}."
+        ) from error
     for name in path.split("."):
         if not hasattr(found, name):
             known = sorted(n for n, value in getattr(found, "__dict__", {}).items() if isinstance(value, UserCode))
             hint = f" It has {', '.join(known)}." if known else ""
-            raise UserCodeError(f"{target} names nothing: {_named(found, module_name)} has no {name}.{hint}")
+            raise UserCodeError(f"{target} names nothing: {_named(found, module_name, own)} has no {name}.{hint}")
         found = getattr(found, name)
     return found
 
 
-def _searched() -> list[str]:
-    """The folders in which Python looks for modules, in its order, without its own library's and what Spark unpacks for
+def _place(modules: Modules | None, error: Exception) -> str:
+    place = "" if modules is None else modules.place(error)
+    return f" ({place})" if place else ""
+
+
+def _searched(modules: Modules | None) -> list[str]:
+    """The folders in which modules are looked for, in order, without Python's own library and what Spark unpacks for
     its workers.
     """
     own = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     folders = [Path(entry or ".").resolve() for entry in sys.path]
     left_out = ("lib-dynload", "userFiles-")
     found = [str(f) for f in folders if f.is_dir() and str(f) not in own and not f.name.startswith(left_out)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*([] if modules is None else [modules.folder]), *found]))
 
 
-def _named(found: Any, module: str) -> str:
-    return f"module {module}" if getattr(found, "__name__", "") == module else str(getattr(found, "__name__", found))
+def _named(found: Any, module: str, modules: Modules | None) -> str:
+    name = str(getattr(found, "__name__", found))
+    name = name if modules is None else modules.told(name)
+    return f"module {module}" if name == module else name
 
 
 def _checked(found: Any, target: str, kind: str) -> UserCode:

@@ -50,7 +50,7 @@ def policy_of(
         case "per":
             return PerSource(spec.idle, declared.name)
         case "policy":
-            call = user_code.policy(spec.policy or "", application.folder, spec.place)
+            call = user_code.policy(spec.policy or "", application.modules, spec.place)
             none = pa.table({"__tick": pa.array([], pa.int64())})
             return UserPolicy(spec.policy or "", call, declared.name, version, none if elements is None else elements)
     return policies.Manual()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from sweeparea.cql.context import InputSchema
 from sweeparea.cql.errors import ParseError, TypeError_
@@ -12,6 +11,7 @@ from sweeparea.cql.statements import ConstraintSpec, CreateStream
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
+from sweeparea.operators.user_modules import Modules
 from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.admission.admit_judge import Lateness, condition_sql, heartbeat_sql, tick_sql
 from sweeparea.spark_jobs.deployment import user_code
@@ -96,8 +96,8 @@ def guarded(heartbeat: str, column: str, domain: TimeDomain) -> str:
     return f"CASE WHEN {ticks} BETWEEN {MIN_TICK}L AND {MAX_TICK}L THEN {heartbeat} END"
 
 
-def clause_faults(declared: CreateStream, schema: InputSchema, folder: Path | None) -> Iterator[SweepAreaError]:
-    """What of a stream's clauses does not fit its columns or its time; ``folder`` is the application's."""
+def clause_faults(declared: CreateStream, schema: InputSchema, modules: Modules | None) -> Iterator[SweepAreaError]:
+    """What of a stream's clauses does not fit its columns or its time; ``modules`` are the application's."""
     columns = [column for column, _ in schema.columns]
     known = {column.lower() for column in columns}
     places = declared.places
@@ -119,7 +119,7 @@ def clause_faults(declared: CreateStream, schema: InputSchema, folder: Path | No
     spec = declared.heartbeat
     if spec is not None and spec.kind == "policy":
         try:
-            user_code.policy(spec.policy or "", folder, spec.place)
+            user_code.policy(spec.policy or "", modules, spec.place)
         except SweepAreaError as error:
             yield error
     if schema.time.kind == "BIGINT":

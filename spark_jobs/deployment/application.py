@@ -21,6 +21,7 @@ from sweeparea.cql.source_formats import columns_of
 from sweeparea.infra import environments, locations, settings, storage
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.logical import Plan, TimeDomain, UserFunction
+from sweeparea.operators.user_modules import Modules
 from sweeparea.spark_jobs.admission.admit_rules import clause_faults
 from sweeparea.spark_jobs.deployment.registry import Registry
 from sweeparea.spark_jobs.deployment.relation_source import (
@@ -296,7 +297,7 @@ class Application:
             heartbeat = self.heartbeat_of(declared, schema)
         except SweepAreaError as error:
             faults.append(error)
-        faults += clause_faults(declared, schema, self.folder)
+        faults += clause_faults(declared, schema, self.modules)
         constraints: list[str] = []
         for spec in declared.constraints:
             what = f"constraint {spec.name}"
@@ -434,9 +435,14 @@ class Application:
         return bind(query, inputs, settings, self.functions, self.analyze, measured)
 
     @functools.cached_property
+    def modules(self) -> Modules | None:
+        """The Python sources beside the ``.cql`` files, as they were when they were first needed."""
+        return None if self.folder is None else Modules.of(self.folder)
+
+    @functools.cached_property
     def functions(self) -> tuple[UserFunction, ...]:
         """The user's own functions, aggregates and windows, imported."""
-        return registered(self.catalog.functions.values(), self.folder)
+        return registered(self.catalog.functions.values(), self.modules)
 
     # -- what has happened ---------------------------------------------------------------------------------------------
 

@@ -342,7 +342,7 @@ class _Planner:
                     return  # it reads something that could not be read
                 application.plan(name)
             elif isinstance(statement, CreateFunction):
-                registered([statement], application.folder)
+                registered([statement], application.modules)
             else:
                 try:
                     application.source_table(name).version()

@@ -26,7 +26,7 @@ from sweeparea.operators.encoding import strategy_of
 from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.deployment.user_code import policy_fingerprint, source_fingerprint
+from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
 from sweeparea.tables.delta_log import DeltaLog, schema_text
 from sweeparea.tables.deployed import Deployed, DeployedRow, Rows
 from sweeparea.tables.errors import LostRace
@@ -110,10 +110,10 @@ class Registry:
         if isinstance(statement, CreateStream | CreateRelation):
             source = statement.source.uri if statement.name.lower() in exchanged else ""
             policy = "" if statement.heartbeat is None else statement.heartbeat.policy
-            code = policy_fingerprint(policy, self.application.folder) if policy else ""
+            code = source_fingerprint(policy, self.application.modules) if policy else ""
             return {name: value for name, value in (("source", source), ("policy", code)) if value}
         if isinstance(statement, CreateFunction) and self.application.functions:
-            code = source_fingerprint(statement.target)
+            code = source_fingerprint(statement.target, self.application.modules)
             return {"code": code} if code else {}
         return {}
 

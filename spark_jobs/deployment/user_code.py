@@ -1,7 +1,7 @@
 """The Python code that CREATE FUNCTION, AGGREGATE and WINDOW name: found for planning, registered for a slice.
 
-Modules are looked for beside the ``.cql`` files first. They are sent to Spark's workers by value, so a worker need not
-have them on its own path.
+Modules are looked for beside the ``.cql`` files first, and are the application's own (``operators/user_modules.py``).
+Spark's workers are sent their sources, so a worker need not have them on its own path; other modules by value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import importlib
 import importlib.util
 import io
 import re
-import sys
 import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from sweeparea.cql.errors import BindError, Place
 from sweeparea.heartbeats.user_policy import PolicyVersion
 from sweeparea.operators import user
 from sweeparea.operators.logical import UserFunction
+from sweeparea.operators.user_modules import Modules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,24 +30,20 @@ if TYPE_CHECKING:
     from sweeparea.cql.statements import CreateFunction
 
 
-def registered(declared: Iterable[CreateFunction], folder: str | Path | None) -> tuple[UserFunction, ...]:
+def registered(declared: Iterable[CreateFunction], modules: Modules | None) -> tuple[UserFunction, ...]:
     """What the declarations name, imported and checked. BindError with the statement's place where one is no good."""
-    if folder is not None and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    return tuple(user_functions.register(statement) for statement in declared)
+    return tuple(user_functions.register(statement, modules) for statement in declared)
 
 
-def policy(target: str, folder: str | Path | None, place: Place | None) -> Callable[[PolicyVersion], int | None]:
+def policy(target: str, modules: Modules | None, place: Place | None) -> Callable[[PolicyVersion], int | None]:
     """The function that ``HEARTBEAT POLICY 'module:object'`` names, imported. BindError with the clause's place where
     there is none.
     """
     what = f"HEARTBEAT POLICY {target!r}"
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", target):
         raise BindError(f"{what} names no Python object", place, "Write HEARTBEAT POLICY 'module:function'")
-    if folder is not None and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
     try:
-        found = user.find(target)
+        found = user.find(target, modules)
     except user.UserCodeError as error:
         raise BindError(f"{what}: {error}", place) from error
     if not callable(found) or isinstance(found, user.UserCode):
@@ -59,19 +55,15 @@ def policy(target: str, folder: str | Path | None, place: Place | None) -> Calla
     return cast("Callable[[PolicyVersion], int | None]", found)
 
 
-def policy_fingerprint(target: str, folder: str | Path | None) -> str:
-    """``source_fingerprint`` of a heartbeat's policy, looked for in the application's ``folder`` first."""
-    if folder is not None and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    return source_fingerprint(target)
-
-
-def source_fingerprint(target: str) -> str:
+def source_fingerprint(target: str, modules: Modules | None = None) -> str:
     """The identity of the Python source behind ``module:object``: its module and those that this imports from beside
     it, so that a change of any of them shows. Comments and layout do not count. Empty where there is no source.
+    It is looked for among the application's ``modules`` first.
     """
     digest = hashlib.sha256()
-    sources = _sources(target.partition(":")[0])
+    module = target.partition(":")[0]
+    own = modules is not None and modules.has(module)
+    sources = _sources(module, modules if own else None)
     for name in sorted(sources):
         digest.update(f"{name}\0".encode())
         for token in sources[name]:
@@ -79,13 +71,14 @@ def source_fingerprint(target: str) -> str:
     return digest.hexdigest()[:12] if sources else ""
 
 
-def _sources(module: str) -> dict[str, list[str]]:
+def _sources(module: str, modules: Modules | None) -> dict[str, list[str]]:
     """The tokens of a module and of all that it imports from its own folder or package, by module name."""
     found: dict[str, list[str]] = {}
     pending, root = [module], None
+    within = "" if modules is None else modules.package
     while pending:
         name = pending.pop()
-        path = _source_file(name)
+        path = _source_file(name) if modules is None else _own_file(name, modules)
         if path is None or name in found:
             continue
         # the folder in which Python found the top-level name
@@ -93,13 +86,18 @@ def _sources(module: str) -> dict[str, list[str]]:
         root = root or own
         if own != root:
             continue
-        text = path.read_bytes()
+        text = path.read_bytes() if modules is None else modules.sources[path.as_posix()]
         try:
             found[name] = list(_tokens(text))
-            pending += _imported(ast.parse(text), name, path.name == "__init__.py")
+            pending += _imported(ast.parse(text), name, path.name == "__init__.py", within)
         except (SyntaxError, tokenize.TokenError, ValueError):
             found[name] = [text.decode("utf-8", "replace")]
     return found
+
+
+def _own_file(name: str, modules: Modules) -> Path | None:
+    path = modules.path(name) if modules.has(name) else None
+    return Path(path) if path else None
 
 
 def _source_file(name: str) -> Path | None:
@@ -119,8 +117,9 @@ def _tokens(text: bytes) -> Iterator[str]:
             yield marks.get(token.type, token.string)
 
 
-def _imported(tree: ast.Module, module: str, is_package: bool) -> Iterator[str]:
-    package = module if is_package else module.rpartition(".")[0]
+def _imported(tree: ast.Module, module: str, is_package: bool, root: str) -> Iterator[str]:
+    """The names that a module imports; ``root`` is the package that holds an application's modules, "" elsewhere."""
+    package = ".".join(filter(None, (root, module if is_package else module.rpartition(".")[0])))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -130,20 +129,22 @@ def _imported(tree: ast.Module, module: str, is_package: bool) -> Iterator[str]:
                 base = importlib.util.resolve_name(name, package) if node.level else name
             except ImportError:
                 continue
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            yield from (each.removeprefix(f"{root}.") for each in (base, *(f"{base}.{a.name}" for a in node.names)))
 
 
 def register(spark: SparkSession, functions: Iterable[UserFunction]) -> None:
-    """Makes a plan's scalar functions known to a session under their names, and all its modules to the workers."""
+    """Makes a plan's scalar functions known to a session under their names. Modules that are not an application's own
+    travel by value.
+    """
     from pyspark import cloudpickle
     from pyspark.sql.functions import arrow_udf
 
     for function in functions:
-        module = importlib.import_module(function.target.partition(":")[0])
-        cloudpickle.register_pickle_by_value(module)
+        module = function.target.partition(":")[0]
+        if function.modules is None or not function.modules.has(module):
+            cloudpickle.register_pickle_by_value(importlib.import_module(module))
         if function.kind == "function":
-            call: Any = user.load(function.target, "function").call
+            call: Any = user.loaded(function).call
             made: Any = arrow_udf(_variadic(call), function.type)  # pyright: ignore
             spark.udf.register(function.name, made)
 

@@ -154,7 +154,7 @@ def users_of(functions: Iterable[UserFunction]) -> Users:
 
     def find(name: str) -> UserAggregate | None:
         f = known.get(name.lower())
-        return None if f is None else UserAggregate(f.name, user.load(f.target, f.kind), frames.arrow_type(f.type))
+        return None if f is None else UserAggregate(f.name, user.loaded(f), frames.arrow_type(f.type))
 
     return find
 

@@ -56,4 +56,4 @@ class SweptWindows:
         return shown.mapInArrow(task, frames.ddl(output))
 
     def _registered(self, name: str) -> Any:
-        return user.load(next(f.target for f in self._of.plan.functions if f.name == name), "window")
+        return user.loaded(next(f for f in self._of.plan.functions if f.name == name))

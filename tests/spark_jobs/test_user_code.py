@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +15,11 @@ from deltalake import write_deltalake
 
 from sweeparea.cql.errors import BindError
 from sweeparea.infra import settings
+from sweeparea.operators.user_modules import Modules
+from sweeparea.spark_jobs import jobs
 from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
 from sweeparea.spark_jobs.slices.process import process
 from tests.spark_jobs import shop
 
@@ -100,6 +107,147 @@ def test_the_example_of_the_documentation(tmp_path: Path, spark) -> None:
         process(app, query, spark)
     assert {(c, (b - a).total_seconds()) for _, c, a, b in shop.contents(app, "warm")} == {(100.0, 60), (0.0, 60)}
     assert {row[1] for row in shop.contents(app, "swing")} == {0.0, 180.0}
+
+
+HELPED = """
+import pyarrow.compute as pc
+
+import types
+from queue import shifted
+from sweeparea.operators.user import aggregate, function, window
+
+
+@function(returns="double")
+def doubled(values):
+    import profile
+
+    return pc.multiply(values, profile.factor() * 1.0)
+
+
+@aggregate(returns="double")
+def spread(values):
+    import http.status as lazily
+
+    return types.FACTOR * lazily.ONE * 1.0
+
+
+@window(pattern="WK")
+def hold_for(instants, lengths):
+    return instants, shifted(instants, lengths)
+
+
+def behind(version):
+    from queue import FACTOR
+
+    ticks = version.elements["__tick"].to_pylist()
+    return max(ticks) - FACTOR if ticks else None
+"""
+SAME = """
+CREATE STREAM sales FROM DELTA 'source/sales' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND
+  HEARTBEAT POLICY 'measures:behind' CONSTRAINT positive EXPECT (amount > 0) ON VIOLATION QUARANTINE ROW;
+CREATE FUNCTION doubled AS 'measures:doubled';
+CREATE AGGREGATE spread AS 'measures:spread';
+CREATE WINDOW hold_for AS 'measures:hold_for';
+CREATE CONTINUOUS QUERY twice MATERIALIZE ISTREAM AS SELECT shop, doubled(items) AS d FROM sales;
+CREATE CONTINUOUS QUERY spreads START AT TIMESTAMP '2020-01-01 00:00:00' AS
+  SELECT shop, spread(items) AS s FROM sales [hold_for(1)] GROUP BY shop;
+"""
+
+
+def _helped(folder: Path, factor: int):
+    """An application whose helpers are named as modules of the standard library, and those of every other like it."""
+    beside = folder / "shop"
+    (beside / "http").mkdir(parents=True, exist_ok=True)
+    (beside / "measures.py").write_text(HELPED)
+    (beside / "types.py").write_text(f"FACTOR = {factor}\n")
+    (beside / "queue.py").write_text(
+        "import pyarrow.compute as pc\nfrom types import FACTOR\n\n\n"
+        "def shifted(instants, lengths):\n    return pc.add(instants, pc.multiply(lengths, FACTOR))\n"
+    )
+    (beside / "profile.py").write_text("def factor():\n    from . import types\n\n    return types.FACTOR\n")
+    (beside / "http" / "__init__.py").write_text("")
+    (beside / "http" / "status.py").write_text("ONE = 1\n")
+    return shop.application(folder, SAME)
+
+
+def _found(folder: Path) -> tuple[set, set, int | None]:
+    """The factors by which an application's function, aggregate and window, and its heartbeat policy worked."""
+    for job, names in ((jobs.admit, ["sales"]), (jobs.process, ["twice", "spreads"])):
+        for name in names:
+            job(shop.application(folder, SAME), name)
+    app = shop.application(folder, SAME)
+    assert not plan(app).problems
+    assert not plan(app).changes
+    lengths = {(s, (b - a).total_seconds()) for _, s, a, b in shop.contents(app, "spreads") if b is not None}
+    heartbeat = app.ledger.head()["sales"].committed
+    return {d for _, d, *_ in shop.contents(app, "twice")}, lengths, heartbeat and shop.tick(30) - heartbeat
+
+
+@pytest.mark.spark
+def test_applications_in_one_process_have_their_own_modules(tmp_path: Path, spark) -> None:
+    """And an edited one its new code: driver, workers and fingerprints."""
+    path = list(sys.path)
+    for name, factor in (("a", 2), ("b", 3), ("c", 2)):
+        shop.sell(tmp_path / name, [(0, "a", 1.0, 1), (30, "a", 1.0, 1)])
+        _helped(tmp_path / name, factor)
+    expected = {k: ({1.0 * k}, {(1.0 * k, 1.0 * k)}, k) for k in (2, 3)}
+    assert _found(tmp_path / "a") == expected[2]
+    assert _found(tmp_path / "b") == expected[3]
+    (code_a, code_b) = (
+        {n: row.settings for n, row in shop.application(tmp_path / n, SAME).registry.deployed.rows().items()}
+        for n in "ab"
+    )
+    assert code_a["doubled"] != code_b["doubled"]
+    _helped(tmp_path / "c", 3)
+    assert _found(tmp_path / "c") == expected[3]
+    assert sys.path == path
+
+
+def test_fingerprints_are_as_they_always_were(tmp_path: Path) -> None:
+    """What is deployed was registered with these."""
+    (tmp_path / "pkg").mkdir()
+    for name, source in {
+        "measures": "import pyarrow.compute as pc\nimport helper\nfrom pkg import mod\nfrom pkg.one import K\nX = 1\n",
+        "helper": "K = 1\n",
+        "unused": "K = 2\n",
+        "pkg/__init__": "",
+        "pkg/mod": "from . import one\n",
+        "pkg/one": "K = 1\n",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(source)
+    assert source_fingerprint("measures:f", Modules.of(tmp_path)) == "3c83fef901d0"
+    assert source_fingerprint("pkg.mod:f", Modules.of(tmp_path)) == "239631380af2"
+
+
+SHADOWED = """
+import sys
+from pathlib import Path
+from sweeparea.spark_jobs import jobs
+from tests.spark_jobs import shop, test_user_code
+
+folder = Path(sys.argv[1])
+assert test_user_code._found(folder) == ({2.0}, {(2.0, 2.0)}, 2)
+import profile, queue, types, pandas, concurrent.futures
+assert profile.run and queue.Queue and types.ModuleType
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_run_inside_a_folder_with_such_helpers(tmp_path: Path) -> None:
+    shop.sell(tmp_path, [(0, "a", 1.0, 1), (30, "a", 1.0, 1)])
+    _helped(tmp_path, 2)
+    root = Path(__file__).parents[2]
+    (tmp_path / "run.py").write_text(SHADOWED)
+    command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path)]
+    environment = {k: v for k, v in os.environ.items() if k != "SPARK_REMOTE"} | {
+        "PYTHONPATH": str(root),
+        "SWEEPAREA_SPARK_MASTER": "local[2]",
+    }
+    done = subprocess.run(
+        command, cwd=tmp_path / "shop", env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_code_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
