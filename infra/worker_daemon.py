@@ -14,11 +14,30 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MODULE = "sweeparea.infra.worker_daemon"
 """What Spark is told to run."""
 _HARMLESS = {"jemalloc_bg_thd"}
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """A JVM that is started inside has Python workers for which a ``types.py`` or ``queue.py`` in the folder where the
+    command is run stands in the place of no library: ``python -m`` would look there first.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def preload() -> None:
@@ -60,6 +79,8 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]])
     from pyspark.daemon import manager
 
+    if sys.flags.safe_path:
+        sys.path.append(str(Path.cwd()))  # last
     manager()
 
 

@@ -137,7 +137,7 @@ def _local() -> SparkSession:
         remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
     for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
-    with _noise_into(scratch / "spark.log"):
+    with _noise_into(scratch / "spark.log"), worker_daemon.safe_path():
         return _configure(builder.getOrCreate())
 
 
