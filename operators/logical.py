@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from sweeparea.operators.stored_names import stored
 from sweeparea.operators.user_modules import Modules
 from sweeparea.operators.windows import Window as WindowSpec
 
@@ -45,6 +46,7 @@ class Expr:
     columns: frozenset[str] = frozenset()
 
 
+@stored("SortKey", "expr", "descending", "nulls_first")
 @dataclass(frozen=True)
 class SortKey:
     """One key of an ORDER BY. Defaults are Spark's: ascending with NULL first, descending with NULL last."""
@@ -127,6 +129,7 @@ def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
     return value
 
 
+@stored("StreamScan", "name", "source", "instant")
 @dataclass(frozen=True)
 class StreamScan(Node):
     """A registered stream or a stream-valued query, as elements ``[s, s+1)``.
@@ -146,6 +149,7 @@ class StreamScan(Node):
         return cols if self.instant is None else (*cols, self.instant)
 
 
+@stored("RelationScan", "name", "source")
 @dataclass(frozen=True)
 class RelationScan(Node):
     """A registered relation, a relation-valued query's result, or a materialization of one."""
@@ -158,6 +162,7 @@ class RelationScan(Node):
         return tuple(c for c, _ in self.source)
 
 
+@stored("OneRow")
 @dataclass(frozen=True)
 class OneRow(Node):
     """The relation that holds one record without columns at every instant: what SELECT without FROM reads."""
@@ -167,6 +172,7 @@ class OneRow(Node):
         return ()
 
 
+@stored("Window", "input", "spec", "partition", "condition", "arguments", "ties", "bounds")
 @dataclass(frozen=True)
 class Window(Node):
     """Stream to relation (Arasu section 6.1, semantics of each kind in ``operators/windows.py``).
@@ -194,6 +200,7 @@ class Window(Node):
         return (self.input,)
 
 
+@stored("Select", "input", "condition")
 @dataclass(frozen=True)
 class Select(Node):
     """Selection: keeps the rows for which ``condition`` is TRUE (Kraemer section 3.2.1)."""
@@ -210,6 +217,7 @@ class Select(Node):
         return (self.input,)
 
 
+@stored("Project", "input", "outputs")
 @dataclass(frozen=True)
 class Project(Node):
     """Projection without duplicate elimination: Kraemer's map (section 3.2.2)."""
@@ -226,6 +234,7 @@ class Project(Node):
         return (self.input,)
 
 
+@stored("Join", "left", "right", "condition", "kind")
 @dataclass(frozen=True)
 class Join(Node):
     """Join on any condition (None: every pair matches). ``kind`` is inner, left, full, semi or anti.
@@ -248,6 +257,7 @@ class Join(Node):
         return (self.left, self.right)
 
 
+@stored("Enrich", "stream", "relation", "condition", "kind")
 @dataclass(frozen=True)
 class Enrich(Node):
     """Join of a stream with a non-retroactive relation (Golab & Oezsu 2005, section 4.1), below the stream's window.
@@ -270,6 +280,7 @@ class Enrich(Node):
         return (self.stream, self.relation)
 
 
+@stored("Generate", "input", "generator", "outputs", "outer")
 @dataclass(frozen=True)
 class Generate(Node):
     """Each row beside the rows that a generator (explode, inline, ..) makes of it: LATERAL VIEW.
@@ -291,6 +302,7 @@ class Generate(Node):
         return (self.input,)
 
 
+@stored("UnionAll", "parts", "outputs")
 @dataclass(frozen=True)
 class UnionAll(Node):
     """Bag union (Kraemer section 3.2.8). ``outputs`` are fresh columns; each input's columns fill them by position."""
@@ -328,6 +340,7 @@ class SetOperation(Node):
         return (self.left, self.right)
 
 
+@stored("Difference", "left", "right", "outputs", "all")
 @dataclass(frozen=True)
 class Difference(SetOperation):
     """EXCEPT ALL: max(0, n1 - n2) copies of a record (Kraemer eq. 5); ``all`` False: EXCEPT, one copy of what the left
@@ -335,11 +348,13 @@ class Difference(SetOperation):
     """
 
 
+@stored("Intersect", "left", "right", "outputs", "all")
 @dataclass(frozen=True)
 class Intersect(SetOperation):
     """INTERSECT ALL: min(n1, n2) copies of a record; ``all`` False: one copy of what both have."""
 
 
+@stored("AggregateCall", "function", "argument", "extra", "distinct", "filter", "order", "ignore_nulls")
 @dataclass(frozen=True)
 class AggregateCall:
     """One aggregate. ``function`` is Spark's name in upper case (COUNT, SUM, PERCENTILE, ..), SINGLE_VALUE (what
@@ -364,6 +379,7 @@ class AggregateCall:
         return frozenset().union(*(part.columns for part in parts if part is not None))
 
 
+@stored("Aggregate", "input", "keys", "calls", "global_")
 @dataclass(frozen=True)
 class Aggregate(Node):
     """Grouping with aggregation (Kraemer sections 3.2.6 and 3.2.7). Output: keys, then calls.
@@ -386,6 +402,7 @@ class Aggregate(Node):
         return (self.input,)
 
 
+@stored("WindowFunction", "function", "arguments", "partition", "order", "frame", "filter", "distinct", "ignore_nulls")
 @dataclass(frozen=True)
 class WindowFunction:
     """One call of an SQL window function. ``frame`` is Spark SQL's text (``ROWS BETWEEN ..``), empty for the default.
@@ -410,6 +427,7 @@ class WindowFunction:
         return frozenset().union(*(part.columns for part in parts if part is not None))
 
 
+@stored("Analytic", "input", "calls")
 @dataclass(frozen=True)
 class Analytic(Node):
     """SQL window functions (OVER). Output: the input's columns, then one for each call."""
@@ -426,6 +444,7 @@ class Analytic(Node):
         return (self.input,)
 
 
+@stored("TopK", "input", "order", "limit", "offset", "keys")
 @dataclass(frozen=True)
 class TopK(Node):
     """ORDER BY .. LIMIT: of each group of equal ``keys`` (none: of all) the rows from ``offset`` on, at most ``limit``.
@@ -448,6 +467,7 @@ class TopK(Node):
         return (self.input,)
 
 
+@stored("RelationToStream", "input", "kind", "every", "anchor", "instant")
 @dataclass(frozen=True)
 class RelationToStream(Node):
     """``kind`` is istream, dstream or rstream (Arasu section 5.1). ``every`` / ``anchor`` in ticks, rstream only.
@@ -471,6 +491,7 @@ class RelationToStream(Node):
         return (self.input,)
 
 
+@stored("TimeDomain", "kind", "chronon")
 @dataclass(frozen=True)
 class TimeDomain:
     """What a tick of a query means. ``kind`` is BIGINT or TIMESTAMP; ``chronon`` is in microseconds (1 for BIGINT)."""

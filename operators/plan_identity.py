@@ -3,6 +3,7 @@
 Two uses. A query whose definition was spelt otherwise has the same results if its plan has the same ``result_identity``
 (law S4). And SweepAreas that one plan has left can be continued by another only if both have the same
 ``state_identity``: their operators, their places in the plan and their columns are the names of what is stored.
+The words for kinds and fields are those of ``stored_names.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from sweeparea.operators.encoding import strategy_of
 from sweeparea.operators.logical import Column, Expr, Node, Plan
+from sweeparea.operators.stored_names import name_of, plain, text_of, told_of
 
 
 def state_identity(plan: Plan) -> str:
@@ -36,7 +38,7 @@ def result_identity(plan: Plan) -> str:
     """Equal for plans that have the same result tables, row for row, from the same inputs."""
 
     def tokens() -> Iterator[str]:
-        yield from (plan.name, str(plan.stream), repr(plan.time), str(plan.start), str(plan.every), str(plan.anchor))
+        yield from (plan.name, str(plan.stream), text_of(plan.time), str(plan.start), str(plan.every), str(plan.anchor))
         yield from sorted(plan.materialize)
         yield from (column.label for column in plan.root.columns)
         for constraint in plan.constraints:
@@ -67,12 +69,9 @@ def _tokens(value: Any, seen: dict[int, int]) -> Iterator[str]:
     elif isinstance(value, Expr):
         yield value.sql
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        yield type(value).__name__
-        for each in dataclasses.fields(value):
-            part = getattr(value, each.name)
-            if part == each.default:
-                continue  # a field that a later version adds does not make old plans other plans
-            yield each.name
+        yield name_of(value)
+        for text, part in told_of(value):
+            yield text
             yield from _tokens(part, seen)
     elif isinstance(value, tuple | list):
         yield f"({len(value)}"
@@ -84,9 +83,7 @@ def _tokens(value: Any, seen: dict[int, int]) -> Iterator[str]:
         for key in sorted(value):
             yield str(key)
             yield from _tokens(value[key], seen)
-    elif isinstance(value, enum.Enum):
-        yield value.name
-    elif value is None or isinstance(value, str | int | float | bool):
-        yield repr(value)
-    else:  # a user's function: known by where it is defined, never by its address
-        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    elif value is None or isinstance(value, str | int | float | bool | enum.Enum):
+        yield plain(value)
+    else:
+        raise TypeError(f"a plan holds {value!r}, which has no stored form")

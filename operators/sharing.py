@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sweeparea.operators.logical import Node
+from sweeparea.operators.stored_names import name_of
 
 
 def shared(root: Node) -> Node:
@@ -59,6 +60,11 @@ def nodes(root: Node) -> Iterator[Node]:
             yield node
 
     return visit(root)
+
+
+def named(root: Node) -> Iterator[tuple[str, Node]]:
+    """As ``nodes``, each with the name of its SweepArea: its kind, and its number in the plan that runs."""
+    return ((f"{name_of(node).lower()}{i}", node) for i, node in enumerate(nodes(root)))
 
 
 def read_twice(root: Node) -> set[int]:

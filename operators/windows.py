@@ -8,7 +8,8 @@ element at a time; ``sql`` is the same function as Spark SQL over a BIGINT colum
 how long an element can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter
 for ever).
 
-A new time window is a new class here: ``interval``, ``sql``, ``reach``, ``__str__``.
+A new time window is a new class here: ``interval``, ``sql``, ``reach``, ``__str__``, and the names under which it is
+stored (``stored_names.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sweeparea.operators import wall_clock
+from sweeparea.operators.stored_names import stored
 from sweeparea.operators.ticks import INF, MAX_TICK, end_of
 
 
@@ -97,6 +99,7 @@ def _to_hop_sql(x: str, slide: int, anchor: int) -> str | int:
     return f"pmod({anchor % slide}L - pmod({x}, {slide}L), {slide}L)" if slide > 1 else 0
 
 
+@stored("Unbounded")
 @dataclass(frozen=True)
 class Unbounded(TimeWindow):
     """``[Range Unbounded]``: valid in [s, infinity) (Arasu section 6.1.1)."""
@@ -119,6 +122,7 @@ class Unbounded(TimeWindow):
         return "[Range Unbounded]"
 
 
+@stored("Range", "length")
 @dataclass(frozen=True)
 class Range(TimeWindow):
     """Valid in [s, s+length): ``[Now]`` is length 1, ``[Range T]`` closed is T+1 (Arasu), half-open is T (Kraemer)."""
@@ -139,6 +143,7 @@ class Range(TimeWindow):
         return "[Now]" if self.length == 1 else f"[Range {self.length} Exclusive]"
 
 
+@stored("Slide", "length", "slide", "lag", "anchor")
 @dataclass(frozen=True)
 class Slide(TimeWindow):
     """``[Range T Slide b Lag d Anchor a]``: with s' = s+d, from the first hop >= s' to the first hop > s'+length-1.
@@ -173,6 +178,7 @@ class Slide(TimeWindow):
         return f"[Range {self.length} Exclusive Slide {self.slide}{lag}{anchor}]"
 
 
+@stored("Hopping", "length", "slide", "anchor")
 @dataclass(frozen=True)
 class Hopping(BucketWindow):
     """``[Hopping w Slide b Anchor a]``: every bucket [a+kb, a+kb+w) that contains s, visible for b ticks from its last
@@ -240,6 +246,7 @@ class Hopping(BucketWindow):
         return f"[Hopping {self.length} Slide {self.slide}{anchor}]"
 
 
+@stored("Calendar", "unit", "zone", "chronon")
 @dataclass(frozen=True)
 class Calendar(BucketWindow):
     """``[Tumbling By unit In zone]``: the calendar bucket of s (``wall_clock.bucket``), visible from its last tick to
@@ -305,6 +312,7 @@ class Calendar(BucketWindow):
         return f"[Tumbling By {self.unit} In '{self.zone}']"
 
 
+@stored("Fixed", "length", "anchor")
 @dataclass(frozen=True)
 class Fixed(BucketWindow):
     """``[Fixed w Anchor a]``: valid in [s, next a+kw after s) (Kraemer's fixed window)."""
@@ -339,6 +347,7 @@ class Fixed(BucketWindow):
         return f"[Fixed {self.length}{f' Anchor {self.anchor}' if self.anchor else ''}]"
 
 
+@stored("Landmark", "start", "end")
 @dataclass(frozen=True)
 class Landmark(TimeWindow):
     """``[From a]``, ``[Until b]``, ``[From a Until b]``: [s, infinity) for a <= s <= b (Patroumpas: landmark, band)."""
@@ -369,6 +378,7 @@ class Landmark(TimeWindow):
         return f"[{' '.join(x for x in (start, end) if x)}]"
 
 
+@stored("Rows", "count", "slide", "length")
 @dataclass(frozen=True)
 class Rows(Window):
     """``[Rows N]``: an element is valid until the N-th later element; with PARTITION BY, of its partition (Arasu
@@ -392,6 +402,7 @@ class Rows(Window):
         return f"[Rows {self.count}{slide}{length}]"
 
 
+@stored("Session", "gap")
 @dataclass(frozen=True)
 class Session(Window):
     """``[Session G]``: elements closer than G to their predecessor share a session, valid in [last+G-1, last+G)."""
@@ -406,6 +417,7 @@ class Session(Window):
         return f"[Session {self.gap}]"
 
 
+@stored("When")
 @dataclass(frozen=True)
 class When(Window):
     """``[Tumbling When (condition)]``: the bucket (previous meeter, this meeter], visible from this meeter's instant to
@@ -420,6 +432,7 @@ class When(Window):
         return "[Tumbling When]"
 
 
+@stored("UserWindow", "name", "pattern")
 @dataclass(frozen=True)
 class UserWindow(Window):
     """A registered Python function from instants and columns to intervals; ``pattern`` is what its author declared:

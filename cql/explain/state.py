@@ -55,8 +55,7 @@ def evaluation(plan: Plan) -> Iterator[str]:
 
 def _named(plan: Plan) -> Iterator[tuple[str, Node]]:
     """The operators that run, with the names that their SweepAreas have."""
-    for i, node in enumerate(sharing.nodes(lowered(plan).root)):
-        yield f"{type(node).__name__.lower()}{i}", node
+    return sharing.named(lowered(plan).root)
 
 
 def _kept(node: Node, edges: Edges) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sweeparea.cql.rewrites.conditions import substitute
 from sweeparea.operators.logical import Column, Expr, Node
+from sweeparea.operators.stored_names import name_of, parts_of, plain
 
 IDS = ("ties",)
 """Fields of nodes that hold ids of columns as text. Other texts are words and names, whatever they look like."""
@@ -31,12 +32,11 @@ class Identity:
         own = [c for c in node.columns if c.id not in places]
         places |= {c.id: f"o{j}" for j, c in enumerate(own)}
         renamed = {id_: Expr(f"`{place}`", "", frozenset({place})) for id_, place in places.items()}
-        parts = [type(node).__name__]
-        for each in dataclasses.fields(node):
-            value = getattr(node, each.name)
-            if each.name in IDS:
+        parts = [name_of(node)]
+        for text, value in parts_of(node):
+            if text in IDS:
                 value = tuple(places[id_] for id_ in value)
-            parts.append(f"{each.name}={self._text(value, places, renamed)}")
+            parts.append(f"{text}={self._text(value, places, renamed)}")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _text(self, value: Any, places: dict[str, str], renamed: dict[str, Expr]) -> str:
@@ -49,6 +49,6 @@ class Identity:
         if isinstance(value, tuple):
             return f"({','.join(self._text(v, places, renamed) for v in value)})"
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = (self._text(getattr(value, f.name), places, renamed) for f in dataclasses.fields(value))
-            return f"{type(value).__name__}({','.join(fields)})"
-        return repr(value)
+            fields = (self._text(part, places, renamed) for _, part in parts_of(value))
+            return f"{name_of(value)}({','.join(fields)})"
+        return plain(value)

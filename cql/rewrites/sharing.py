@@ -30,6 +30,7 @@ from sweeparea.operators.logical import (
     Window,
 )
 from sweeparea.operators.sharing import nodes
+from sweeparea.operators.stored_names import text_of
 from sweeparea.operators.windows import TimeWindow
 
 SHARE = "common_subplans"
@@ -136,7 +137,7 @@ def subplans(plan: Plan) -> dict[str, Node]:
 def _name(plan: Plan, digest: str) -> str:
     """START and time domain are part of what is computed, the strategy of what is kept for it."""
     strategy = dict(plan.settings).get("strategy", "upa")
-    said = f"{plan.start} {plan.time} {strategy} {digest}"
+    said = f"{plan.start} {text_of(plan.time)} {strategy} {digest}"
     return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:DIGITS]
 
 

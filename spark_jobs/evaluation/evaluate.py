@@ -91,7 +91,7 @@ class Evaluation:
         self.attempt, self.partitions = attempt, partitions
         self.h0, self.h1 = reader.h0, reader.h1
         self.static = {name for name, source in reader.inputs.items() if source.static}
-        self.names = {id(node): f"{type(node).__name__.lower()}{i}" for i, node in enumerate(sharing.nodes(plan.root))}
+        self.names = {id(node): name for name, node in sharing.named(plan.root)}
         self._read_twice = sharing.read_twice(plan.root)
         self._new: dict[int, DataFrame | None] = {}
         self._spilled: list[str] = []

@@ -66,6 +66,11 @@ def identities() -> str:
                 "areas": [line.partition(":")[0] for line in state(plan, ("Fixed",))][:-1],
                 "hidden": sorted(subplans(plan)),
             }
+    built = texts.with_distinct()
+    told["built analytic_distinct"] = {
+        "result": result_identity(built),
+        "state": state_identity(built),
+    }
     return as_text(told)
 
 

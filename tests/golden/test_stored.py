@@ -30,11 +30,12 @@ def _same(name: str, text: str) -> None:
     file = GOLDEN / f"{name}.json"
     if os.environ.get("SWEEPAREA_GOLDEN") == "write":
         file.write_text(text, encoding="utf-8")
-    known = file.read_text(encoding="utf-8").splitlines()
-    # not one assertion over the whole: the first line that differs is what one wants to see
-    changed = [(old, new) for old, new in zip(known, text.splitlines(), strict=False) if old != new]
-    assert not changed, "deployed applications have another:\n" + "\n".join(changed[0])
-    assert text == file.read_text(encoding="utf-8")
+    known = file.read_text(encoding="utf-8")
+    # not one assertion over the whole: the lines that differ are what one wants to see
+    lines, held = text.splitlines(), known.splitlines()
+    gone, come = ([line for line in a if line not in b] for a, b in ((held, lines), (lines, held)))
+    told = "\n".join(["deployed applications have", *gone[:3], "and now it is", *come[:3]])
+    assert text == known, told
 
 
 @pytest.mark.parametrize("name", KINDS)

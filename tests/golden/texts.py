@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.operators.logical import Plan, UserFunction
+from sweeparea.operators.logical import Analytic, Node, Plan, UserFunction
 from tests.cql.schemas import TICKS, TIMES
 
 FUNCTIONS = (
@@ -122,3 +124,16 @@ STRATEGIES = ("upa", "negative", "direct")
 def bound(name: str, strategy: str = "upa") -> Plan:
     """The plan of one of ``QUERIES``, with all rewrites."""
     return bind_select(QUERIES[name], INPUTS, {"strategy": strategy}, name=name, functions=FUNCTIONS)
+
+
+def with_distinct() -> Plan:
+    """A plan with the one field that no text reaches: DISTINCT of a window function is not offered."""
+    plan = bound("analytic")
+
+    def distinct(node: Node) -> Node:
+        node = node.with_inputs(tuple(map(distinct, node.inputs)))
+        if not isinstance(node, Analytic):
+            return node
+        return replace(node, calls=tuple((column, replace(call, distinct=True)) for column, call in node.calls))
+
+    return replace(plan, root=distinct(plan.root))
