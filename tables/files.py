@@ -56,6 +56,15 @@ class DataFile:
     stats: str
     partition: dict[str, str | None] = field(default_factory=dict)
 
+    def stored(self) -> dict[str, Any]:
+        """As a ledger row's action names it."""
+        told = {"path": self.path, "size": self.size, "rows": self.rows, "stats": self.stats}
+        return {**told, "partition": self.partition}
+
+    @classmethod
+    def of_stored(cls, told: dict[str, Any]) -> DataFile:
+        return cls(told["path"], told["size"], told["rows"], told["stats"], told.get("partition", {}))
+
 
 def quick(schema: pa.Schema, repeating: Sequence[str]) -> dict[str, Any]:
     """Options of Arrow's Parquet writer for files that are written often: whole numbers and instants by their

@@ -217,8 +217,8 @@ class Publication:
                 table: {
                     "base_version": staged.base_version,
                     "previous_seq": staged.previous_seq,
-                    "adds": [dict(vars(file)) for file in staged.adds],
-                    "removes": [{**vars(file), "stats": ""} for file in staged.removes],
+                    "adds": [file.stored() for file in staged.adds],
+                    "removes": [{**file.stored(), "stats": ""} for file in staged.removes],
                     **({} if staged.schema is None else {"schema": schema_text(staged.schema)}),
                 }
                 for table, staged in sorted(self._staged.items())
@@ -308,8 +308,8 @@ _NOT_ONE_STATE = (
 
 def _apply_table(log: DeltaLog, row: LedgerRow, table: str) -> None:
     action = row.actions[table]
-    adds = [DataFile(**file) for file in action["adds"]]
-    removes = [DataFile(**file) for file in action["removes"]]
+    adds = [DataFile.of_stored(file) for file in action["adds"]]
+    removes = [DataFile.of_stored(file) for file in action["removes"]]
     tries = 0
     while True:
         version = log.version()
