@@ -57,7 +57,8 @@ def policy(target: str, modules: Modules | None, place: Place | None) -> Callabl
 
 def source_fingerprint(target: str, modules: Modules | None = None) -> str:
     """The identity of the Python source behind ``module:object``: its module and those that this imports from beside
-    it, so that a change of any of them shows. Comments and layout do not count. Empty where there is no source.
+    it, so that a change of any of them shows. Comments and layout do not count, nor does SweepArea itself where both
+    lie in one folder: its changes are none of the user's code. Empty where there is no source.
     It is looked for among the application's ``modules`` first.
     """
     digest = hashlib.sha256()
@@ -84,7 +85,7 @@ def _sources(module: str, modules: Modules | None) -> dict[str, list[str]]:
         # the folder in which Python found the top-level name
         own = path.parents[name.count(".") + (path.name == "__init__.py")]
         root = root or own
-        if own != root:
+        if own != root or name.partition(".")[0] == "sweeparea":
             continue
         text = path.read_bytes() if modules is None else modules.sources[path.as_posix()]
         try:

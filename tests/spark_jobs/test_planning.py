@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from sweeparea import operators
 from sweeparea.infra import environments
 from sweeparea.operators.plan_identity import state_identity
 from sweeparea.spark_jobs.admission.admit import admit
@@ -270,3 +271,18 @@ def test_a_fingerprint_reaches_into_packages(tmp_path, monkeypatch):
         after = source_fingerprint("pack_of_code.f:f")
         assert after != before
         before = after
+
+
+def test_a_fingerprint_leaves_out_sweeparea_where_it_lies_beside_the_users_code(tmp_path, monkeypatch):
+    engine = tmp_path / "sweeparea" / "operators" / "made_up.py"
+    engine.parent.mkdir(parents=True)
+    (tmp_path / "code_beside.py").write_text("from sweeparea.operators.made_up import A\nimport code_of_both\n")
+    (tmp_path / "code_of_both.py").write_text("A = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(operators, "__path__", [*operators.__path__, str(engine.parent)])
+    found = []
+    for engine_text, own in (("A = 1\n", "A = 1\n"), ("A = 2\n", "A = 1\n"), ("A = 2\n", "A = 2\n")):
+        engine.write_text(engine_text)
+        (tmp_path / "code_of_both.py").write_text(own)
+        found.append(source_fingerprint("code_beside:f"))
+    assert found[0] == found[1] != found[2]
