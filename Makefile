@@ -6,7 +6,7 @@ PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_R
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants lint format lock clean distclean
+.PHONY: s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,9 @@ s3: jars  ## the jobs against an S3 server on this machine (fetches 690 MB of ja
 	@$(PY) -m sweeparea.infra.jars --s3
 	@test -x .tools/moto/bin/moto_server || { $(PYTHON) -m venv .tools/moto && .tools/moto/bin/python -m pip install -q 'moto[server,s3]==5.2.5'; }
 	@SWEEPAREA_MOTO=$(CURDIR)/.tools/moto/bin/python $(PYTEST) tests/s3
+
+keep: jars  ## what the engine gives, to compare commits by diff -r: make keep FOLDER=/tmp/before (N=300 random cases)
+	@$(PY) -m tests.golden.keep '$(FOLDER)' --random $(or $(N),300)
 
 mutants: jars  ## put faults into the engine one by one: do the tests notice? (half an hour; ONLY=text)
 	@$(PY) -m tests.mutations --only '$(ONLY)'
