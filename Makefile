@@ -1,12 +1,14 @@
 # SweepArea: `make help` lists what there is. Needs Python 3.11+ and make; everything else is brought or fetched once.
 PYTHON ?= python3
 PY := .venv/bin/python
+# whatever the locale, files' names and texts are UTF-8
+export PYTHONUTF8 = 1
 # tests start their own Spark server; a developer's services and settings must not reach them
 PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_RUN $(PY) -m pytest
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
+.PHONY: machines s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -63,6 +65,9 @@ s3: jars  ## the jobs against an S3 server on this machine (fetches 690 MB of ja
 
 keep: jars  ## what the engine gives, to compare commits by diff -r: make keep FOLDER=/tmp/before (N=300 random cases)
 	@$(PY) -m tests.golden.keep '$(FOLDER)' --random $(or $(N),300)
+
+machines: jars  ## one application under other locales, zones, proxies and settings: the same rows (half an hour; ONLY=text)
+	@$(PY) -m tests.machines --only '$(ONLY)'
 
 mutants: jars  ## put faults into the engine one by one: do the tests notice? (half an hour; ONLY=text)
 	@$(PY) -m tests.mutations --only '$(ONLY)'

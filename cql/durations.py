@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from zoneinfo import ZoneInfo
 
 from sweeparea.cql.errors import ParseError, RefusedError, TypeError_, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
+from sweeparea.infra import zones
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK
 
@@ -363,6 +363,6 @@ def _zone(text: str):
         sign, hours, *minutes = text[0], *text[1:].split(":")
         return datetime.strptime(f"{sign}{int(hours):02d}{minutes[0] if minutes else '00'}", "%z").tzinfo
     try:
-        return ZoneInfo(text)
+        return zones.zone(text)
     except Exception:
         raise ValueError(f"{text!r} is no time zone") from None

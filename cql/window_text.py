@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 from sweeparea.cql.durations import MICROS, parse_duration, parse_instant, refuse_reference
 from sweeparea.cql.errors import ParseError, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
+from sweeparea.infra import zones
 
 CALENDAR_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 """What Tumbling By takes."""
@@ -271,9 +271,9 @@ class _Reader:
         if token is None or token.token_type not in (TokenType.STRING, TokenType.RAW_STRING):
             raise self._fail(f"In needs a time zone in quotes, found {self._found()}", "Write In 'Europe/Berlin'")
         try:
-            ZoneInfo(token.text)
+            zones.zone(token.text)
         except Exception:  # of many kinds: not found, a folder, a character that no path has
-            known = nearest(token.text, available_timezones()) if len(token.text) < 60 else ""
+            known = nearest(token.text, sorted(zones.names())) if len(token.text) < 60 else ""
             raise self._fail(f"'{token.text}' is no time zone", known or "Write In 'Europe/Berlin'") from None
         self.parts["zone"] = token.text
         self.index += 1

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import requests
 
-from sweeparea.infra import postgres, processes, proxies, settings
+from sweeparea.infra import machine, postgres, processes, proxies, settings
 from sweeparea.infra.errors import SetupError, SweepAreaError
 
 USER = "admin"
@@ -60,7 +60,9 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
     folder = home(run_folder)
     address = settings.airflow_url()
     code = settings.source_root() or settings.root()
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW", "SPARK_", "PYSPARK_"))}
+    foreign = machine.foreign_spark(os.environ)
+    inherited = {k: v for k, v in os.environ.items() if k not in foreign and not k.startswith("AIRFLOW")}
+    inherited = machine.python_environment(inherited)
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     own = {
         "AIRFLOW_HOME": str(folder),

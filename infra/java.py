@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeparea.infra import settings
+from sweeparea.infra import machine, settings
 from sweeparea.infra.errors import SetupError
 
 VERSIONS = (17, 21, 25)
@@ -67,7 +67,14 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 def _version(executable: Path) -> int | None:
     """The major version that ``java -version`` prints, None if it does not run."""
     try:
-        done = subprocess.run([str(executable), "-version"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [str(executable), "-version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=machine.jvm_environment(),
+            timeout=60,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)

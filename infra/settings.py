@@ -15,6 +15,8 @@ SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the 
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
 SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process: ``local[2]``, or a
                                                                  cluster's master ``spark://host:port``
+SWEEPAREA_SPARK_INHERIT     unset                                variables of other Spark, Hadoop or Java
+                                                                 installations that ours takes over, by comma
 SWEEPAREA_SYNC              on                                   ``off``: a power cut may take what was committed
 SWEEPAREA_DRIVER_HOST       127.0.0.1                            where a cluster's workers reach the job's process
 SWEEPAREA_WORKER_PYTHON     the job's own                        the environment's python on a cluster's workers

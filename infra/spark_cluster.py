@@ -5,13 +5,12 @@ A cluster of one's own is used the same way: ``SWEEPAREA_SPARK_MASTER=spark://ho
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeparea.infra import processes, settings, spark_connect
+from sweeparea.infra import machine, processes, settings, spark_connect
 from sweeparea.infra.java import find_java
 
 MASTER = "spark-master"
@@ -50,7 +49,7 @@ def _service(name: str, run_folder: Path, what: str, options: Sequence[str], por
     home = spark_connect.spark_home()
     command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{what}", "--host", settings.HOST]
     command += ["--webui-port", str(processes.free_port()), *options]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+    environment = machine.jvm_environment()
     environment |= {
         "JAVA_HOME": str(find_java().home),
         "SPARK_HOME": str(home),
@@ -58,7 +57,7 @@ def _service(name: str, run_folder: Path, what: str, options: Sequence[str], por
         "SPARK_LOCAL_IP": settings.HOST,  # what the web pages listen on, too
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "SPARK_DAEMON_JAVA_OPTS": machine.jvm_options("-XX:+UseSerialGC -XX:TieredStopAtLevel=1"),
         "PYSPARK_PYTHON": sys.executable,
     }
     return processes.Service(name, command, environment, folder, lambda: processes.port_answers(port), port)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeparea.infra import jars, processes, settings, storage, worker_daemon
+from sweeparea.infra import jars, machine, processes, settings, storage, worker_daemon
 from sweeparea.infra.errors import SetupError
 from sweeparea.infra.java import Java, find_java
 
@@ -73,7 +73,7 @@ def service(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        "spark.driver.extraJavaOptions": " ".join(["-XX:+UseSerialGC", jvm_options]).strip(),
+        "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC", jvm_options),
     }
     home = spark_home()
     command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
@@ -82,7 +82,7 @@ def service(
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     # inherited Spark settings are someone else's: a SPARK_REMOTE or SPARK_CONF_DIR would change the server
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+    environment = machine.jvm_environment()
     environment |= {k: v for k, v in settings.environment().items() if k != "SPARK_REMOTE"}
     environment |= {
         "JAVA_HOME": str(java.home),

@@ -5,17 +5,17 @@ longer unit that it shows twice counts once, the first time. A start that the cl
 would have had without the skip. Hence days of 23, 24 and 25 hours, and buckets that follow each other without gaps.
 Weeks begin on Monday (ISO 8601). Instants are microseconds since 1970-01-01 UTC, in the proleptic Gregorian calendar.
 
-Each function is given twice: over Python integers, with the zone's rules of ``zoneinfo``, and as Spark SQL, with those
-of Spark's Java. The two know the same zones as far as both time-zone databases are of the same age. SQL comes as steps
-``(column, expression)``, to be computed one after the other: each may use those before it, so no text is repeated.
+Each function is given twice: over Python integers, with the zone's rules of ``infra/zones.py``, and as Spark SQL, with
+those of Spark's Java, which are compared before a slice uses them. SQL comes as steps ``(column, expression)``, to be
+computed one after the other: each may use those before it, so no text is repeated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
-from zoneinfo import ZoneInfo
+
+from sweeparea.infra.zones import zone as _zone
 
 _DAY = 86_400_000_000
 CLOCK_UNITS = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000}
@@ -29,11 +29,6 @@ RANGE = 1 << 62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CYCLE = 146_097 * _DAY  # the Gregorian calendar repeats after 400 years, weekdays included
 _FIRST, _LAST = -970 * 365 * _DAY, 6000 * 365 * _DAY  # no zone has a rule of its own before or after
-
-
-@lru_cache(maxsize=64)
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
 
 
 def _near(micros: int) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from sweeparea.infra import machine
 from sweeparea.infra.errors import SweepAreaError, UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ folder, or by its name under queries/. A first round by hand:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
+    if arguments is None:
+        machine.fit_command()
     parser = _parser()
     options = parser.parse_args(_options_last(sys.argv[1:] if arguments is None else arguments, _with_values(parser)))
     try:

@@ -19,10 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sweeparea.infra import proxies, worker_daemon
+from sweeparea.infra import machine, proxies, worker_daemon
+from sweeparea.spark_jobs import machine_probe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -46,21 +47,31 @@ CONF = {
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC -XX:TieredStopAtLevel=1"),
+    **machine.executor_conf(),
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": worker_daemon.MODULE,
     "spark.driver.memory": "4g",
 }
 
 
+_IN_PROCESS: dict[str, set[str]] = {}
+"""What the Spark of this process was probed for, by the id of its application."""
+
+
 @contextmanager
 def spark_session() -> Iterator[SparkSession]:
-    """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool."""
+    """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool.
+
+    SetupError where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
+    """
+    machine.require_fit_python()
     remote = _remote()
     if remote:
         with _lease() as lease:
             spark = _connect(remote, lease)
             try:
+                machine_probe.require_fit(spark, lease)
                 with _found_by_libraries(spark):
                     yield spark
             finally:
@@ -68,7 +79,9 @@ def spark_session() -> Iterator[SparkSession]:
                 # gone
                 spark.client.close()  # pyright: ignore[reportAttributeAccessIssue]
     else:
-        yield _local()
+        spark = _local()
+        machine_probe.require_fit(spark, _IN_PROCESS.setdefault(spark.sparkContext.applicationId, set()))
+        yield spark
 
 
 @contextmanager
@@ -117,6 +130,8 @@ def _local() -> SparkSession:
     (scratch / "conf").mkdir(parents=True, exist_ok=True)
     # Spark reads its logging from the class path; its progress bar and banner belong to nobody's standard output
     (scratch / "conf" / "log4j2.properties").write_text(LOGGING)
+    for name in machine.foreign_spark(os.environ):
+        del os.environ[name]  # of another installation, whose jars and addresses our Spark would take for its own
     os.environ.update(
         JAVA_HOME=str(java.home),
         SPARK_CONF_DIR=str(scratch / "conf"),
@@ -137,8 +152,25 @@ def _local() -> SparkSession:
         remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
     for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
-    with _noise_into(scratch / "spark.log"), worker_daemon.safe_path():
+    with _noise_into(scratch / "spark.log"), _environment_of_jvm(), worker_daemon.safe_path():
         return _configure(builder.getOrCreate())
+
+
+@contextmanager
+def _environment_of_jvm() -> Iterator[None]:
+    """A JVM started inside, and so its workers, find what ``infra/machine.py`` says; this process keeps its own."""
+    before = dict(os.environ)
+    _exchange(machine.jvm_environment(before))
+    try:
+        yield
+    finally:
+        _exchange(before)
+
+
+def _exchange(environment: Mapping[str, str]) -> None:
+    for name in [name for name in os.environ if name not in environment]:
+        del os.environ[name]
+    os.environ.update(environment)
 
 
 @contextmanager
@@ -158,21 +190,35 @@ def _noise_into(log: Path) -> Iterator[None]:
 
 
 class _Lease:
-    """One place in the pool: a locked file that holds the session id last used under it."""
+    """One place in the pool: a locked file that holds the session id last used under it, and in further lines what the
+    session was probed for.
+    """
 
     def __init__(self, file: IO[str]):
         self.file = file
         file.seek(0)
-        self.session_id = file.read().strip() or self.renew()
+        first, *passed = file.read().split("\n")
+        self._passed = {line for line in passed if line}
+        self.session_id = first.strip() or self.renew()
 
     def renew(self) -> str:
         """A new id, for a session that the server has closed."""
         self.session_id = str(uuid.uuid4())
+        self._passed.clear()
         self.file.seek(0)
         self.file.truncate()
-        self.file.write(self.session_id)
+        self.file.write(f"{self.session_id}\n")
         self.file.flush()
         return self.session_id
+
+    def __contains__(self, probe: object) -> bool:
+        return probe in self._passed
+
+    def add(self, probe: str) -> None:
+        """Notes a probe that the session has passed."""
+        self._passed.add(probe)
+        self.file.write(f"{probe}\n")  # behind what is there: the file is open for appending
+        self.file.flush()
 
 
 @contextmanager

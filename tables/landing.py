@@ -34,7 +34,11 @@ def source_files(path: str) -> dict[str, int]:
     itself = fs.get_file_info(base)
     if itself.type == pafs.FileType.File:
         return {itself.base_name: itself.mtime_ns or 0}
-    found = fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
+    try:
+        found = fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
+    except UnicodeDecodeError as error:
+        told = error.object.decode("utf-8", "backslashreplace")
+        raise TableError(f"The name of {told} is no UTF-8, so not every reader would find it. Rename it.") from None
     paths = {info.path[len(base) :].lstrip("/"): info for info in found if info.type == pafs.FileType.File}
     return {
         path: info.mtime_ns or 0 for path, info in paths.items() if not any(p[0] in "_." for p in path.split("/") if p)

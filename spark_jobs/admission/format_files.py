@@ -27,10 +27,11 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Folder:
-    """``keys`` are those of its partitions; ``found`` is what :func:`listing` says of it."""
+    """``keys`` are those of its partitions; ``found`` is what :func:`listing` says of it; ``files`` are to be read."""
 
     found: dict[str, int]
     keys: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def looked_over(name: str, path: str, options: Mapping[str, str], landing: str, tell: Callable[[str], None]) -> Folder:
@@ -50,38 +51,37 @@ def looked_over(name: str, path: str, options: Mapping[str, str], landing: str, 
     _refuse_odd(name, path, files, landing)
     folders = {file: file.split("/")[:-1] for file in files}
     if named.get("recursivefilelookup", "").lower() == "true" or not any(folders.values()):
-        return Folder(listing(everything))
+        return Folder(listing(everything), files=tuple(files))
     keys = {file: tuple(part.split("=")[0] for part in parts if "=" in part) for file, parts in folders.items()}
     if not any(keys.values()):
         below = sorted(file for file, parts in folders.items() if parts)
         tell(
-            f"{name}: not read, since they lie in folders below {path}: {_named(below)}. OPTIONS (recursiveFileLookup ="
+            f"{name}: not read, since they lie in folders below {path}: {shown(below)}. OPTIONS (recursiveFileLookup ="
             " true) would read them."
         )
-        return Folder(listing(everything))
+        return Folder(listing(everything), files=tuple(file for file, parts in folders.items() if not parts))
     first = next(of for of in keys.values() if of)
     if stray := [file for file, of in keys.items() if of != first or len(of) != len(folders[file])]:
         raise DataError(
-            f"{name}: folders below {path} are partitions by {', '.join(first)}, but {_named(stray)} lies elsewhere:"
+            f"{name}: folders below {path} are partitions by {', '.join(first)}, but {shown(stray)} lies elsewhere:"
             " Spark would take such files for read without reading them. Move it out of this folder (or, if it was not"
             " read yet, into a partition), or declare OPTIONS (recursiveFileLookup = true), by which all files are read"
             " and folders' names give no values. Nothing was read."
         )
-    return Folder(listing(everything), first)
+    return Folder(listing(everything), first, tuple(files))
 
 
-def matched_over(name: str, path: str, landing: str) -> None:
-    """As :func:`looked_over`, of a path with wildcards: names of files alone."""
+def matched_over(name: str, path: str, landing: str) -> tuple[str, tuple[str, ...]]:
+    """As :func:`looked_over`, of a path with wildcards: names of files alone. The folder before the first wildcard, and
+    the files below it that are read.
+    """
     parts = path.split("/")
     first = next(i for i, part in enumerate(parts) if any(sign in part for sign in WILDCARDS))
     base, wanted = "/".join(parts[:first]), parts[first:]
     files = (file.split("/") for file in source_files(base))
-    _refuse_odd(
-        name,
-        base,
-        ["/".join(file) for file in files if all(map(_fits, file, wanted)) and len(file) >= len(wanted)],
-        landing,
-    )
+    read = ["/".join(file) for file in files if all(map(_fits, file, wanted)) and len(file) >= len(wanted)]
+    _refuse_odd(name, base, read, landing)
+    return base, tuple(read)
 
 
 def _fits(part: str, pattern: str) -> bool:
@@ -104,12 +104,13 @@ def _refuse_odd(name: str, path: str, files: Iterable[str], landing: str) -> Non
     read = _read(landing) if odd else ()
     if odd := [file for file in odd if not any(one.endswith(f"/{file}") for one in read)]:
         raise DataError(
-            f"{name}: {_named(odd)} of {path}: Spark takes {' '.join(WILDCARDS)} in the name of a file for wildcards,"
+            f"{name}: {shown(odd)} of {path}: Spark takes {' '.join(WILDCARDS)} in the name of a file for wildcards,"
             " and would read other files twice. Rename it, then run again; nothing was read."
         )
 
 
-def _named(files: Iterable[str]) -> str:
+def shown(files: Iterable[str]) -> str:
+    """The first of some files, in quotes, and how many there are besides."""
     ordered = sorted(files)
     more = len(ordered) - SHOWN
     return ", ".join(repr(file) for file in ordered[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -27,6 +27,7 @@ from sweeparea.cql.source_formats import FILES, PARSED, in_folder
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.spark_jobs.admission.format_files import looked_over, matched_over
 from sweeparea.spark_jobs.admission.format_json import REFUSED, by_texts, json_records
+from sweeparea.spark_jobs.admission.format_names import require_seen
 from sweeparea.spark_jobs.deployment.application import refuse_reserved
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.frames import quoted
@@ -66,8 +67,10 @@ def land(
     folder = application.layout.landing(name)
     path = application.located(source.uri) if source.uri else ""
     found = looked_over(name, path, dict(source.options), folder, tell) if in_folder(source) else None
-    if found is None and source.format.lower() in FILES:
-        matched_over(name, path, folder)
+    if found is not None:
+        require_seen(name, path, found.files, spark)
+    elif source.format.lower() in FILES:
+        require_seen(name, *matched_over(name, path, folder), spark)
     log = DeltaLog(folder)
     try:
         frame = _read(spark, source, path, name, found.keys if found else ())

@@ -1,0 +1,96 @@
+"""What the machine may not decide: the environment and options of each JVM and each Python worker that we start.
+
+Language and country change UPPER and LOWER, the encoding changes names of files, the time zone changes what a worker
+takes for local, and settings of another Spark installation change everything. So none is inherited. Who wants one of
+his own for our Spark names it in ``SWEEPAREA_SPARK_INHERIT``, by comma: ``HADOOP_CONF_DIR,JAVA_TOOL_OPTIONS``.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Mapping
+
+from sweeparea.infra.errors import SetupError
+
+INHERIT = "SWEEPAREA_SPARK_INHERIT"
+"""Variables of other installations that our Spark takes over all the same."""
+JVM_OPTIONS = ("-Duser.language=en", "-Duser.country=US", "-Dfile.encoding=UTF-8", "-Duser.timezone=UTC")
+WORKER = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
+"""What every JVM and worker finds in its environment. A JVM takes the encoding of file names from LC_ALL alone."""
+
+_SPARK = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "HIVE_")
+_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "JAVA_OPTS", "CLASSPATH")
+_PYTHON = ("PYTHONOPTIMIZE", "PYTHONHOME", "PYTHONIOENCODING", "PYTHONCOERCECLOCALE", "PYTHONTZPATH", "PYTHONSTARTUP")
+_LOCALE = ("LANGUAGE", "LC_")
+_AGAIN = "SWEEPAREA_STARTED_AGAIN"
+
+
+def jvm_options(*more: str) -> str:
+    """Options of a JVM as one text: ``more``, then those that hold for all."""
+    return " ".join([*filter(None, more), *JVM_OPTIONS])
+
+
+def foreign_spark(environ: Mapping[str, str]) -> list[str]:
+    """The variables of ``environ`` that belong to another installation of Spark, Hadoop or Java."""
+    kept = {name.strip() for name in environ.get(INHERIT, "").split(",")}
+    return [name for name in environ if name not in kept and (name.startswith(_SPARK) or name in _JAVA)]
+
+
+def jvm_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a JVM of ours, which its Python workers inherit: ``environ`` without what is foreign."""
+    environ = os.environ if environ is None else environ
+    gone = {*foreign_spark(environ), *_PYTHON, _AGAIN}
+    return {k: v for k, v in environ.items() if k not in gone and not k.startswith(_LOCALE)} | WORKER
+
+
+def executor_conf() -> dict[str, str]:
+    """The same for the executors of a cluster, whose JVMs its own workers start, as settings of Spark."""
+    return {
+        "spark.executor.extraJavaOptions": jvm_options(),
+        **{f"spark.executorEnv.{name}": value for name, value in WORKER.items()},
+    }
+
+
+def python_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a Python process of ours that is no worker of Spark's: UTF-8, and docstrings kept."""
+    return {k: v for k, v in environ.items() if k not in (*_PYTHON, _AGAIN)} | {"PYTHONUTF8": "1"}
+
+
+def faults() -> list[str]:
+    """What is wrong with this Python process, and the setting to change."""
+    found = []
+    if not _utf8(sys.getfilesystemencoding()):
+        found.append(
+            f"This Python takes names of files for {sys.getfilesystemencoding()}, not for UTF-8, and would not find"
+            " those with other signs. Set PYTHONUTF8=1, or LC_ALL=C.UTF-8."
+        )
+    if sys.flags.optimize > 1:
+        found.append(
+            "This Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO), and Great Expectations cannot be imported"
+            " so. Unset PYTHONOPTIMIZE, or set it to 1."
+        )
+    return found
+
+
+def require_fit_python() -> None:
+    """SetupError where this process would misread names of files or lacks docstrings."""
+    if found := faults():
+        raise SetupError(" ".join(found))
+
+
+def fit_command() -> None:
+    """Starts a command again where its Python is unfit, as UTF-8 and with docstrings; returns where it is fit. What is
+    printed is never refused for its encoding: signs that it lacks are escaped.
+    """
+    if faults() and _AGAIN not in os.environ:
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], python_environment(os.environ) | {_AGAIN: "1"})
+    os.environ.pop(_AGAIN, None)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _utf8(name: str) -> bool:
+    return codecs.lookup(name).name == "utf-8"
