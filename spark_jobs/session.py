@@ -132,13 +132,14 @@ def _local() -> SparkSession:
     (scratch / "conf" / "log4j2.properties").write_text(LOGGING)
     for name in machine.foreign_spark(os.environ):
         del os.environ[name]  # of another installation, whose jars and addresses our Spark would take for its own
-    os.environ.update(
-        JAVA_HOME=str(java.home),
-        SPARK_CONF_DIR=str(scratch / "conf"),
-        SPARK_LOCAL_IP=settings.driver_host(),
-        PYSPARK_PYTHON=settings.worker_python(),
-        PYSPARK_DRIVER_PYTHON=sys.executable,
-    )
+    ours = {
+        "JAVA_HOME": str(java.home),
+        "SPARK_CONF_DIR": str(scratch / "conf"),
+        "SPARK_LOCAL_IP": settings.driver_host(),
+        "PYSPARK_PYTHON": settings.worker_python(),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    os.environ.update(ours)
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -152,15 +153,15 @@ def _local() -> SparkSession:
         remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
     for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
-    with _noise_into(scratch / "spark.log"), _environment_of_jvm(), worker_daemon.safe_path():
+    with _noise_into(scratch / "spark.log"), _environment_of_jvm(ours), worker_daemon.safe_path():
         return _configure(builder.getOrCreate())
 
 
 @contextmanager
-def _environment_of_jvm() -> Iterator[None]:
+def _environment_of_jvm(ours: Mapping[str, str]) -> Iterator[None]:
     """A JVM started inside, and so its workers, find what ``infra/machine.py`` says; this process keeps its own."""
     before = dict(os.environ)
-    _exchange(machine.jvm_environment(before))
+    _exchange(machine.jvm_environment(before) | ours)
     try:
         yield
     finally:

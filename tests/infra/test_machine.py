@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zoneinfo
+from pathlib import Path
+
+import pytest
+
+from sweeparea.infra import machine, spark_connect, zones
+from sweeparea.operators.wall_clock import bucket
+
+HOUR = 3_600_000_000
+FOREIGN = {
+    "SPARK_HOME": "/nowhere",
+    "PYSPARK_SUBMIT_ARGS": "--master yarn",
+    "HADOOP_CONF_DIR": "/nowhere",
+    "JAVA_TOOL_OPTIONS": "-Duser.language=tr",
+    "_JAVA_OPTIONS": "-Xmx1m",
+}
+
+
+def test_a_jvm_finds_nothing_of_the_machine_and_of_other_installations():
+    given = {**FOREIGN, "LC_ALL": "C", "LC_CTYPE": "tr_TR", "LANGUAGE": "tr", "TZ": "Asia/Tokyo", "PYTHONOPTIMIZE": "2"}
+    found = machine.jvm_environment({**given, "PATH": "/bin", "PYTHONPATH": "/mine"})
+    assert found == {**machine.WORKER, "PATH": "/bin", "PYTHONPATH": "/mine"}
+    assert found["LC_ALL"] == "C.UTF-8"
+    assert found["TZ"] == "UTC"
+
+
+def test_who_wants_his_own_names_it():
+    found = machine.jvm_environment({**FOREIGN, machine.INHERIT: "HADOOP_CONF_DIR, JAVA_TOOL_OPTIONS"})
+    assert {name for name in FOREIGN if name in found} == {"HADOOP_CONF_DIR", "JAVA_TOOL_OPTIONS"}
+
+
+def test_the_server_has_a_language_and_a_zone_of_its_own(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, value in {**FOREIGN, "LC_ALL": "C"}.items():
+        monkeypatch.setenv(name, value)
+    jars = installation / ".jars"
+    monkeypatch.setattr(spark_connect.jars, "class_path", lambda: str(jars))
+    service = spark_connect.service(port=1)
+    assert service.environment["LC_ALL"] == "C.UTF-8"
+    assert "HADOOP_CONF_DIR" not in service.environment
+    options = next(o for o in service.command if o.startswith("spark.driver.extraJavaOptions="))
+    assert options.endswith(machine.jvm_options())
+
+
+def test_rules_of_zones_do_not_come_from_the_system(tmp_path: Path):
+    # a system whose Mexico still has summer time in 2023, as Chicago has
+    (tmp_path / "America").mkdir()
+    other = zones.resources.files("tzdata").joinpath("zoneinfo", "America", "Chicago").read_bytes()
+    (tmp_path / "America" / "Mexico_City").write_bytes(other)
+    zoneinfo.reset_tzpath(to=[str(tmp_path)])
+    try:
+        zoneinfo.ZoneInfo.clear_cache()
+        zones.zone.cache_clear()
+        assert bucket(1_682_950_000_000_000, "day", "America/Mexico_City")[0] % (24 * HOUR) == 6 * HOUR
+    finally:
+        zoneinfo.reset_tzpath()
+        zoneinfo.ZoneInfo.clear_cache()
+    with pytest.raises(zoneinfo.ZoneInfoNotFoundError):
+        zones.zone("../zones")
+
+
+def test_a_command_reads_and_prints_names_as_utf8_whatever_the_locale(tmp_path: Path):
+    given = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONOPTIMIZE": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "sweeparea", "status", str(tmp_path / "läden")],
+        capture_output=True,
+        env={**os.environ, **given},
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert "läden" in done.stderr.decode("utf-8")
+
+
+def test_a_process_of_others_is_told_what_to_set():
+    code = "from sweeparea.infra import machine; machine.require_fit_python()"
+    given = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONOPTIMIZE": "2"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **given})
+    assert "SetupError" in done.stderr
+    assert "PYTHONUTF8=1" in done.stderr
+    assert "PYTHONOPTIMIZE" in done.stderr
