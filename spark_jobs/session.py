@@ -161,7 +161,7 @@ def _local() -> SparkSession:
 def _environment_of_jvm(ours: Mapping[str, str]) -> Iterator[None]:
     """A JVM started inside, and so its workers, find what ``infra/machine.py`` says; this process keeps its own."""
     before = dict(os.environ)
-    _exchange(machine.jvm_environment(before) | ours)
+    _exchange({**machine.jvm_environment(before), **ours})
     try:
         yield
     finally:
