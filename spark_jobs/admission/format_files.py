@@ -96,7 +96,7 @@ def _refuse_odd(name: str, path: str, files: Iterable[str], landing: str) -> Non
     files = list(files)
     if with_colon := [file for file in files if ":" in file]:
         raise DataError(
-            f"{name}: {_named(with_colon)} of {path}: Hadoop, by which Spark lists files, takes what stands before a"
+            f"{name}: {shown(with_colon)} of {path}: Hadoop, by which Spark lists files, takes what stands before a"
             " colon in a name for the scheme of an address, and can list nothing of such a folder. Rename it (as"
             " 10-30-00 for 10:30:00) or move it away, then run again; nothing was read."
         )
