@@ -94,6 +94,10 @@ class LandingTable(SourceTable):
             return declared_columns(self.columns, self.name)
         return [(name, kind) for name, kind in super().spark_schema() if name != MALFORMED]
 
+    def char_columns(self) -> dict[str, str]:
+        """None: a record's texts are kept as its format has them, and a column of a SCHEMA is no CHAR."""
+        return {}
+
     def read_schema(self) -> pa.Schema:
         return super().schema()
 
