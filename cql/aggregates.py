@@ -18,6 +18,7 @@ from sweeparea.cql.calls import Call, function_of
 from sweeparea.cql.errors import BindError, ParseError, RefusedError, TypeError_
 from sweeparea.cql.functions import SKETCHES
 from sweeparea.cql.ties import record_order
+from sweeparea.cql.untyped_nulls import STORED, VOID
 from sweeparea.operators.logical import AggregateCall, Expr, SortKey
 
 if TYPE_CHECKING:
@@ -218,7 +219,17 @@ class _Binding:
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _arguments(self) -> list[Bound]:
-        return [self.inner.bind(a) for a in self.call.arguments]
+        return [self._value(a, at) for at, a in enumerate(self.call.arguments)]
+
+    def _value(self, tree: exp.Expr, at: int = 0) -> Bound:
+        """An argument; a NULL without a type is one of the first type that the function takes there."""
+        bound = self.inner.bind(tree)
+        if bound.type != VOID or self.call.function.meta.get("user") is not None:
+            return bound.typed()
+        count = max(len(self.call.arguments), at + 1)
+        kinds, before, behind = ("string", "double", "boolean", "bigint"), [None] * at, [None] * (count - at - 1)
+        taken = [k for k in kinds if not signatures.refusal(self.call.name, [*before, k, *behind])]
+        return bound.typed(taken[0] if taken else STORED)
 
     def _order(self) -> tuple[SortKey, ...]:
         return tuple(self.inner.sort_key(key) for key in self.call.order)
@@ -316,7 +327,7 @@ class _Binding:
         if star and not call.distinct:
             return self._make("bigint", None)
         if len(arguments) == 1 and not is_star(arguments[0]):
-            bound = self.inner.bind(arguments[0])
+            bound = self._value(arguments[0])
             if call.distinct:
                 self._comparable(bound)
             return self._make("bigint", bound.expr)
@@ -345,7 +356,8 @@ class _Binding:
     def _count_if(self) -> BoundAggregate:
         [bound] = self._arguments()
         self._type(bound)
-        return self._make("bigint", Expr(f"IF({bound.expr.sql}, 1, NULL)", bound.expr.text, bound.expr.columns))
+        sql = bound.expr.sql if bound.type in (None, "boolean") else f"CAST({bound.expr.sql} AS BOOLEAN)"
+        return self._make("bigint", Expr(f"IF({sql}, 1, NULL)", bound.expr.text, bound.expr.columns))
 
     def _pair(self) -> tuple[Expr, Expr, frozenset[str]]:
         y, x = self._arguments()
@@ -394,7 +406,7 @@ class _Binding:
             )
         share = self._constant(self.call.arguments[0], "the percentage")
         self._check_share(self.call.arguments[0])
-        value = self.inner.bind(self.call.order[0].this)
+        value = self.inner.bind(self.call.order[0].this).typed("double")
         self._type(share, value)
         key = self.inner.sort_key(self.call.order[0])
         type_ = self._percentile_type(value, share)
@@ -420,7 +432,7 @@ class _Binding:
             )
         for tree in call.arguments[1:]:  # MODE(a, TRUE): the least of the most frequent values, which it is anyway
             self._constant(tree, "the second argument")
-        value = self.inner.bind(given if given is not None else call.arguments[0])
+        value = self._value(given if given is not None else call.arguments[0])
         type_ = self._type(value)
         key = self.inner.sort_key(call.order[0]) if given is not None else SortKey(value.expr)
         return self._make(value.type or type_, value.expr, (), (key,))
@@ -460,7 +472,7 @@ class _Binding:
                     f"{call.name} says twice what to do with NULLs", self.inner.place(flag), "Leave one of them out"
                 )
             ignore = bool(flag.this)
-        bound = self.inner.bind(call.arguments[0])
+        bound = self._value(call.arguments[0])
         return self._make(bound.type, bound.expr, (), self._order(), ignore)
 
 

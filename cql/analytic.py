@@ -24,6 +24,7 @@ from sweeparea.cql.errors import BindError, ParseError, RefusedError, TypeError_
 from sweeparea.cql.frames import Frame, frame_of
 from sweeparea.cql.functions import WINDOW_ONLY
 from sweeparea.cql.ties import completed
+from sweeparea.cql.untyped_nulls import VOID
 from sweeparea.operators.logical import AggregateCall, Analytic, Column, Expr, Node, SortKey, WindowFunction
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class _Over:
                 self.binder.place(tree),
                 "Partition by its entries",
             )
-        return bound.expr
+        return bound.typed().expr
 
     def _merged(
         self, window: exp.Window, seen: set[str]
@@ -213,6 +214,8 @@ class _Over:
         if self.frame.written and name != "NTH_VALUE":
             raise TypeError_(f"{name} takes no frame: it looks at the whole partition", self.place, "Leave it out")
         bound = [self.inner.bind(a) for a in arguments]
+        others = [b.type for b in bound[2:] if b.type not in (None, VOID)]
+        bound[:1] = [b.typed(*others) for b in bound[:1]]
         call = WindowFunction(
             name, tuple(b.expr for b in bound), self.partition, self.order, ignore_nulls=bool(self.call.ignore_nulls)
         )
@@ -229,7 +232,7 @@ class _Over:
             self._positive(arguments[1:])
             return self._edge(replace(call, ignore_nulls=bool(self.call.ignore_nulls)), bound[0].type)
         self._constant(arguments[1:2])
-        types = {b.type for b in (bound[0], *bound[2:])} - {"void"}
+        types = {b.type for b in (bound[0], *bound[2:])} - {VOID}
         type_ = types.pop() if len(types) == 1 else None
         return self._bound(self._add(call, True, type_), type_)
 

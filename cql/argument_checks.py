@@ -5,7 +5,8 @@ What is checked is what ``signatures.py`` is certain of; the rest is left to Spa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -31,6 +32,14 @@ _TIMES = frozenset(
 """Functions of times: a string among their arguments may be read as one."""
 _MIXED = frozenset(("COALESCE", "NVL", "IFNULL", "NVL2", "NULLIF", "GREATEST", "LEAST", "IF", "ARRAY", "MAP"))
 """Functions that bring their arguments to one type."""
+_ALIKE: dict[str, tuple[slice, ...]] = {
+    **dict.fromkeys(("COALESCE", "NVL", "IFNULL", "GREATEST", "LEAST", "ARRAY"), (slice(None),)),
+    **dict.fromkeys(("IF", "NVL2"), (slice(1, None),)),
+    "MAP": (slice(None, None, 2), slice(1, None, 2)),
+}
+"""Which of a function's arguments need a common type."""
+_NO_LITERALS = ("interval", "array", "map", "struct")
+"""Families that Spark reads no string literal as."""
 
 
 _OWN: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
@@ -84,6 +93,7 @@ class ArgumentChecks:
         for argument in arguments:
             self._special(argument, times)
         refusal = signatures.refusal(name, [self._operand_type(a) for a in arguments])
+        refusal = refusal or self._no_literal(name, arguments)
         if refusal is not None:
             at, families = refusal
             argument = arguments[at]
@@ -92,6 +102,18 @@ class ArgumentChecks:
                 self.binder.place(argument),
                 f"It takes {families} there",
             )
+        if name == "NULLIF" and len(arguments) == 2:
+            self._pairs([(arguments[0], arguments[1])], name, "=")
+        if name == "IF" and arguments:
+            self.condition(arguments[0], "IF")
+        for part in _ALIKE.get(name, ()):
+            self._pairs(itertools.combinations(self._of_each_type(arguments[part]), 2), name, "COALESCE")
+
+    def _no_literal(self, name: str, arguments: list[exp.Expr]) -> tuple[int, str] | None:
+        """As ``signatures.refusal``, of a string literal where only what no string is read as is taken."""
+        refusal = signatures.refusal(name, [types.of(a, self.known) for a in arguments])
+        words = set() if refusal is None else set(refusal[1].replace(" or ", ", ").split(", "))
+        return refusal if words and words <= {family.upper() for family in _NO_LITERALS} else None
 
     def operation(self, node: exp.Expr) -> None:
         """TypeError_ for an operator over two operands that do not go together."""
@@ -104,7 +126,17 @@ class ArgumentChecks:
             self._special(literal, other in _TIME_TYPES or (other or "").startswith("interval"))
         if any(isinstance(side, exp.Tuple | exp.Query) for side in (left, right)):
             return
-        if signatures.refusal(operator, both) is not None:
+        found = self._pair_types(left, right)
+        if operator in types.ARITHMETIC and set(found) <= {None, "string"}:
+            # no literal is read as a number where nothing beside it is one
+            given = {types.of(side, self.known) for side in (left, right)}
+            found = ["string", "string"] if given <= {"string", "void"} and "string" in given else found
+        nulls = [types.of(s, self.known) if t is None else t for s, t in zip((left, right), found, strict=True)]
+        if "void" in nulls:
+            found = types.beside_null(operator, nulls)
+            found = [None if t == "void" else t for t in found]
+        if signatures.refusal(operator, found) is not None:
+            both = [types.of(side, self.known) for side in (left, right)]
             shown = operator if type(node) not in _COMPARISONS else "a comparison"
             told = [f"{self._text(s)}, which is {t.upper()}" for s, t in zip((left, right), both, strict=True) if t]
             raise TypeError_(
@@ -125,10 +157,20 @@ class ArgumentChecks:
                 "Cast to a type that can hold it",
             )
 
+    def unary(self, node: exp.Expr) -> None:
+        """TypeError_ for ``-`` or ``~`` over what has none."""
+        operator = "-" if isinstance(node, exp.Neg) else "~"
+        if signatures.refusal(operator, [self._operand_type(node.this)]) is not None:
+            raise TypeError_(
+                f"{operator} cannot take {self._text(node.this)}, which is {self._type_text(node.this)}",
+                self.binder.place(node),
+                "CAST it",
+            )
+
     def condition(self, node: exp.Expr, where: str) -> None:
-        """TypeError_ where a condition is needed and a number or a time stands."""
-        type_ = self._operand_type(node)
-        if type_ is not None and types.family(type_) in ("number", "time"):
+        """TypeError_ where a condition is needed and something else stands. Beside NOT, Spark reads a string as one."""
+        type_ = types.of(node, self.known)
+        if type_ not in (None, "void", "boolean") and not (where == "NOT" and type_ == "string"):
             raise TypeError_(
                 f"{where} needs a condition, but {self._text(node)} is of type {type_.upper()}",
                 self.binder.place(node),
@@ -138,33 +180,63 @@ class ArgumentChecks:
     def beside(self, node: exp.Expr) -> None:
         """CASE, BETWEEN, IN: values of one type; a string among times is read as one."""
         if not isinstance(node, exp.Case):
-            self._together(list(node.iter_expressions()), node.key.upper())
+            values = list(node.iter_expressions())
+            if isinstance(node, exp.In):
+                self._together(values, "IN")
+                self._with_first(values, "IN", "=")
+            else:
+                self._with_first(values, node.key.upper(), "<")
             return
         branches = node.args.get("ifs") or []
         default, subject = node.args.get("default"), node.this
         for branch in branches if subject is None else ():
             self.condition(branch.this, "WHEN")
         if subject is not None:
-            self._together([subject, *(b.this for b in branches)], "CASE")
+            self._with_first([subject, *(b.this for b in branches)], "CASE", "=")
         self._together([*(b.args["true"] for b in branches), *([default] if default is not None else [])], "CASE")
 
-    def _together(self, values: list[exp.Expr], what: str) -> None:
+    def _with_first(self, values: list[exp.Expr], what: str, operator: str) -> None:
+        """The first value is compared with each of the others."""
         times = any(self._is_time(v) for v in values)
-        first: tuple[exp.Expr, str] | None = None
         for value in values:
             self._special(value, times)
-            type_ = None if isinstance(value, exp.Tuple | exp.Query) else self._operand_type(value)
-            family = "other" if type_ is None else types.family(type_)
-            if family == "other":
+        self._pairs(((values[0], other) for other in self._of_each_type(values[1:])), what, operator)
+
+    def _of_each_type(self, values: list[exp.Expr]) -> list[exp.Expr]:
+        """The first value of each type: a list may be long."""
+        found: dict[tuple[str | None, bool], exp.Expr] = {}
+        for value in values:
+            literal = isinstance(value, exp.Literal) and value.is_string
+            found.setdefault((types.of(value, self.known), literal), value)
+        return list(found.values())
+
+    def _pairs(self, pairs: Iterable[tuple[exp.Expr, exp.Expr]], what: str, operator: str) -> None:
+        """TypeError_ for two values that Spark's ``operator`` does not take together."""
+        for pair in pairs:
+            if any(isinstance(value, exp.Tuple | exp.Query) for value in pair):
                 continue
-            if first is not None and types.family(first[1]) != family:
-                raise TypeError_(
-                    f"{what} cannot take {self._text(first[0])}, which is {first[1].upper()}, and {self._text(value)}, "
-                    f"which is {(type_ or '').upper()}",
-                    self.binder.place(value),
-                    "CAST one of them",
-                )
-            first = first or (value, type_ or "")
+            for found in self._pair_types(*pair), self._pair_types(*pair)[::-1]:
+                if signatures.refusal(operator, found) is not None:
+                    first, second = (f"{self._text(v)}, which is {self._type_text(v)}" for v in pair)
+                    raise TypeError_(
+                        f"{what} cannot take {first}, and {second}", self.binder.place(pair[1]), "CAST one of them"
+                    )
+
+    def _pair_types(self, left: exp.Expr, right: exp.Expr) -> list[str | None]:
+        """The types of two values side by side; a string literal has one beside what it cannot be read as."""
+        found = [self._operand_type(side) for side in (left, right)]
+        for at, side in enumerate((left, right)):
+            if isinstance(side, exp.Literal) and side.is_string:
+                other = found[1 - at]
+                found[at] = "string" if other and signatures.family_of(other) in _NO_LITERALS else None
+        return found
+
+    def _together(self, values: list[exp.Expr], what: str) -> None:
+        """All values need a common type."""
+        times = any(self._is_time(v) for v in values)
+        for value in values:
+            self._special(value, times)
+        self._pairs(itertools.combinations(self._of_each_type(values), 2), what, "COALESCE")
 
     def _special(self, node: exp.Expr, as_time: bool) -> None:
         if as_time and isinstance(node, exp.Literal) and node.is_string and functions.is_special_instant(node.name):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sweeparea.cql import column_types, foreign_syntax, strictness, user_functions
+from sweeparea.cql import column_types, foreign_syntax, strictness, untyped_nulls, user_functions
 from sweeparea.cql.catalog import tables_of
 from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.context import Context, InputSchema
@@ -104,6 +104,7 @@ def _bind(
     _check_labels(bound, stream, query)
     node, columns = _with_unique_labels(bound, context)
     node = column_types.filled(node, context.analyze, query.source)
+    column_types.checked(node, context.analyze, query.source)
     columns = node.columns
     errors: list[SweepAreaError] = []
     constraints: list[Constraint] = []
@@ -141,6 +142,7 @@ def _bind(
     )
     known = {s.name: replace(measured.get(s.name, Input()), static=s.static) for s in context.used.values()}
     plan = optimize(plan, known)
+    plan = replace(plan, root=untyped_nulls.stored(plan.root))
     strictness.check(plan, query.settings_places.get("strict", query.place))
     return plan
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from sweeparea.cql.errors import TypeError_
+from sweeparea.cql.errors import TypeError_, raise_all
 from sweeparea.cql.source_text import SourceText
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Node
@@ -27,6 +27,30 @@ class Untyped(SweepAreaError):
         super().__init__(message)
 
 
+@runtime_checkable
+class Checks(Protocol):
+    """An ``Analyze`` that also tells of every expression of a plan what Spark would refuse in it."""
+
+    def __call__(self, root: Node) -> Mapping[str, str]: ...
+
+    def check(self, root: Node) -> Sequence[Untyped]: ...
+
+
+def checked(root: Node, analyze: Analyze | None, source: SourceText) -> None:
+    """Raises a TypeError_, with its place in ``source``, for each expression that Spark refuses, where ``analyze`` is
+    one that checks.
+    """
+    if isinstance(analyze, Checks):
+        raise_all([_placed(error, source) for error in analyze.check(root)])
+
+
+def _placed(error: Untyped, source: SourceText) -> SweepAreaError:
+    offset = next((source.expressions[t] for t in error.texts if t in source.expressions), None)
+    if offset is None:
+        return error
+    return TypeError_(str(error), source.place(offset), "CAST its arguments, or use another function")
+
+
 def filled(root: Node, analyze: Analyze | None, source: SourceText) -> Node:
     """``root`` with the types that ``analyze`` knows; it is asked only if one is missing. TypeError_ with the place in
     ``source`` of an expression that has none.
@@ -36,10 +60,7 @@ def filled(root: Node, analyze: Analyze | None, source: SourceText) -> Node:
     try:
         types = analyze(root)
     except Untyped as error:
-        offset = next((source.expressions[t] for t in error.texts if t in source.expressions), None)
-        if offset is None:
-            raise
-        raise TypeError_(str(error), source.place(offset), "CAST its arguments, or use another function") from error
+        raise _placed(error, source) from error
     made: dict[int, Node] = {}
 
     def fill(node: Node) -> Node:

@@ -121,6 +121,7 @@ class CqlParser(SparkParser):
     }
     JSON_OPERATORS: ClassVar = {}
     ARRAY_CONSTRUCTORS: ClassVar = {}  # array(a)[0] is an element of it, not ARRAY[0]
+    TYPE_TOKENS: ClassVar = SparkParser.TYPE_TOKENS - {TokenType.NULL}  # array(NULL, a) holds two values and no type
     ADD_JOIN_ON_TRUE = False
     SUPPORTS_TABLE_QUERY = True  # TABLE name
     # each of these would consume text that Spark's grammar does not have

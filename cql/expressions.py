@@ -34,6 +34,7 @@ from sweeparea.cql.errors import (
 from sweeparea.cql.quantified import membership_of
 from sweeparea.cql.scopes import Scope, parts_of
 from sweeparea.cql.source_text import Replacement, SourceText, Span
+from sweeparea.cql.untyped_nulls import STORED, VOID, typed
 from sweeparea.cql.window_bounds import bound_column
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Expr, SortKey
@@ -53,6 +54,10 @@ class Bound:
     expr: Expr
     type: str | None
     char: int | None = None
+
+    def typed(self, type_: str = STORED) -> Bound:
+        """The same, as a NULL of ``type_`` where it is one without a type: what is kept must have one."""
+        return Bound(typed(self.expr, type_), type_) if self.type == VOID else self
 
 
 def quoted(column: Column) -> str:
@@ -109,10 +114,12 @@ class Binder:
 
     # -- the two ways in ---------------------------------------------------------------------------------------------
 
-    def bind(self, node: exp.Expr, span: Span | None = None) -> Bound:
-        """The expression of a tree. Raises the faults of all its parts."""
+    def bind(self, node: exp.Expr, span: Span | None = None, condition: bool = False) -> Bound:
+        """The expression of a tree. Raises the faults of all its parts. ``condition``: a NULL without a type is one of
+        BOOLEAN.
+        """
         span = span or self.span(node)
-        walk = _Walk(self)
+        walk = _Walk(self, conjuncts(node) if condition else ())
         walk.visit(node)
         expr = Expr(self.source.splice(span, walk.replacements), self.source.splice(span), frozenset(walk.used))
         self.source.expressions.setdefault(expr.text, span[0])
@@ -120,8 +127,8 @@ class Binder:
 
     def condition(self, node: exp.Expr) -> Expr:
         """As ``bind``, for WHERE, ON and HAVING: TypeError where the type is known and not BOOLEAN."""
-        bound = self.bind(node)
-        if bound.type not in (None, "boolean", "void"):
+        bound = self.bind(node, condition=True)
+        if bound.type not in (None, "boolean"):
             raise TypeError_(
                 f"{self.where} needs a condition, but {bound.expr.text} is of type {bound.type.upper()}",
                 self.place(node),
@@ -160,7 +167,7 @@ class Binder:
 
     def sort_key(self, node: exp.Expr, bound: Bound | None = None) -> SortKey:
         """A key of an ORDER BY; ``bound`` is its expression where that is known already."""
-        bound = bound or self.bind(node.this)
+        bound = (bound or self.bind(node.this)).typed()
         if bound.type is not None and (bound.type.startswith("map<") or bound.type == "variant"):
             raise TypeError_(
                 f"{self.where} cannot compare {bound.expr.text}, which is a {bound.type.split('<')[0].upper()}",
@@ -225,10 +232,13 @@ def _span_of_parts(column: exp.Column, parts: list[exp.Identifier], binder: Bind
 
 
 class _Walk:
-    """One pass over a tree: collects replacements, used ids and known types."""
+    """One pass over a tree: collects replacements, used ids and known types. ``conditions`` are the parts of the tree
+    that stand where a BOOLEAN is needed and Spark makes none of a NULL.
+    """
 
-    def __init__(self, binder: Binder) -> None:
+    def __init__(self, binder: Binder, conditions: Iterable[exp.Expr] = ()) -> None:
         self.binder = binder
+        self.conditions = {id(node) for node in conditions}
         self.replacements: list[Replacement] = []
         self.used: set[str] = set()
         self.types: dict[int, str | None] = {}
@@ -236,16 +246,26 @@ class _Walk:
         self.checks = ArgumentChecks(binder, self.types)
 
     def visit(self, node: exp.Expr) -> None:
-        if self._grouping_key(node):
-            return
-        self._check_literal(node)
-        handler = self._handler(node)
-        if handler is not None:
-            handler(node)
-        else:
-            self._children(node)
+        if not self._grouping_key(node):
+            self._check_literal(node)
+            handler = self._handler(node)
+            if handler is not None:
+                handler(node)
+            else:
+                self._children(node)
         if id(node) not in self.types:
             self.types[id(node)] = types.of(node, self.types)
+        if id(node) in self.conditions and self.types[id(node)] == VOID:
+            self._unknown_condition(node)
+
+    def _unknown_condition(self, node: exp.Expr) -> None:
+        """A NULL where a BOOLEAN is needed is the unknown truth value."""
+        span, source = self.binder.span(node), self.binder.source
+        inside = [r for r in self.replacements if span[0] <= r.span[0] and r.span[1] <= span[1]]
+        self.replacements = [r for r in self.replacements if r not in inside]
+        text = typed(Expr(source.splice(span, inside)), "boolean").sql
+        self.replacements.append(Replacement(span, text))
+        self.types[id(node)] = "boolean"
 
     def _check_literal(self, node: exp.Expr) -> None:
         span = span_of(node) if isinstance(node, exp.Literal | exp.Cast | exp.Interval) else None
@@ -267,6 +287,7 @@ class _Walk:
             (exp.Query, self._subquery),
             (exp.Exists, self._exists),
             (exp.Not, self._not),
+            (exp.Neg | exp.BitwiseNot, self._unary),
             (exp.Any | exp.All, self._quantified),
             (exp.In, self._in),
             (exp.Lambda, self._lambda),
@@ -454,6 +475,8 @@ class _Walk:
         self.checks.operation(node)
 
     def _beside(self, node: exp.Expr) -> None:
+        if isinstance(node, exp.Case) and node.this is None:
+            self.conditions |= {id(branch.this) for branch in node.args.get("ifs") or []}
         self._children(node)
         if isinstance(node, exp.In):
             self._pad(char_padding.member(self._compared(node.this), [self._compared(e) for e in node.expressions]))
@@ -479,6 +502,10 @@ class _Walk:
             inner = self.binder.source.splice(span, [r for r in self.replacements if _within(r.span, span)])
             self.replacements = [r for r in self.replacements if not _within(r.span, span)]
             self.replacements.append(Replacement(span, pattern.replace(char_padding.SIDE, inner)))
+
+    def _unary(self, node: exp.Expr) -> None:
+        self._children(node)
+        self.checks.unary(node)
 
     def _window_bound(self, node: exp.Anonymous) -> None:
         binder = self.binder

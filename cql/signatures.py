@@ -59,6 +59,13 @@ def family_of(type_: str) -> str | None:
     return next((family for family, samples in FAMILIES.items() if head in samples), None)
 
 
+def sample_of(type_: str) -> str:
+    """An interval by the sample of its kind: Spark takes all intervals of days alike, and all of months."""
+    if not type_.startswith("interval "):
+        return type_
+    return FAMILIES["interval"][type_.split()[1] in ("year", "month")]
+
+
 @dataclass(frozen=True, order=True)
 class Rule:
     """How a result's type follows from the arguments': ``const`` (``type``), or from argument ``at``: ``arg`` itself,
@@ -139,8 +146,10 @@ def _fits(accepted: frozenset[str], type_: str | None, few: bool) -> bool:
     was asked about few samples only.
     """
     family = None if type_ is None else family_of(type_)
-    if family is None or type_ in accepted or (few and family in _HARDLY_TRIED):
+    if type_ is None or family is None or sample_of(type_) in accepted or (few and family in _HARDLY_TRIED):
         return True
+    if family == "interval" or (family in _NESTED and type_ in FAMILIES[family]):
+        return family in accepted  # Spark was asked about this very type
     families = {family_of(a) for a in accepted}
     return family in families or (few and family in _NUMBERS and bool(families & set(_NUMBERS)))
 
@@ -211,6 +220,10 @@ _FIRST_ALONE = frozenset({"NULLIF", "MAX_BY", "MIN_BY"})
 """Functions of two like arguments that give the first one as it is."""
 
 
+_SIDE_BY_SIDE = frozenset({"=", "<", "<=>", "||", "COALESCE"})
+"""What wants two values of one family, whatever is inside them."""
+
+
 def _mixed(types: Sequence[str | None]) -> bool:
     """Whether two arguments are nested types of one family that differ: the result may be as wide as both together."""
     found = [(family_of(t), t) for t in types if t is not None and family_of(t) in _NESTED]
@@ -224,7 +237,7 @@ def refusal(name: str, types: Sequence[str | None]) -> tuple[int, str] | None:
     signature = _table().get(name.upper(), {}).get(len(types))
     if signature is None or not signature.rows or signature.matching(types):
         return None
-    if _unsampled(types[0]):  # what else fits depends on its inside
+    if _unsampled(types[0]) and name not in _SIDE_BY_SIDE:  # what else fits depends on its inside
         types = [types[0], *[None] * (len(types) - 1)]
     for at in range(len(types)):
         alone: list[str | None] = [None] * len(types)

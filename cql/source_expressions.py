@@ -77,12 +77,13 @@ def bind_over(
     binder = Binder(expression.source, Scope.of(Item(name, columns)), _no_column, what)
     raise_all([*foreign_syntax.faults(expression.tree, binder.place)])
     bound = binder.bind(expression.tree, expression.span)
+    kind = bound.type
+    scan = StreamScan(name or what, tuple((c, c.label) for c in columns))
+    asked = Project(scan, ((Column(f"c{len(columns)}_asked", what, kind), bound.expr),))
+    column_types.checked(asked, analyze, expression.source)
     if wanted is None:
         return bound.expr
-    kind = bound.type
     if kind is None:
-        scan = StreamScan(name or what, tuple((c, c.label) for c in columns))
-        asked = Project(scan, ((Column(f"c{len(columns)}_asked", what, None), bound.expr),))
         kind = column_types.filled(asked, analyze, expression.source).columns[0].type
     if kind is not None and kind not in wanted.types:
         raise TypeError_(

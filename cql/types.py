@@ -240,7 +240,10 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
     if isinstance(node, exp.Null):
         return "void"
     if isinstance(node, exp.Neg | exp.BitwiseNot):
-        return signatures.result("-" if isinstance(node, exp.Neg) else "~", [of(node.this, known)])
+        inner = of(node.this, known)
+        if inner == "void" and isinstance(node, exp.Neg):
+            return "double"
+        return signatures.result("-" if isinstance(node, exp.Neg) else "~", [inner])
     if type(node) in OPERATORS:
         return _operation(node, known)
     if isinstance(node, exp.Bracket):
@@ -248,8 +251,7 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
         return field_type(of(node.this, known), node.expression.name)
     if isinstance(node, exp.Interval):
-        unit = node.args.get("unit")
-        return f"interval {unit.name.lower().rstrip('s')}" if isinstance(unit, exp.Var) else None
+        return _interval(node.args.get("unit"))
     if isinstance(node, exp.Case):
         branches = [of(i.args.get("true"), known) for i in node.args.get("ifs") or []]
         if node.args.get("default") is not None:
@@ -257,12 +259,55 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
         return common(branches)
     if isinstance(node, exp.Anonymous):
         return _function(node, known)
-    return None
+    if isinstance(node, exp.Substring | exp.Overlay):
+        text = of(node.this, known)
+        return text if text in (None, "binary") else "string"
+    if isinstance(node, exp.Trim):
+        return "string"
+    return "int" if isinstance(node, exp.StrPosition) else None
+
+
+_UNITS = {"quarter": "month", "week": "day", "millisecond": "second", "microsecond": "second"}
+"""Units of interval literals that Spark has no type for, by the one that it takes."""
+_SPANS = ("year to month", "day to hour", "day to minute", "day to second", "hour to minute", "hour to second",
+          "minute to second")  # fmt: skip
+
+
+def _interval(unit: exp.Expr | None) -> str | None:
+    """The type of an interval literal, by its unit or its span of units."""
+    if isinstance(unit, exp.IntervalSpan):
+        span = f"{unit.this.name} to {unit.expression.name}".lower()
+        return f"interval {span}" if span in _SPANS else None
+    if not isinstance(unit, exp.Var):
+        return None
+    name = unit.name.lower().removesuffix("s")
+    return f"interval {_UNITS.get(name, name)}"
+
+
+ARITHMETIC = frozenset("+-*/%&|^")
+
+
+def beside_null(operator: str, both: list[str | None]) -> list[str | None]:
+    """The operands of an operator, a NULL without a type as one of the type that Spark gives it there."""
+    if "void" not in both or operator not in ("||", "AND", "OR", *ARITHMETIC):
+        return both
+    alone = "boolean" if operator in ("AND", "OR") else "int" if operator in "&|^" else "double"
+    other = next((t for t in both if t != "void"), alone)
+    taken = other
+    if operator == "||":
+        taken = "string"
+    elif operator == "+" and other in ("date", "timestamp", "timestamp_ntz"):
+        taken = "interval day to second"
+    elif (other or "").startswith("interval") and (operator == "*" or (operator == "/" and both[1] == "void")):
+        taken = "int"
+    return [taken if t == "void" else t for t in both]
 
 
 def _operation(node: exp.Expr, known: Mapping[int, str | None]) -> str | None:
     operator = OPERATORS[type(node)]
-    both = [of(node.this, known), of(node.expression, known)]
+    both = beside_null(operator, [of(node.this, known), of(node.expression, known)])
+    if operator == "||" and None not in both and not any(str(t).endswith(">") or t == "variant" for t in both):
+        return "binary" if both == ["binary", "binary"] else "string"
     if decimal_of(both[0]) or decimal_of(both[1]):
         sides = [_literal_digits(t) or _digits(b) for t, b in zip((node.this, node.expression), both, strict=True)]
         if sides[0] is not None and sides[1] is not None:
@@ -335,7 +380,7 @@ def _function(node: exp.Anonymous, known: Mapping[int, str | None]) -> str | Non
 
 def _nested(name: str, arguments: list[exp.Expr], given: list[str | None]) -> str | None:
     """The type of ``array(..)``, ``map(..)``, ``struct(..)`` where all parts' types are known."""
-    if not given or any(t is None or t == "void" for t in given):
+    if not given or any(t is None for t in given):
         return None
     if name == "ARRAY":
         inner = common(given)

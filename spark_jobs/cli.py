@@ -17,6 +17,7 @@ from sweeparea.infra import machine
 from sweeparea.infra.errors import SweepAreaError, UsageError
 
 if TYPE_CHECKING:
+    from sweeparea.spark_jobs.deployment.analysis import Checking
     from sweeparea.spark_jobs.deployment.application import Application
 
 DESCRIPTION = """\
@@ -114,6 +115,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--prune", action="store_true", help="also drop what the files no longer declare")
     command.add_argument("--check", action="store_true", help="exit code 1 if there is anything to apply")
     command.add_argument("--no-diff", action="store_true", help="leave out the texts' differences")
+    command.add_argument(
+        "--check-types",
+        action="store_true",
+        help="start Spark, if none runs, to check the types of all expressions that are new (10-15 s)",
+    )
     command = add("apply", _apply, placed, "make what is deployed what the files say; shows the plan first")
     command.add_argument("--prune", action="store_true", help="also drop what the files no longer declare")
     command.add_argument(
@@ -220,10 +226,20 @@ def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
     return application
 
 
+def _checking(application: Application, start: bool = False) -> Checking:
+    """Has Spark check types where a session is at hand, or ``start`` asks for one."""
+    from sweeparea.spark_jobs.deployment.analysis import AskedOnce, Checking
+
+    asked = application.analyze
+    assert isinstance(asked, AskedOnce)
+    return Checking(asked, asked.session if start else asked.at_hand)
+
+
 def _plan(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.deployment.plan import plan, text
 
-    planned = plan(_open(options, lenient=True), options.prune, beside=True)
+    application = _open(options, lenient=True)
+    planned = plan(application, options.prune, True, _checking(application, options.check_types))
     print(text(planned, diffs=not options.no_diff))
     return 2 if planned.problems else int(options.check and bool(planned.changes))
 
@@ -234,7 +250,7 @@ def _apply(options: argparse.Namespace) -> int:
     from sweeparea.spark_jobs.session import spark_session
 
     application = _open(options, lenient=True)
-    planned = plan(application, options.prune, beside=not options.in_place)
+    planned = plan(application, options.prune, not options.in_place, _checking(application))
     print(text(planned), flush=True)
     if planned.changes and not planned.problems:
         print()

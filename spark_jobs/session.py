@@ -99,6 +99,14 @@ def _found_by_libraries(spark: SparkSession) -> Iterator[None]:
         kind._default_session, kind._active_session.session = before
 
 
+def runs() -> bool:
+    """Whether a session is had in no time: from a server that runs, or since this process has one."""
+    sql = sys.modules.get("pyspark.sql")
+    if sql is not None and sql.SparkSession.getActiveSession() is not None:
+        return True
+    return _remote() is not None
+
+
 def _remote() -> str | None:
     given = os.environ.get("SPARK_REMOTE")
     if given or os.environ.get("SWEEPAREA_SPARK_MASTER"):

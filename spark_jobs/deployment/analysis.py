@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.column_types import Untyped
+from sweeparea.cql.functions import WINDOW_ONLY
 from sweeparea.operators.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
     Column,
     Difference,
+    Enrich,
     Expr,
     Generate,
     Intersect,
+    Join,
     Node,
     Project,
+    Select,
+    TopK,
     UnionAll,
+    Window,
     WindowFunction,
 )
 from sweeparea.spark_jobs.errors import readable
@@ -39,6 +47,30 @@ def analyzer(spark: SparkSession) -> Callable[[Node], Mapping[str, str]]:
     return partial(types_of, spark)
 
 
+class Checking:
+    """An analyzer that has every expression of a plan analysed, not only those whose type is wanted.
+
+    ``session`` gives the session, None where there is none; ``unchecked`` tells whether that has happened.
+    """
+
+    def __init__(
+        self, analyze: Callable[[Node], Mapping[str, str]], session: Callable[[], SparkSession | None]
+    ) -> None:
+        self.analyze, self.session = analyze, session
+        self.unchecked = False
+
+    def __call__(self, root: Node) -> Mapping[str, str]:
+        return self.analyze(root)
+
+    def check(self, root: Node) -> list[Untyped]:
+        """All that Spark's analyzer refuses in a plan."""
+        spark = self.session()
+        if spark is None:
+            self.unchecked = True
+            return []
+        return faults_of(spark, root)
+
+
 class AskedOnce:
     """An analyzer for commands that need no Spark: it makes a session when a type is asked for that only Spark knows,
     and keeps it. Where none can be made, the types stay unknown, as without an analyzer.
@@ -50,6 +82,11 @@ class AskedOnce:
         self._missing = False
 
     def __call__(self, root: Node) -> Mapping[str, str]:
+        spark = self.session()
+        return {} if spark is None else types_of(spark, root)
+
+    def session(self) -> SparkSession | None:
+        """The session, which is made now if there is none yet."""
         from sweeparea.infra.errors import SetupError
         from sweeparea.spark_jobs.session import spark_session
 
@@ -59,7 +96,13 @@ class AskedOnce:
                 atexit.register(self._stack.close)
             except SetupError:
                 self._missing = True
-        return {} if self._spark is None else types_of(self._spark, root)
+        return self._spark
+
+    def at_hand(self) -> SparkSession | None:
+        """The session if one costs next to nothing: it was made already, or a server runs that gives one."""
+        from sweeparea.spark_jobs.session import runs
+
+        return self.session() if self._spark is not None or runs() else None
 
 
 def types_of(spark: SparkSession, root: Node) -> dict[str, str]:
@@ -73,6 +116,26 @@ def types_of(spark: SparkSession, root: Node) -> dict[str, str]:
         if missing and all(c.id in known for child in node.inputs for c in child.columns):
             known.update(_Analysis(spark, known).of(node))
     return known
+
+
+def faults_of(spark: SparkSession, root: Node) -> list[Untyped]:
+    """What Spark refuses in the expressions of a plan, node by node. What cannot be asked about, since a type below or
+    a user's function is not known, is left out.
+    """
+    try:
+        known = {c.id: c.type for node in root.walk() for c in node.columns if c.type is not None}
+        known |= types_of(spark, root)
+    except Untyped as error:
+        return [error]
+    found: list[Untyped] = []
+    seen: set[int] = set()
+    for node in root.walk():
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if all(c.id in known for child in node.inputs for c in child.columns):
+            found += _Analysis(spark, known).faults(node)
+    return found
 
 
 _Asked = tuple[Column, str, list[str]]
@@ -108,6 +171,33 @@ class _Analysis:
                 return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, total.schema, strict=True)}
         return {}
 
+    def faults(self, node: Node) -> list[Untyped]:
+        """What Spark refuses in a node's own expressions, each asked for alone where not all are right together."""
+        asked = list(_evaluated(node))
+        found: list[Untyped] = []
+        for aggregates in (False, True):
+            part = [each for each in asked if each.aggregate == aggregates]
+            if part and self._fault(node, part) is not None:
+                found += [error for each in part if (error := self._fault(node, [each])) is not None]
+        return found
+
+    def _fault(self, node: Node, asked: Sequence[_Evaluated]) -> Untyped | None:
+        columns = [c for child in node.inputs for c in child.columns]
+        texts = [t for each in asked for t in each.texts]
+        where, names = ", ".join(texts), {c.id: c.label for c in columns}
+        try:
+            schema = self._empty(columns).selectExpr(*(each.sql for each in asked)).schema
+        except Exception as error:  # one of many classes of the JVM's
+            condition = re.search(r"\[([A-Z_.]+)\]", str(error))
+            if condition is None or condition[1].startswith("UNRESOLVED_ROUTINE"):
+                return None  # it says nothing of the expression
+            return Untyped(str(readable(error, where, names)), texts)
+        for field, each in zip(schema, asked, strict=not isinstance(node, Generate)):
+            if each.condition and field.dataType.typeName() != "boolean":
+                type_ = ddl_type(field.dataType).upper()
+                return Untyped(f"a condition is needed, but {each.texts[0]} is of type {type_}", texts)
+        return None
+
     def _empty(self, columns: Sequence[Column]) -> DataFrame:
         names = [f"CAST(NULL AS {self.known[c.id]}) AS `{c.id}`" for c in columns if self.known[c.id] != "void"]
         names += [f"NULL AS `{c.id}`" for c in columns if self.known[c.id] == "void"]
@@ -134,6 +224,64 @@ class _Analysis:
             names = {c.id: c.label for child in inputs for c in child.columns}
             told = readable(error, ", ".join(c.label for c, _, _ in asked), names)
             raise Untyped(str(told), [t for _, _, texts in asked for t in texts]) from error
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """Spark SQL of a node, the author's texts of its parts, and what it must be."""
+
+    sql: str
+    texts: list[str]
+    condition: bool = False
+    aggregate: bool = False
+
+
+def _evaluated(node: Node) -> Iterator[_Evaluated]:
+    """What Spark is given of a node."""
+
+    def plain(*expressions: Expr | None) -> Iterator[_Evaluated]:
+        yield from (_Evaluated(f"({e.sql})", [e.text]) for e in expressions if e is not None)
+
+    def condition(expr: Expr | None) -> Iterator[_Evaluated]:
+        if expr is not None:
+            yield _Evaluated(f"({expr.sql})", [expr.text], condition=True)
+
+    match node:
+        case Select() | Join() | Enrich():
+            yield from condition(node.condition)
+        case Window():
+            yield from plain(*node.partition, *node.arguments)
+            yield from condition(node.condition)
+        case Project():
+            yield from plain(*(e for _, e in node.outputs))
+        case TopK():
+            yield from plain(*node.keys, *(k.expr for k in node.order))
+        case Generate():
+            yield _Evaluated(node.generator.sql, [node.generator.text])
+        case Aggregate():
+            yield from plain(*(e for _, e in node.keys))
+            for _, call in node.calls:
+                yield from _evaluated_call(call)
+        case Analytic():
+            for _, over in node.calls:
+                yield from plain(*over.partition)
+                argument, extra = (*over.arguments, None)[0], over.arguments[1:]
+                if over.function in WINDOW_ONLY:
+                    yield from plain(*over.arguments, *(k.expr for k in over.order))
+                    yield _Evaluated(_over(over), _texts(*over.arguments))
+                else:
+                    yield from _evaluated_call(
+                        AggregateCall(over.function, argument, extra, filter=over.filter, order=over.order)
+                    )
+
+
+def _evaluated_call(call: AggregateCall) -> Iterator[_Evaluated]:
+    parts = [e for e in (call.argument, *call.extra) if e is not None]
+    yield from (_Evaluated(f"({e.sql})", [e.text]) for e in (*parts, *(k.expr for k in call.order)))
+    if call.filter is not None:
+        yield _Evaluated(f"({call.filter.sql})", [call.filter.text], condition=True)
+    if call.function != "SINGLE_VALUE":
+        yield _Evaluated(_call(call), _texts(*parts), aggregate=True)
 
 
 def _texts(*expressions: Expr | None) -> list[str]:

@@ -483,7 +483,13 @@ class Application:
         """While inside, types are asked of a session."""
         from sweeparea.spark_jobs.deployment.analysis import analyzer
 
-        before, self.analyze = self.analyze, analyzer(spark)
+        with self.asking(analyzer(spark)):
+            yield
+
+    @contextmanager
+    def asking(self, analyze: Analyze | None) -> Iterator[None]:
+        """While inside, types are asked of ``analyze``; None: of what they were asked of before."""
+        before, self.analyze = self.analyze, analyze or self.analyze
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from sweeparea.cql.catalog import Declared, table_names
 from sweeparea.cql.differences import Difference
@@ -27,6 +28,9 @@ from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import DeployedRow
 from sweeparea.tables.ledger import LedgerRow
+
+if TYPE_CHECKING:
+    from sweeparea.spark_jobs.deployment.analysis import Checking
 
 
 class Action(Enum):
@@ -82,16 +86,19 @@ class DeploymentPlan:
         return self.of(Action.REGISTER, Action.UPDATE, Action.REBUILD, Action.DROP)
 
 
-def plan(application: Application, prune: bool = False, beside: bool = False) -> DeploymentPlan:
+def plan(
+    application: Application, prune: bool = False, beside: bool = False, checking: Checking | None = None
+) -> DeploymentPlan:
     """The plan of an application that was opened leniently. ``prune`` drops what the files no longer declare.
-    ``beside``: new results of queries are computed beside the old ones where that can be done.
+    ``beside``: new results of queries are computed beside the old ones where that can be done. ``checking`` has Spark
+    look at the expressions of what is new or changed; where it has no Spark, a note says so.
     """
-    return _Planner(application, prune, beside).plan()
+    return _Planner(application, prune, beside, checking).plan()
 
 
 class _Planner:
-    def __init__(self, application: Application, prune: bool, beside: bool) -> None:
-        self.application, self.prune, self.beside = application, prune, beside
+    def __init__(self, application: Application, prune: bool, beside: bool, checking: Checking | None) -> None:
+        self.application, self.prune, self.beside, self.checking = application, prune, beside, checking
         self.catalog, self.registry = application.catalog, application.registry
         self.deployed = self.registry.deployed.rows()
         self.head = application.ledger.head()
@@ -215,6 +222,12 @@ class _Planner:
         return anew
 
     def _notes(self) -> Iterator[str]:
+        if self.checking is not None and self.checking.unchecked:
+            command = self.application.command("plan", "--check-types")
+            yield f"Spark does not run, so it did not check the types of all expressions: `{command}` lets it"
+        yield from self._sharing_notes()
+
+    def _sharing_notes(self) -> Iterator[str]:
         """Queries that go on without sharing, though they could, and those that go on sharing, though they should not:
         what a running query shares is never changed under it.
         """
@@ -332,6 +345,12 @@ class _Planner:
 
     def _check(self, name: str, statement: Declared) -> None:
         """Whether the declaration can be run, as far as that shows without running it."""
+        row = self.deployed.get(name)
+        same = row is not None and row.fingerprint == self.registry.wanted(name).fingerprint
+        with self.application.asking(None if same else self.checking):
+            self._check_types(name, statement)
+
+    def _check_types(self, name: str, statement: Declared) -> None:
         application = self.application
         try:
             if isinstance(statement, CreateQuery):

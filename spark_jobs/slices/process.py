@@ -88,6 +88,9 @@ def _process(
     for name in application.rests_on(query):
         application.registration(name, head.get(name))
     application.settle(query)
+    row = head.get(query)
+    if row is None or row.committed is None:
+        _check_types(application, query, spark)
     plan = application.plan(query)
     for hidden in application.hidden(query):
         if not application.paused(query):
@@ -126,6 +129,14 @@ def _process(
         report.waits_for = ", ".join(_waiting(application, query, head, done))
     report.seconds = round(time.monotonic() - started, 3)
     return report
+
+
+def _check_types(application: Application, query: str, spark: SparkSession) -> None:
+    """Before the first slice: an expression that Spark refuses is told with its place in the text."""
+    from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
+
+    with application.asking(Checking(analyzer(spark), lambda: spark)):
+        application.plan(query)
 
 
 def _process_hidden(

@@ -265,7 +265,7 @@ def test_a_struct_over_keys_keeps_its_names() -> None:
         ("dec / a", "decimal(21,13)"),
         ("to_json(st)", "string"),
         ("coalesce(a, dec)", "decimal(12,2)"),
-        ("NULL", "void"),
+        ("NULL", "string"),
         ("array(1, 2L)", "array<bigint>"),
         ("struct(a, b AS c)", "struct<a:int,c:string>"),
         ("element_at(m, 'k')", "int"),

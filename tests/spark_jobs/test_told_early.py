@@ -5,22 +5,24 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.deployment.analysis import analyzer
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.slices.process import process
 from tests.spark_jobs import shop
 
 HEAD = "CREATE STREAM s FROM DELTA 'source/sales' "
 BY = "TIMESTAMP BY at CHRONON INTERVAL 1 SECOND\n "
 
 
-def problems(folder, text: str, analyze: object = None) -> list[str]:
+def problems(folder, text: str, analyze: object = None, checking: Checking | None = None) -> list[str]:
     shop.sell(folder, shop.DAYS[0])
     (folder / "shop").mkdir()
     (folder / "shop" / "shop.cql").write_text(text)
     app = Application.open(folder / "shop", folder / "data", lenient=True)
     app.analyze = analyze  # type: ignore[assignment]
-    return [str(problem).splitlines()[0].rpartition("/")[2] for problem in plan(app).problems]
+    return [str(problem).splitlines()[0].rpartition("/")[2] for problem in plan(app, checking=checking).problems]
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,36 @@ def test_types_that_only_spark_knows(tmp_path, spark):
         "shop.cql:2:70",
         "shop.cql:5:22",
     ]
+
+
+@pytest.mark.spark
+def test_what_spark_refuses_is_told_where_spark_is_at_hand(tmp_path, spark):
+    text = (
+        HEAD + BY + "HEARTBEAT MANUAL CONSTRAINT c EXPECT (array_contains(array(items), NULL));\n"
+        "CREATE CONTINUOUS QUERY q AS SELECT shop, SUM(items) FILTER (WHERE\n  array_contains(array(items), NULL)) AS n"
+        "\n"
+        "FROM s [Range INTERVAL 1 DAY] WHERE\n  array_contains(array(shop), NULL) GROUP BY shop;\n"
+        "CREATE CONTINUOUS QUERY r AS SELECT shop FROM s WHERE NULL OR items > 1;"
+    )
+    none = Checking(analyzer(spark), lambda: None)
+    assert problems(tmp_path, text, checking=none) == []
+    assert none.unchecked
+    app = Application.open(tmp_path / "shop", tmp_path / "data", lenient=True)
+    assert any("did not check the types" in note and "--check-types" in note for note in plan(app, checking=none).notes)
+    there = Checking(analyzer(spark), lambda: spark)
+    planned = plan(app, checking=there)
+    assert not there.unchecked
+    assert not planned.notes
+    told = [str(p).splitlines()[0].rpartition("/")[2] for p in planned.problems]
+    assert all("NULL_TYPE" in p for p in told)
+    assert [p.split(": ")[0] for p in told] == ["shop.cql:2:40", "shop.cql:4:3", "shop.cql:6:3"]
+
+
+@pytest.mark.spark
+def test_the_first_run_tells_the_place_of_what_nobody_checked(tmp_path, spark):
+    text = HEAD + BY + "HEARTBEAT FOR at AS at;\nCREATE CONTINUOUS QUERY q AS SELECT shop FROM s WHERE\n"
+    assert problems(tmp_path, text + " array_contains(array(items), NULL);") == []
+    app = Application.open(tmp_path / "shop", tmp_path / "data")
+    admit(app, "s", spark)
+    with pytest.raises(SweepAreaError, match=r"shop\.cql:4:2: TypeError: .*NULL_TYPE"):
+        process(app, "q", spark)

@@ -1,0 +1,84 @@
+"""What Spark's analyzer is certain to refuse is refused without it, with its place; what it takes is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeparea.cql.binder import bind_select
+from sweeparea.cql.errors import TypeError_
+from tests.cql.typed_expressions import INPUT
+
+
+@pytest.mark.parametrize(
+    ("before", "at"),
+    [
+        ("", "s = INTERVAL '1' DAY"),
+        ("", "k < INTERVAL '1 02:03:04' DAY TO SECOND"),
+        ("", "'1' = INTERVAL '1' DAY"),
+        ("s BETWEEN ", "INTERVAL '1' DAY AND INTERVAL '2' DAY"),
+        ("k IN (", "INTERVAL '1' DAY)"),
+        ("s IN ('a', ", "INTERVAL '1' DAY)"),
+        ("", "INTERVAL '1' DAY < INTERVAL '1' MONTH"),
+        ("", "t - t > INTERVAL '1-2' YEAR TO MONTH"),
+        ("", "t - t > 5"),
+        ("k IN (", "ARRAY(1))"),
+        ("k IN (s, ", "TRUE)"),
+        ("p IN (", "p)"),
+        ("k BETWEEN 1 AND ", "a"),
+        ("CASE k WHEN ", "INTERVAL '1' DAY THEN TRUE END"),
+        ("CASE WHEN ", "s THEN TRUE END"),
+        ("CASE WHEN ", "'true' THEN TRUE END"),
+        ("CASE WHEN b THEN INTERVAL '1' DAY ELSE ", "1 END IS NULL"),
+        ("IF(b, INTERVAL '1' DAY, ", "INTERVAL '1' MONTH) IS NULL"),
+        ("IF(", "a, TRUE, FALSE)"),
+        ("COALESCE(k, k, k, k, ", "a) IS NULL"),
+        ("map(1, s, ", "a, s) IS NULL"),
+        ("", "a = 'x'"),
+        ("", "struct(1) >= 1"),
+        ("", "array(NULL) = l"),
+        ("size(", "'abc') > 1"),
+        ("", "-b IS NULL"),
+        ("", "~s IS NULL"),
+        ("NOT ", "a"),
+        ("", "- NULL"),
+        ("", "s AND NULL OR b"),
+        ("", "NULL - s > 1"),
+        ("", "'1' - '1' > 1"),
+        ("", "array('a') >= a"),
+        ("", "m || k"),
+        ("", "substring(s, 1)"),
+    ],
+)
+def test_refused_with_its_place(before: str, at: str):
+    head = "SELECT k FROM S WHERE "
+    with pytest.raises(TypeError_) as caught:
+        bind_select(f"{head}{before}{at}", INPUT)
+    assert str(caught.value).startswith(f"<query>:1:{len(head + before) + 1}: TypeError: ")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "INTERVAL '1' DAY < INTERVAL '1' HOUR",
+        "t - t > INTERVAL '1' DAY",
+        "k IN (1, s, 2.5)",
+        "d IN (t, s, NULL)",
+        "k BETWEEN s AND 2.5",
+        "s BETWEEN 1 AND DATE '2024-01-01'",
+        "CASE s WHEN 1 THEN TRUE WHEN DATE '2024-01-01' THEN FALSE END",
+        "a IN (a, array(1L), array(NULL))",
+        "NOT s",
+        "(b AND NULL) OR s",
+        "r = struct(1)",
+        "INTERVAL '1' DAY IN (NULL)",
+        "CASE WHEN NULL THEN b END",
+        "IF(NULL, NULL, NULL)",
+    ],
+)
+def test_taken(condition: str):
+    bind_select(f"SELECT k FROM S WHERE {condition}", INPUT)
+
+
+def test_a_long_list_is_looked_at_once_a_type():
+    listed = ", ".join(f"{i}, '{i}', {i}.5" for i in range(5000))
+    bind_select(f"SELECT k FROM S WHERE k IN ({listed})", INPUT)
