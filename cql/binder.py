@@ -22,6 +22,7 @@ from sweeparea.cql.rstream_every import every_in_ticks, every_of
 from sweeparea.cql.settings import SETTINGS, check_settings
 from sweeparea.cql.source_expressions import CONDITION, bind_over
 from sweeparea.cql.statements import ConstraintSpec, CreateQuery
+from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Constraint, Node, Plan, Project, UserFunction
 
@@ -31,6 +32,7 @@ RESERVED = ("ts", "valid_from", "valid_to")
 """Columns that result tables add; a query's own column of such a name would clash."""
 
 
+@deep
 def bind(
     query: CreateQuery,
     inputs: Mapping[str, InputSchema],

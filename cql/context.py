@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from sweeparea.cql.subqueries import Outer
 
 T = TypeVar("T")
+_NESTED_WITH = 500
+"""Queries of WITH, each of which reads the one before."""
 MAX_COLUMNS = 5_000
 """Ids that one plan may use: WITH queries that use each other twice would grow without end."""
 
@@ -116,9 +118,9 @@ class Context:
         """Run a step of a named query, guarding against endless nesting."""
         self._depth += 1
         try:
-            if self._depth > 50:
+            if self._depth > _NESTED_WITH:
                 raise RefusedError(
-                    "WITH queries nest more than 50 deep", place, "Register parts of them as queries of their own"
+                    f"WITH queries nest more than {_NESTED_WITH} deep", place, "Register parts of them as queries of their own"
                 )
             return action()
         finally:

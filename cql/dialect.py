@@ -74,9 +74,13 @@ def span_of(node: exp.Expr | None) -> Span | None:
         return span
     if isinstance(node, exp.Identifier) and node.meta.get("start") is not None:
         return node.meta["start"], node.meta["end"] + 1
+    if "parts" in node.meta:  # of a chain each link would ask all links before it
+        return node.meta["parts"]
     parts = [s for s in (span_of(child) for child in node.iter_expressions()) if s is not None]
     if parts:
-        return min(s[0] for s in parts), max(s[1] for s in parts)
+        span = min(s[0] for s in parts), max(s[1] for s in parts)
+        node.meta["parts"] = span
+        return span
     if node.meta.get("start") is not None:
         return node.meta["start"], node.meta["end"] + 1
     return None

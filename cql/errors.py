@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, shortened
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,16 @@ class CqlError(SweepAreaError):
         super().__init__(self._render())
 
     def _render(self) -> str:
-        sentence = self.message if self.message.endswith((".", "?", "!")) else self.message + "."
+        message = shortened(self.message)
+        sentence = message if message.endswith((".", "?", "!")) else message + "."
         if self.hint:
             sentence += f" {self.hint}" if self.hint.endswith((".", "?", "!")) else f" {self.hint}."
         if self.place is None:
             return f"{self.type}: {sentence}"
+        line, at = around(self.place.source, self.place.column - 1)
         # tabs count as one column, so the caret line repeats them to stay under its character
-        lead = "".join(c if c == "\t" else " " for c in self.place.source[: self.place.column - 1])
-        return f"{self.place}: {self.type}: {sentence}\n    {self.place.source}\n    {lead}^"
+        lead = "".join(c if c == "\t" else " " for c in line[:at])
+        return f"{self.place}: {self.type}: {sentence}\n    {line}\n    {lead}^"
 
 
 class ParseError(CqlError):
@@ -112,6 +114,20 @@ def beside(error: SweepAreaError, faults: Iterable[SweepAreaError]) -> list[Swee
 def _position(error: SweepAreaError) -> tuple[bool, str, int, int]:
     place = error.place if isinstance(error, CqlError) else None
     return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)
+
+
+_LINE = 200
+"""Characters of a line that a message shows at most."""
+
+
+def around(line: str, at: int) -> tuple[str, int]:
+    """What a message shows of a line, however long that is, and where the character ``at`` stands in it."""
+    if len(line) <= _LINE:
+        return line, at
+    first = max(0, min(at - _LINE // 2, len(line) - _LINE))
+    lead = ".. " if first else ""
+    rest = " .." if first + _LINE < len(line) else ""
+    return f"{lead}{line[first : first + _LINE]}{rest}", at - first + len(lead)
 
 
 def not_offered(what: str, place: Place | None, hint: str = "") -> RefusedError:

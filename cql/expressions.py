@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from sweeparea.cql.grouping import Grouping
     from sweeparea.cql.subqueries import Outer, Subqueries
 
+_TOKENS_OF_A_COLUMN = 16
+"""More than what one name or window bound, which is one piece of a canonical text, is written with."""
 _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 
@@ -342,7 +344,7 @@ class _Walk:
         if not any(canonical[1:] or not canonical[:1][0].startswith("`") for _, _, canonical in grouping.keys):
             return False
         span = span_of(node)
-        if span is None:
+        if span is None or self._longer(span, max(len(canonical) for _, _, canonical in grouping.keys)):
             return False
         canonical = self.binder.canonical(node)
         key = grouping.key_of(canonical) if canonical else None
@@ -350,6 +352,15 @@ class _Walk:
             return False
         self._replace(node, span, key)
         return True
+
+    def _longer(self, span: Span, pieces: int) -> bool:
+        """Whether a text is certain to have more pieces in its canonical form than these: whoever compares each part of
+        a long chain with a key would read the chain as often as it has parts."""
+        source = self.binder.source
+        count = source.count(span)
+        if count <= pieces:
+            return False
+        return count - 2 * source.opened(span) > pieces * _TOKENS_OF_A_COLUMN
 
     def _column(self, node: exp.Expr) -> None:
         if not isinstance(node, exp.Column):

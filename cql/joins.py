@@ -118,14 +118,17 @@ class _Condition:
 
     def _joined(self, conditions: list[Expr]) -> Node:
         stay: list[Expr] = []
+        on_left: list[Expr] = []
+        on_right: list[Expr] = []
         for condition in conditions:
             # rows that a condition on the optional side drops have no partner in any case
             if self.kind in ("left", "semi", "anti") and condition.columns and condition.columns <= ids(self.right):
-                self.right = push_selection(self.right, condition)
+                on_right.append(condition)
             elif self.kind in ("right", "semi") and condition.columns and condition.columns <= ids(self.left):
-                self.left = push_selection(self.left, condition)
+                on_left.append(condition)
             else:
                 stay.append(condition)
+        self.left, self.right = push_selection(self.left, *on_left), push_selection(self.right, *on_right)
         return _exchanged(self.left, self.right, all_of(stay), self.kind)
 
     def _with_answers(self, pending: list, conditions: list[Expr], own: tuple[frozenset, frozenset]) -> Node:

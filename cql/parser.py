@@ -22,6 +22,7 @@ from sweeparea.cql.query_statement import QueryStatement
 from sweeparea.cql.settings import fault_of
 from sweeparea.cql.source_text import SourceText
 from sweeparea.cql.tokens import Token, TokenType
+from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
 
 _WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "ALTER", "COPY", "LOAD", "UPSERT", "REPLACE", "OPTIMIZE")
@@ -37,6 +38,7 @@ def parse(text: str, filename: str) -> list[st.Statement]:
     return parsed
 
 
+@deep
 def parse_leniently(
     text: str, filename: str
 ) -> tuple[list[st.Statement], list[SweepAreaError], dict[str, SweepAreaError]]:
@@ -77,6 +79,7 @@ def _read(
     return parsed, errors, unread
 
 
+@deep
 def parse_query_text(text: str, filename: str = "<query>") -> tuple[exp.Expr, SourceText]:
     """One SELECT (or ISTREAM(..), WITH ..) without a statement around it, as ``replay`` and EXPLAIN take it."""
     chunks = recovery.split(tokenize(text, filename))

@@ -61,6 +61,17 @@ class SourceText:
         last = bisect_right(self._starts, span[1] - 1)
         return self.tokens[first:last]
 
+    def count(self, span: Span) -> int:
+        """How many tokens a span holds."""
+        return bisect_right(self._starts, span[1] - 1) - bisect_right(self._starts, span[0] - 1)
+
+    def opened(self, span: Span) -> int:
+        """How many parentheses a span begins with."""
+        first = index = bisect_right(self._starts, span[0] - 1)
+        while index < len(self.tokens) and self.tokens[index].token_type == TokenType.L_PAREN:
+            index += 1
+        return index - first
+
     def splice(self, span: Span, replacements: Iterable[Replacement] = ()) -> str:
         """The author's text of a span on one line, without comments, with the replacements made (outer before
         inner)."""

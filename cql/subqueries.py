@@ -190,13 +190,19 @@ class Subqueries:
         """The rows of ``plan`` for which a condition is TRUE. Conjuncts without subqueries come first, so that the
         subqueries are computed for few rows."""
         trees = conjuncts(condition)
+        waiting: list[Expr] = []
         for tree in sorted(trees, key=has_subquery):
             found = attempt(lambda t=tree: self._conjunct(binder, t))
+            own = isinstance(found, Expr) and not (self._pending[False] or found.columns & binder.scope.enriched)
+            if isinstance(found, Expr) and own and found.columns <= ids(plan):
+                waiting.append(found)
+                continue
+            plan, waiting = push_selection(plan, *waiting), []
             if isinstance(found, Expr):
                 plan = self._selected(self.attach(plan), found, frozenset(binder.scope.enriched))
             elif found is not None:
                 plan = found(plan)
-        return plan
+        return push_selection(plan, *waiting)
 
     def _selected(self, plan: Node, condition: Expr, enriched: frozenset[str]) -> Node:
         if condition.columns & enriched:

@@ -30,3 +30,10 @@ class SetupError(SweepAreaError):
 
     type = "SetupError"
     exit_code = 3
+
+
+def shortened(text: str, length: int = 800) -> str:
+    """A text for a message: of a long one, which quotes an expression or a plan, its beginning and its end."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length * 2 // 3].rstrip()} .. {text[-length // 3 :].lstrip()}"

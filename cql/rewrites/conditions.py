@@ -25,9 +25,22 @@ def conjunction(first: Expr | None, second: Expr) -> Expr:
     return Expr(f"({first.sql}) AND ({second.sql})", text, first.columns | second.columns)
 
 
+_NESTED = 500
+"""Conditions up to which a conjunction is nested to the left. The text of a plan is part of its identity, so those that
+are deployed keep it; longer ones stand side by side, which is as true and no deeper for being long."""
+
+
 def all_of(conditions: Iterable[Expr]) -> Expr | None:
-    """The conjunction of all, None of none."""
-    return functools.reduce(conjunction, conditions, None)  # type: ignore[arg-type]
+    """The conjunction of all, None of none: what ``conjunction`` makes of one after the other, in one step."""
+    found = list(conditions)
+    if len(found) < 2:
+        return found[0] if found else None
+    if len(found) > _NESTED:
+        sql = " AND ".join(f"({c.sql})" for c in found)
+    else:
+        sql = "(" * (len(found) - 1) + found[0].sql + "".join(f") AND ({c.sql})" for c in found[1:])
+    text = " AND ".join(_enclosed(c.text) for c in found)
+    return Expr(sql, text, frozenset().union(*(c.columns for c in found)))
 
 
 def conjuncts(condition: Expr | None) -> list[Expr]:

@@ -38,21 +38,36 @@ from sweeparea.operators.logical import (
 from sweeparea.operators.windows import TimeWindow, UserWindow
 
 
-def push_selection(node: Node, condition: Expr) -> Node:
-    """The node under a selection, put as low into its joins as their kinds allow: a comma join with WHERE becomes the
-    join that ON would have made.
+def push_selection(node: Node, *conditions: Expr) -> Node:
+    """The node under selections, each put as low into its joins as their kinds allow: a comma join with WHERE becomes
+    the join that ON would have made.
 
-    A condition without columns stays on top.
+    A condition without columns stays on top, and so does what comes after it. Many are put in place in one step: one
+    after the other, each would copy the conditions before it.
     """
-    if isinstance(node, Join) and condition.columns:
-        left, right = ids(node.left), ids(node.right)
-        if condition.columns <= left and node.kind != "full":
-            return replace(node, left=push_selection(node.left, condition))
-        if node.kind == "inner":
-            if condition.columns <= right:
-                return replace(node, right=push_selection(node.right, condition))
-            return replace(node, condition=conjunction(node.condition, condition))
-    return select(node, [condition])
+    if not isinstance(node, Join):
+        return select(node, list(conditions))
+    left, right = ids(node.left), ids(node.right)
+    on_left: list[Expr] = []
+    on_right: list[Expr] = []
+    on_both: list[Expr] = []
+    above: list[Expr] = []
+    for condition in conditions:
+        if above or not condition.columns:
+            above.append(condition)
+        elif condition.columns <= left and node.kind != "full":
+            on_left.append(condition)
+        elif node.kind != "inner":
+            above.append(condition)
+        else:
+            (on_right if condition.columns <= right else on_both).append(condition)
+    if on_left:
+        node = replace(node, left=push_selection(node.left, *on_left))
+    if on_right:
+        node = replace(node, right=push_selection(node.right, *on_right))
+    if on_both:
+        node = replace(node, condition=all_of([*filter(None, [node.condition]), *on_both]))
+    return select(node, above)
 
 
 def select(node: Node, conditions: list[Expr]) -> Node:
