@@ -120,7 +120,9 @@ class Context:
         try:
             if self._depth > _NESTED_WITH:
                 raise RefusedError(
-                    f"WITH queries nest more than {_NESTED_WITH} deep", place, "Register parts of them as queries of their own"
+                    f"WITH queries nest more than {_NESTED_WITH} deep",
+                    place,
+                    "Register parts of them as queries of their own",
                 )
             return action()
         finally:

@@ -91,17 +91,41 @@ def parse_query_text(text: str, filename: str = "<query>") -> tuple[exp.Expr, So
     return _guarded(text, filename, chunks[0], StatementParser.only_query)
 
 
+LEVELS = 1_000
+"""Levels of nesting that are read, on any machine."""
+
+
+def _levels(chunk: list[Token]) -> list[int]:
+    """How many parentheses, brackets and CASEs are open at each token, it included."""
+    found: list[int] = []
+    depth = 0
+    for token in chunk:
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
+        found.append(depth)
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
+    return found
+
+
 def _guarded(text: str, filename: str, chunk: list[Token], read: Callable[[StatementParser], Any]) -> Any:
     source = SourceText(text, filename, chunk)
     parser = StatementParser(source, chunk)
+    level = _levels(chunk)
+    if max(level, default=0) > LEVELS:
+        raise ParseError(
+            f"this statement nests too deeply to be read: parentheses, brackets and CASE stand {max(level):,} inside"
+            f" one another, and {LEVELS:,} may",
+            source.place(chunk[next(i for i, depth in enumerate(level) if depth > LEVELS)].start),
+            "Take parts of it into queries of their own",
+        )
     try:
         return read(parser)
     except SqlglotError as error:
         raise _translated(error, source, parser) from None
     except RecursionError:
-        place = source.place(chunk[0].start)
         raise ParseError(
-            "this statement nests too deeply to be read", place, "Take parts of it into queries of their own"
+            "this statement nests too deeply to be read",
+            source.place(chunk[level.index(max(level))].start),
+            "Take parts of it into queries of their own",
         ) from None
     except SweepAreaError:
         raise

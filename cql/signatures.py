@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 Sample = str
@@ -51,6 +51,7 @@ _WORDS = {
 }
 
 
+@lru_cache(1024)
 def family_of(type_: str) -> str | None:
     """The family of a type; None if nothing is known of it."""
     head = type_.split("(")[0].split("<")[0].split(" ")[0]
@@ -141,6 +142,7 @@ _NESTED = ("array", "map", "struct")
 _HARDLY_TRIED = (*_NESTED, "timestamp_ntz", "interval", "variant")
 
 
+@lru_cache(8192)
 def _fits(accepted: frozenset[str], type_: str | None, few: bool) -> bool:
     """Whether a type may stand where a set of families and samples is accepted; None may be anything. ``few``: Spark
     was asked about few samples only.

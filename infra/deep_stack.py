@@ -17,7 +17,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 FRAMES = 250_000
-"""Calls of Python inside one another: some 40 per level of parentheses, some 10 per link of a chain such as a + b + .."""
+"""Calls of Python inside one another: some 40 a level of parentheses, some 10 a link of a chain such as a + b + .."""
 _STACK = 1 << 30
 """Bytes of address space for the thread's stack; memory is taken as the stack is used. A call from C to Python takes
 about 500 bytes, of which 250,000 frames need at most some 300 MB."""
@@ -30,8 +30,8 @@ _here = threading.local()
 
 def deep(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """``function`` with room for ``FRAMES`` calls: it runs in a thread of its own with a large stack, in the caller's
-    context, while the caller waits. Within another such function it runs as it is. Errors are the caller's, RecursionError
-    among them.
+    context, while the caller waits. Within another such function it runs as it is. Errors are the caller's,
+    RecursionError among them.
     """
 
     @functools.wraps(function)

@@ -15,6 +15,9 @@ from sweeparea.infra.java import Java, find_java
 
 NAME = "spark-connect"
 
+STACK = "-Xss128m"
+"""Of every thread of a JVM, since Spark walks expressions by recursion. Memory is taken as it is used."""
+
 SESSION_CONF = {
     # laws of the engine: time in UTC microseconds, overflow and bad casts are errors
     "spark.sql.session.timeZone": "UTC",
@@ -73,7 +76,7 @@ def service(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC", jvm_options),
+        "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC", STACK, jvm_options),
     }
     home = spark_home()
     command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Mapping
 
-from sweeparea.infra.errors import DataError, SetupError, SweepAreaError
+from sweeparea.infra.errors import DataError, SetupError, SweepAreaError, shortened
 from sweeparea.tables.files import said_full, write_error
 
 
@@ -105,7 +105,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
         name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
         message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0]
         message = re.sub(r";? line \d+,? pos(ition)? \d+.*", "", _URL.sub("", message)).strip()
-        message = f"[{name}] {message}{f' It is in: {blamed}.' if blamed else ''}"
+        message = f"[{name}] {shortened(message)}{f' It is in: {shortened(blamed, 200)}.' if blamed else ''}"
         state = re.search(r"SQLSTATE:? *(\w{5})", text)
         by_rows = re.search(_DATA, name) or (state and state.group(1).startswith("22"))
         if by_rows and not name.startswith("DATATYPE_MISMATCH"):

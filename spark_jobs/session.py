@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sweeparea.infra import machine, proxies, worker_daemon
+from sweeparea.infra import machine, proxies, spark_connect, worker_daemon
 from sweeparea.spark_jobs import machine_probe
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ CONF = {
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC -XX:TieredStopAtLevel=1"),
+    "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC -XX:TieredStopAtLevel=1", spark_connect.STACK),
     **machine.executor_conf(),
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": worker_daemon.MODULE,

@@ -11,7 +11,6 @@ from sweeparea.cql.rewrites.conditions import (
     all_of,
     column,
     column_of,
-    conjunction,
     conjuncts,
     exact,
     respects_equality,
