@@ -486,7 +486,7 @@ class _Walk:
         self.checks.operation(node)
 
     def _beside(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.Case) and node.this is None:
+        if isinstance(node, exp.Case) and node.args.get("this") is None:
             self.conditions |= {id(branch.this) for branch in node.args.get("ifs") or []}
         self._children(node)
         if isinstance(node, exp.In):

@@ -47,7 +47,9 @@ CONF = {
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC -XX:TieredStopAtLevel=1", spark_connect.STACK),
+    "spark.driver.extraJavaOptions": machine.jvm_options(
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", spark_connect.STACK
+    ),
     **machine.executor_conf(),
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": worker_daemon.MODULE,
