@@ -365,7 +365,7 @@ class CqlParser(SparkParser):
             return False
         following = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
         reference = following is not None and following.token_type == TokenType.DOT  # told of by the duration
-        return starts_duration(self._next) or reference
+        return starts_duration(self._next, following) or reference
 
     def _parse_every(self) -> tuple[DurationText | None, DurationText | None]:
         every = anchor = None

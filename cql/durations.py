@@ -2,7 +2,8 @@
 
 Three spellings: a Spark interval (``INTERVAL 6 HOURS``, ``INTERVAL '1 02:03:04' DAY TO SECOND``), a number with a unit
 as the papers write it (``30 Seconds``), and a bare number of ticks for BIGINT time. Months and years have no fixed
-length.
+length. Where one of them may stand, constants may be reckoned with: ``5 * 60 SECONDS``, ``INTERVAL 1 HOUR + INTERVAL 5
+MINUTES``, ``(2 + 3) HOURS``; exactly, as fractions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
+from sweeparea.cql.constants import Amount, Arithmetic, decimal_text
 from sweeparea.cql.errors import ParseError, RefusedError, TypeError_, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
@@ -29,7 +31,23 @@ MICROS = {
     "DAY": 86_400_000_000,
     "WEEK": 604_800_000_000,
 }
+_FINER = {"NANOSECOND": Fraction(1, 1_000)}
+"""Units that are finer than any tick: multiples of 1,000 of them are exact."""
 CALENDAR = ("MONTH", "QUARTER", "YEAR", "DECADE", "CENTURY")
+SHORT = {
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanos"), "nanoseconds"),
+    **dict.fromkeys(("us", "usec", "usecs", "micros"), "microseconds"),
+    **dict.fromkeys(("ms", "msec", "msecs", "millis"), "milliseconds"),
+    **dict.fromkeys(("s", "sec", "secs"), "seconds"),
+    **dict.fromkeys(("m", "min", "mins"), "minutes"),
+    **dict.fromkeys(("h", "hr", "hrs"), "hours"),
+    **dict.fromkeys(("d",), "days"),
+    **dict.fromkeys(("w", "wk", "wks"), "weeks"),
+}
+"""Units as other systems shorten them, and how they are spelled."""
+_SHORT_TEXT = re.compile(r"(?P<number>\d+)(?P<unit>[A-Za-z]+)")
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+_OPERATORS = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.MOD, TokenType.DIV)
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _DAY_TIME = re.compile(r"^\s*([+-]?)\s*(?:(\d+)(?:\s+|$))?(?:(\d+)(?::(\d+))?(?::(\d+(?:\.\d*)?))?)?\s*$")
 _UNIT_PAIR = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([A-Za-z]+)")
@@ -83,10 +101,13 @@ class DurationText:
         else:
             ticks = self.micros / time.chronon
             if ticks.denominator != 1:
+                finest = time.chronon == 1 and self.micros.denominator != 1
                 raise ParseError(
                     f"{what} {self.text} is no multiple of the chronon, {micros_text(time.chronon)}",
                     place,
-                    "Round it, or declare a finer CHRONON on the stream",
+                    "Ticks are no finer than that: round it, such as to 1 MICROSECOND"
+                    if finest
+                    else "Round it, or declare a finer CHRONON on the stream",
                 )
             value = ticks.numerator
         if abs(value) > MAX_TICK:
@@ -99,7 +120,7 @@ class DurationText:
         if self.micros is None:
             raise ParseError(f"{what} {self.text} has no unit", place, f"Write INTERVAL {self.text} SECONDS")
         if self.micros.denominator != 1:
-            raise ParseError(f"{what} {self.text} is finer than a microsecond", place)
+            raise ParseError(f"{what} {self.text} is finer than a microsecond", place, "Write 1 MICROSECOND or more")
         return self.micros.numerator
 
 
@@ -114,7 +135,10 @@ def micros_text(micros: int) -> str:
     return f"{micros} microseconds"
 
 
-def starts_duration(token: Token) -> bool:
+def starts_duration(token: Token, following: Token | None = None) -> bool:
+    """Whether a length begins at ``token``; ``following`` is the one behind it."""
+    if token.token_type == TokenType.L_PAREN and following is not None:
+        token = following
     return token.token_type in (TokenType.NUMBER, TokenType.INTERVAL)
 
 
@@ -122,6 +146,16 @@ def parse_duration(source: SourceText, tokens: Sequence[Token], index: int, what
     """A length of time at ``tokens[index]``, and the index behind it."""
     reader = _Reader(source, tokens, index, what)
     return reader.duration(), reader.index
+
+
+def parse_number(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[Fraction, str, int]:
+    """A constant number at ``tokens[index]``, how it is written, and the index behind it."""
+    reader = _Reader(source, tokens, index, what, units=False)
+    found = reader.sum()
+    if found.kind != "number":
+        place = source.place(reader.span()[0])
+        raise ParseError(f"{what} {source.splice(reader.span())} is a length of time, and no number", place)
+    return found.value, source.splice(reader.span()), reader.index
 
 
 def refuse_reference(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> None:
@@ -140,21 +174,24 @@ def refuse_reference(source: SourceText, tokens: Sequence[Token], index: int, wh
 
 def parse_instant(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
     """An instant: a TIMESTAMP or DATE literal, a length since tick 0, or a bare tick; and the index behind it."""
-    reader = _Reader(source, tokens, index, what)
-    return replace(reader.instant(), point=True), reader.index
+    reader = _Reader(source, tokens, index, what, instants=True)
+    return replace(reader.duration(), point=True), reader.index
 
 
-class _Reader:
-    def __init__(self, source: SourceText, tokens: Sequence[Token], index: int, what: str) -> None:
-        self.source, self.tokens, self.index, self.what = source, tokens, index, what
-        self.first = index
+class _Reader(Arithmetic):
+    """Reads lengths, numbers and, where ``instants`` says so, instants."""
 
-    @property
-    def token(self) -> Token | None:
-        return self.tokens[self.index] if self.index < len(self.tokens) else None
-
-    def _is(self, *kinds: TokenType) -> bool:
-        return self.token is not None and self.token.token_type in kinds
+    def __init__(
+        self,
+        source: SourceText,
+        tokens: Sequence[Token],
+        index: int,
+        what: str,
+        instants: bool = False,
+        units: bool = True,
+    ) -> None:
+        super().__init__(source, tokens, index, what)
+        self.first, self.instants, self.units = index, instants, units
 
     def _fail(self, message: str, hint: str = "", token: Token | None = None) -> ParseError:
         at = token or self.token
@@ -170,9 +207,8 @@ class _Reader:
         self.index += 1
         return token
 
-    def _done(self, **value: object) -> DurationText:
-        span = (self.tokens[self.first].start, self.tokens[self.index - 1].end + 1)
-        return DurationText(span, self.source, **value)  # type: ignore[arg-type]
+    def span(self) -> Span:
+        return self.tokens[self.first].start, self.tokens[self.index - 1].end + 1
 
     def _sign(self) -> int:
         if self._is(TokenType.DASH):
@@ -182,59 +218,119 @@ class _Reader:
             self.index += 1
         return 1
 
-    def instant(self) -> DurationText:
-        token = self.token
-        kind = token.text.upper() if token is not None else ""
-        if kind in ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "DATE"):
-            literal = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
-            if literal is not None and literal.token_type in (TokenType.STRING, TokenType.RAW_STRING):
-                self.index += 2
-                try:
-                    micros = micros_of_timestamp(literal.text)
-                except ValueError as error:
-                    raise self._fail(
-                        f"'{literal.text}' is no {kind} ({error})", "Write TIMESTAMP '2013-01-31 12:00:00'", literal
-                    ) from None
-                return self._done(micros=Fraction(micros), instant=True)
-        if token is not None and token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
-            raise self._fail(
-                f"{self.what} needs an instant, found the string '{token.text}'", _instant_hint(token.text)
-            )
-        return self.duration()
+    # -- the way in --------------------------------------------------------------------------------------------------
 
     def duration(self) -> DurationText:
+        """A length, a number of ticks, or an instant."""
+        found = self.sum()
+        span = self.span()
+        if found.kind != "number":
+            return DurationText(span, self.source, micros=found.value, instant=found.kind == "instant")
+        if found.value.denominator != 1:
+            raise ParseError(
+                f"{self.what} {self.source.splice(span)} is no whole number of ticks: {decimal_text(found.value)}",
+                self.source.place(span[0]),
+                "Write 10, or INTERVAL 6 HOURS",
+            )
+        return DurationText(span, self.source, ticks=found.value.numerator)
+
+    # -- one constant ------------------------------------------------------------------------------------------------
+
+    def primary(self) -> Amount:
+        token = self.token
+        if self.instants and token is not None:
+            instant = self._instant(token)
+            if instant is not None:
+                return instant
         if self._is(TokenType.INTERVAL):
             self.index += 1
-            sign = self._sign()
-            refuse_reference(self.source, self.tokens, self.index, self.what)
-            if self._is(TokenType.STRING, TokenType.RAW_STRING):
-                return self._done(micros=sign * self._quoted(self._take()))
-            if self._is(TokenType.NUMBER):
-                return self._done(micros=sign * self._pairs(True))
-            raise self._fail("INTERVAL needs a number or a string behind it", "Write INTERVAL 6 HOURS")
-        sign = self._sign()
+            return self._interval()
         if self._is(TokenType.NUMBER):
-            following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
-            if following is not None and _unit_of(following.text) is not None:
-                return self._done(micros=sign * self._pairs(False))
-            token = self._take()
-            text = self.source.text[token.start : token.end + 1]
-            if not re.fullmatch(r"\d+", text):
-                raise self._fail(
-                    f"{self.what} {text} is no whole number of ticks", "Write 10, or INTERVAL 6 HOURS", token
-                )
-            return self._done(ticks=sign * int(text))
+            return self._number_or_length()
         refuse_reference(self.source, self.tokens, self.index, self.what)
-        found = f"found {self.token.text!r}" if self.token is not None else "found the end"
+        found = f"found {token.text!r}" if token is not None else "found the end"
+        if self.instants and self._is(*_STRINGS):
+            text = token.text if token is not None else ""
+            raise self._fail(f"{self.what} needs an instant, found the string '{text}'", _instant_hint(text))
+        raise self._fail(f"{self.what} needs a length of time, {found}", self._length_hint())
+
+    def _length_hint(self) -> str:
+        token = self.token
+        if token is not None and token.token_type in _STRINGS and _UNIT_PAIR.fullmatch(token.text.strip()):
+            return f"Write INTERVAL '{token.text.strip()}'"
+        short = _SHORT_TEXT.fullmatch(token.text.strip()) if token is not None else None
+        if short is not None and short["unit"].lower() in SHORT:
+            return f"Write {short['number']} {SHORT[short['unit'].lower()]}"
+        return "Write INTERVAL 6 HOURS, 30 Seconds, or ticks such as 10"
+
+    def behind_parenthesis(self, inner: Amount) -> Amount:
+        unit = self.token
+        if inner.kind != "number" or unit is None or not self.units or _unit_of(unit.text) is None:
+            return inner
+        return Amount(inner.value * self._unit(self._take()), "length")
+
+    def _instant(self, token: Token) -> Amount | None:
+        kind = token.text.upper()
+        literal = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+        if kind not in ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "DATE") or literal is None:
+            return None
+        if literal.token_type not in _STRINGS:
+            return None
+        self.index += 2
+        try:
+            return Amount(Fraction(micros_of_timestamp(literal.text)), "instant")
+        except ValueError as error:
+            raise self._fail(
+                f"'{literal.text}' is no {kind} ({error})", "Write TIMESTAMP '2013-01-31 12:00:00'", literal
+            ) from None
+
+    def _interval(self) -> Amount:
+        sign = self._sign()
+        refuse_reference(self.source, self.tokens, self.index, self.what)
+        if self._is(*_STRINGS):
+            return Amount(sign * self._quoted(self._take()), "length")
+        following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+        reckoned = self._is(TokenType.L_PAREN) or (following is not None and following.token_type in _OPERATORS)
+        if self._is(TokenType.NUMBER) and not reckoned:
+            return Amount(sign * self._pairs((TokenType.DASH, TokenType.PLUS)), "length")
+        if not reckoned:
+            raise self._fail("INTERVAL needs a number or a string behind it", "Write INTERVAL 6 HOURS")
+        first = self.token
+        found = self.sum()
+        if found.kind != "length":
+            raise self._fail("INTERVAL needs a unit of time behind its number", "Write INTERVAL 6 HOURS", first)
+        return Amount(sign * found.value, "length")
+
+    def _number_or_length(self) -> Amount:
+        following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
+        if self.units and following is not None and following.token_type not in _STRINGS:
+            if _unit_of(following.text) is not None:
+                return Amount(self._pairs(), "length")
+            short = SHORT.get(following.text.lower())
+            if short is not None and following.token_type != TokenType.IDENTIFIER:
+                number = self.token.text if self.token is not None else ""
+                raise self._fail(
+                    f"units of time are spelled out here, found {following.text!r}", f"Write {number} {short}", following
+                )
+        token = self._take()
+        text = self.source.text[token.start : token.end + 1]
+        if re.fullmatch(r"\d+", text):
+            return Amount(Fraction(text), "number")
+        if re.fullmatch(r"\d*\.\d+|\d+\.", text) and self.token is not None and self.token.token_type in _OPERATORS:
+            return Amount(Fraction(text + "0"), "number")
+        short = _SHORT_TEXT.fullmatch(text)
+        unit = SHORT.get(short["unit"].lower()) if short is not None else None
         raise self._fail(
-            f"{self.what} needs a length of time, {found}", "Write INTERVAL 6 HOURS, 30 Seconds, or ticks such as 10"
+            f"{self.what} {text} is no whole number of ticks",
+            "Write 10, or INTERVAL 6 HOURS" if short is None or unit is None else f"Write {short['number']} {unit}",
+            token,
         )
 
-    def _pairs(self, interval: bool) -> Fraction:
-        """``1 DAY 2 HOURS``: at least one number with its unit."""
+    def _pairs(self, signs: tuple[TokenType, ...] = ()) -> Fraction:
+        """``1 DAY 2 HOURS``: at least one number with its unit. ``signs`` may stand before those behind the first."""
         total = Fraction(0)
         first = True
-        while self._is(TokenType.NUMBER, TokenType.DASH, TokenType.PLUS) or first:
+        while self._is(TokenType.NUMBER, *signs) or first:
             unit_at = self.index + (0 if self._is(TokenType.NUMBER) else 1) + 1
             if not first and (unit_at >= len(self.tokens) or _unit_of(self.tokens[unit_at].text) is None):
                 break
@@ -242,8 +338,6 @@ class _Reader:
             number = self._take()
             total += sign * self._number(number) * self._unit(self._take())
             first = False
-            if not interval:
-                break
         return total
 
     def _number(self, token: Token) -> Fraction:
@@ -253,8 +347,14 @@ class _Reader:
         except (ValueError, ZeroDivisionError):
             raise self._fail(f"{text!r} is no number", "", token) from None
 
-    def _unit(self, token: Token) -> int:
+    def _unit(self, token: Token) -> int | Fraction:
         unit = _unit_of(token.text)
+        if unit is None and token.text.lower() in SHORT:
+            raise self._fail(
+                f"units of time are spelled out here, found {token.text!r}",
+                f"Write {SHORT[token.text.lower()]}",
+                token,
+            )
         if unit is None:
             raise self._fail(
                 f"{token.text!r} is no unit of time",
@@ -268,7 +368,7 @@ class _Reader:
                 self.source.place(token.start),
                 "Write days, such as INTERVAL 30 DAYS",
             )
-        return MICROS[unit]
+        return MICROS.get(unit) or _FINER[unit]
 
     def _quoted(self, literal: Token) -> Fraction:
         unit = self.token
@@ -336,7 +436,7 @@ def _instant_hint(text: str) -> str:
 def _unit_of(text: str) -> str | None:
     upper = text.upper()
     singular = "CENTURY" if upper == "CENTURIES" else upper[:-1] if upper.endswith("S") else upper
-    return singular if singular in MICROS or singular in CALENDAR else None
+    return singular if singular in MICROS or singular in _FINER or singular in CALENDAR else None
 
 
 def micros_of_timestamp(text: str) -> int:

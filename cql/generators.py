@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sweeparea.cql import functions, types
+from sweeparea.cql.constants import number_of
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, RefusedError, TypeError_, not_offered
 from sweeparea.cql.scopes import Item, Scope
@@ -221,8 +222,8 @@ class _Columns:
         return [(f"col{i + 1}", None) for i in range(self.named)]
 
     def _stack(self) -> list[tuple[str, str | None]]:
-        first = self.call.expressions[0] if self.call.expressions else None
-        rows = int(str(first.this)) if isinstance(first, exp.Literal) and str(first.this).isdigit() else 0
+        number = number_of(self.call.expressions[0]) if self.call.expressions else None
+        rows = number.numerator if number is not None and number.denominator == 1 else 0
         if rows < 1 or len(self.bound) < 2:
             raise TypeError_(
                 "stack takes a positive number of rows, then their values", self.place, "Write stack(2, a, b, c, d)"
@@ -241,10 +242,10 @@ def _range(binder: Binder, call: exp.Anonymous) -> str:
     """``range(end)``, ``range(start, end, step)``: the numbers, which must be known here."""
     numbers = []
     for tree in call.expressions:
-        literal = tree.this if isinstance(tree, exp.Neg) else tree
-        if not isinstance(literal, exp.Literal) or literal.is_string or not str(literal.this).isdigit():
+        number = number_of(tree)
+        if number is None or number.denominator != 1:
             raise TypeError_("range takes constant whole numbers", binder.place(tree), "Write range(0, 10)")
-        numbers.append(-int(str(literal.this)) if isinstance(tree, exp.Neg) else int(str(literal.this)))
+        numbers.append(number.numerator)
     if not 1 <= len(numbers) <= 3:
         raise TypeError_(
             f"range takes one to three numbers, found {len(numbers)}", binder.place(call), "Write range(0, 10, 1)"

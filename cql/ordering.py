@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sweeparea.cql.constants import number_of
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
 from sweeparea.cql.expressions import Binder, Bound, column_expr
@@ -61,33 +62,15 @@ def cut_of(node: exp.Expr, place: PlaceOf) -> Cut | None:
 
 def _constant(tree: exp.Expr, what: str, node: exp.Expr, place: PlaceOf) -> int:
     at = place(tree) if span_of(tree) is not None else place(node)
-    value = _value(tree)
-    if value is None:
+    number = number_of(tree)
+    if number is None or number.denominator != 1:
         raise TypeError_(f"{what} must be a constant whole number", at, f"Write {what} 10")
+    value = number.numerator
     if value < 0:
         raise TypeError_(f"{what} cannot be negative, found {value}", at, f"Write {what} 10")
     if value > 2**31 - 1:
         raise TypeError_(f"{what} is at most 2147483647, found {value}", at, "Leave it out to keep all rows")
     return value
-
-
-def _value(tree: exp.Expr) -> int | None:
-    """The number that a constant expression stands for."""
-    if isinstance(tree, exp.Paren | exp.Cast):
-        return _value(tree.this)
-    if isinstance(tree, exp.Literal):
-        return int(str(tree.this)) if not tree.is_string and str(tree.this).isdigit() else None
-    if isinstance(tree, exp.Neg):
-        inner = _value(tree.this)
-        return None if inner is None else -inner
-    if isinstance(tree, exp.Add | exp.Sub | exp.Mul):
-        left, right = _value(tree.this), _value(tree.expression)
-        if left is None or right is None:
-            return None
-        return (
-            left + right if isinstance(tree, exp.Add) else left - right if isinstance(tree, exp.Sub) else left * right
-        )
-    return None
 
 
 class SelectOrder:

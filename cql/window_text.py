@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeparea.cql.durations import MICROS, parse_duration, parse_instant, refuse_reference
+from sweeparea.cql.constants import decimal_text
+from sweeparea.cql.durations import MICROS, parse_duration, parse_instant, parse_number, refuse_reference
 from sweeparea.cql.errors import ParseError, nearest
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
@@ -115,16 +116,22 @@ class _Reader:
     def _count(self, name: str, what: str) -> None:
         token = self.tokens[self.index] if self.index < len(self.tokens) else None
         refuse_reference(self.source, self.tokens, self.index, what)
-        if token is None or token.token_type != TokenType.NUMBER or not token.text.isdigit():
+        if token is None or token.token_type not in (TokenType.NUMBER, TokenType.L_PAREN):
             raise self._fail(f"{what} needs a whole number of rows, found {self._found()}", "Write [Rows 5]")
-        if len(token.text) > 18:
-            raise self._fail(f"{what} {token.text[:20]}.. is more rows than a window can count")
-        if int(token.text) < 1:
-            raise self._fail(
-                f"{what} must be at least 1, found {token.text}", f"Write {what} 1, the newest row, or more of them"
+        if token.token_type == TokenType.NUMBER and not token.text.isdigit():
+            raise self._fail(f"{what} needs a whole number of rows, found {self._found()}", "Write [Rows 5]")
+        first = self.index
+        value, text, self.index = parse_number(self.source, self.tokens, self.index, what)
+        place = self.source.place(self.tokens[first].start)
+        if value.denominator != 1:
+            raise ParseError(f"{what} {text} is no whole number of rows: {decimal_text(value)}", place)
+        if value >= 10**18:
+            raise ParseError(f"{what} {text[:20]}.. is more rows than a window can count", place)
+        if value < 1:
+            raise ParseError(
+                f"{what} must be at least 1, found {text}", place, f"Write {what} 1, the newest row, or more of them"
             )
-        self.parts[name] = int(token.text)
-        self.index += 1
+        self.parts[name] = value.numerator
         if _is_unit(self.word):
             raise self._fail(
                 f"{what} counts rows, but {self._found()} is a unit of time",
