@@ -32,6 +32,7 @@ from sweeparea.spark_jobs.admission.admit_version import (
     sized,
     take_back,
 )
+from sweeparea.spark_jobs.admission.progress import Progress, counted
 from sweeparea.spark_jobs.admission.source_baseline import difference
 from sweeparea.spark_jobs.admission.source_rows import added_and_removed, apart
 from sweeparea.spark_jobs.admission.source_schema import chars_after, check_columns
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Tell = Callable[[str], None]
-QUIET_SECONDS = 2.0
-"""Progress is told at most so often, and once at the end."""
 
 
 def admit(
@@ -101,7 +100,7 @@ class StreamAdmission:
         self.declared = application.stream(name)
         self.source: SourceTable = application.source_table(name)
         self.report = Admitted(name)
-        self._told = 0.0
+        self.progress = Progress(name, tell)
 
     def run(self) -> Admitted:
         """Takes the versions in order, one commit each."""
@@ -112,7 +111,7 @@ class StreamAdmission:
         application.stream_time(name, dict(self.source.spark_schema()))
         taken = check_columns(application, name, self.source, self.take_columns)
         if taken:
-            self._say(f"{name}: took over the column(s) {', '.join(taken)}; they are NULL in what was admitted before")
+            self.tell(f"{name}: took over the column(s) {', '.join(taken)}; they are NULL in what was admitted before")
         self.chars = self.source.padded = chars_after(application, name, self.source, taken)
         heartbeat, constraints = application.source_expressions(name)
         self.columns = list(self.source.schema())
@@ -127,6 +126,7 @@ class StreamAdmission:
             version = state.source_version + 1
             if version > newest:
                 break
+            self.progress.begins(version)
             try:
                 try:
                     with added_and_removed(self.spark, self.source, version, self.scratch) as rows:
@@ -135,7 +135,7 @@ class StreamAdmission:
                     # nothing was committed; what a first run cannot read any more is in the table or gone for good
                     if publication.previous is not None and not self.baseline:
                         raise
-                    self._say(f"{name}: versions {version} to {newest} are gone in part: taken as one, by difference")
+                    self.tell(f"{name}: versions {version} to {newest} are gone in part: taken as one, by difference")
                     attempt, state = publication.begin(), StreamState.of(publication.previous)
                     with self._difference(newest) as signed:
                         self._version(publication, attempt, state, newest, newest, *apart(signed))
@@ -172,7 +172,7 @@ class StreamAdmission:
             lookup = partial(admit_duplicates.kept_rows, stage, rules.duplicate_by, within=rules.apart)
         outcome = judge_version(
             rules, state, version, state.commit_time, added, self._evaluate, stage.admit, stage.keep_out, lookup,
-            partial(self._progress, version, newest), corrects=counts["taken_back"] > 0, came_in=came_in,
+            partial(self.progress.reading, version, newest), corrects=counts["taken_back"] > 0, came_in=came_in,
         )  # fmt: skip
         counts.update(outcome.counts)
         decision = self._decision(outcome, state, version)
@@ -192,11 +192,8 @@ class StreamAdmission:
         )
         self._count(counts, outcome)
         report.versions += 1
-        self._say(
-            f"{name}: version {version} of {newest}: {report.rows} rows admitted,"
-            f" {report.quarantined.total()} quarantined",
-            last=version == newest,
-        )
+        what = f"{counted(report.rows, 'row')} admitted, {report.quarantined.total():,} quarantined"
+        self.progress.taken(version, newest, what)
 
     def _removed(
         self, stage: Stage, state: StreamState, removed: pa.Table, version: int, counts: Counter[str]
@@ -235,15 +232,6 @@ class StreamAdmission:
         unmatched = counts["quarantined"] - outcome.reasons.total()
         if unmatched:
             report.quarantined[admit_taken_back.UNMATCHED] += unmatched
-
-    def _progress(self, version: int, newest: int, done: int) -> None:
-        self._say(f"{self.name}: version {version} of {newest}: {done} rows of it judged so far")
-
-    def _say(self, text: str, last: bool = False) -> None:
-        now = time.monotonic()
-        if last or now - self._told >= QUIET_SECONDS:
-            self._told = now
-            self.tell(text)
 
 
 def _joined(tables: Iterable[pa.Table]) -> pa.Table | None:

@@ -35,6 +35,7 @@ from sweeparea.spark_jobs.admission.admit_version import copies
 from sweeparea.spark_jobs.admission.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.change_table import VERSION, Leaving, RelationStage
 from sweeparea.spark_jobs.admission.history_events import FROM, TICK, TO
+from sweeparea.spark_jobs.admission.progress import Progress, counted
 from sweeparea.spark_jobs.admission.relation_version import Known, Told, VersionReader, log_rows, ticks_of
 from sweeparea.spark_jobs.admission.source_schema import check_chars
 from sweeparea.spark_jobs.deployment.application import CHANGES, Application
@@ -72,6 +73,7 @@ class RelationAdmission:
         self.declared = application.catalog.relations[name]
         self.table: SourceTable = application.source_table(name)
         self.report = Admitted(name)
+        self.progress = Progress(name, tell)
 
     def run(self) -> Admitted:
         """Takes the versions in order, one commit each, and then the heartbeat of what was read."""
@@ -87,6 +89,7 @@ class RelationAdmission:
             version = state.source_version + 1
             if version > newest:
                 break
+            self.progress.begins(version)
             try:
                 try:
                     self._version(publication, attempt, state, version, newest, self.table.changes(version))
@@ -162,7 +165,7 @@ class RelationAdmission:
         known: Known | None = None,
     ) -> None:
         """One version, or with ``known`` all that the source holds as one: what it tells becomes one commit."""
-        name, report = self.name, self.report
+        report = self.report
         commit_time = self.table.commit_time(version)
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, self.source.time)
@@ -181,10 +184,8 @@ class RelationAdmission:
         report.late += counts["repaired"]
         report.quarantined += told.outcome.reasons
         report.warned += told.outcome.warned
-        self.tell(
-            f"{name}: version {version} of {newest}: {report.rows} changes admitted,"
-            f" {report.quarantined.total()} quarantined"
-        )
+        what = f"{counted(report.rows, 'change')} admitted, {report.quarantined.total():,} quarantined"
+        self.progress.taken(version, newest, what)
 
     def _decision(self, told: Told, state: StreamState, version: int) -> HeartbeatDecision:
         if self.source.contents == "feed":
