@@ -463,7 +463,8 @@ def _replay(options: argparse.Namespace) -> int:
     failed = 0
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(_opened(options.out)) if options.out else sys.stdout
-        for result in replay(lines, stack.enter_context(spark_session())):
+        trace = sys.stderr.write if options.debug else None
+        for result in replay(lines, stack.enter_context(spark_session()), trace):
             failed += "error" in result
             out.write(json.dumps(result, ensure_ascii=False, allow_nan=False) + "\n")
             out.flush()

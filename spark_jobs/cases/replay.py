@@ -12,7 +12,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def replay(lines: Iterable[str], spark: SparkSession) -> Iterator[dict[str, Any]]:
-    """One result per case line, in order. A failing case gives its error and does not stop the others.
+def replay(
+    lines: Iterable[str], spark: SparkSession, trace: Callable[[str], object] | None = None
+) -> Iterator[dict[str, Any]]:
+    """One result per case line, in order. A failing case gives its error and does not stop the others; ``trace`` is
+    told where it came from.
 
     Cases run side by side on the one session, one a core: a small case leaves Spark idle half of its time.
     """
@@ -35,14 +39,14 @@ def replay(lines: Iterable[str], spark: SparkSession) -> Iterator[dict[str, Any]
         for line in lines:
             if not line.strip():
                 continue
-            ahead.append(pool.submit(_outcome, line, spark))
+            ahead.append(pool.submit(_outcome, line, spark, trace))
             if len(ahead) > 2 * (os.cpu_count() or 1):  # so that a long file is read as it is needed
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
 
 
-def _outcome(line: str, spark: SparkSession) -> dict[str, Any]:
+def _outcome(line: str, spark: SparkSession, trace: Callable[[str], object] | None) -> dict[str, Any]:
     name = None
     try:
         case = json.loads(line)
@@ -57,6 +61,8 @@ def _outcome(line: str, spark: SparkSession) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         return _failure(None, DataError(f"The line is no JSON: {error}."))
     except Exception as error:
+        if trace is not None:
+            trace(f"case {name}:\n{''.join(traceback.format_exception(error))}")
         return _failure(name, readable(error, "replay"))
 
 

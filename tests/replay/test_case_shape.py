@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.cases.case import Case
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.tables.schema import arrow_type
 
 CASE = {
@@ -129,3 +131,14 @@ def test_a_struct_may_be_an_object() -> None:
     kind = arrow_type("struct<a:int,b:struct<c:array<int>>>")
     given = [{"b": {"c": [1, 2]}, "a": 5}, [5, [[1, 2]]]]
     assert json_values.column(given, kind, "S.c").to_pylist() == [{"a": 5, "b": {"c": [1, 2]}}] * 2
+
+
+def test_replay_shows_where_an_error_of_a_case_comes_from() -> None:
+    """What `replay --debug` writes to the standard error: the results stay what they are without it."""
+    lines = [json.dumps(CASE | {"name": "wrong", "query": "SELEC k FROM S"}), "no JSON"]
+    told: list[str] = []
+    assert [*replay(lines, None, told.append)] == [*replay(lines, None)]  # type: ignore[arg-type]
+    [trace] = told
+    assert trace.startswith("case wrong:\nTraceback (most recent call last):")
+    assert "query_statement.py" in trace
+    assert "ParseError: SELECT is expected, found 'SELEC'. Did you mean SELECT?" in trace
