@@ -91,7 +91,10 @@ def _bind(
 ) -> Plan:
     settings = _settings(query, defaults)
     context = Context(inputs, query.source, settings, functions, analyze)
-    context.expect(name for name, _ in tables_of(query.select))
+    names = [name for name, _ in tables_of(query.select)]
+    context.expect(names)
+    if query.chronon_us is not None:
+        context.declare(query.chronon_us, names, query.name, query.places.get("chronon", query.place))
     user_functions.mark(query.select, context.functions)
     queries = QueryBinder(context)
     context.faults += foreign_syntax.faults(query.select, queries.place)

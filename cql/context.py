@@ -143,6 +143,26 @@ class Context:
         counting = [s for s in named if s.kind == "stream" or s.derived] or [s for s in named if not s.static]
         self._expected = counting[0].time if counting else None
 
+    def declare(self, chronon: int, names: Iterable[str], query: str, place: Place) -> None:
+        """Takes the CHRONON that a query declares, in microseconds: the tick of relations, which have none of their
+        own. TypeError_ where its inputs have one already, and another, or count BIGINT ticks."""
+        time = TimeDomain("TIMESTAMP", chronon)
+        named = [self.inputs[name.lower()] for name in names if name.lower() in self.inputs]
+        for schema in named:
+            counts = schema.kind == "stream" or schema.derived
+            if schema.static or (not counts and schema.time.kind == "TIMESTAMP") or schema.time == time:
+                continue
+            if schema.time.kind == "BIGINT":
+                hint = "Leave CHRONON out: it is a length of the clock"
+            else:
+                hint = f"Leave CHRONON out, or write CHRONON {interval_text(schema.time.chronon)}"
+            raise TypeError_(
+                f"query {query} declares {time_text(time)}, but {schema.name} counts {time_text(schema.time)}",
+                place,
+                hint,
+            )
+        self._time, self._time_of = time, f"query {query}"
+
     def input(self, name: str, place: Place, others: list[str]) -> InputSchema:
         schema = self.inputs.get(name.lower())
         base, _, kind = name.lower().rpartition("__")
@@ -166,8 +186,23 @@ class Context:
                 f"{self._time_of} and {schema.name} count time differently: "
                 f"{time_text(self._time)} and {time_text(schema.time)}",
                 place,
-                "All streams of a query share one chronon: declare the same CHRONON on both",
+                self._one_chronon(schema),
             )
+
+    def _one_chronon(self, schema: InputSchema) -> str:
+        """What to declare so that an input counts as those before it do."""
+        hint = "All streams of a query share one chronon: declare the same CHRONON on both"
+        times = {schema.name: schema.time, self._time_of: self._time}
+        derived = [s for s in self.inputs.values() if s.derived and s.name in times]
+        fine = next((s for s in derived if s.time == TimeDomain("TIMESTAMP", 1)), None)
+        other = next((t for n, t in times.items() if fine is not None and n != fine.name), None)
+        if fine is None or other is None or other.kind != "TIMESTAMP":
+            return hint
+        query = fine.name.partition("__")[0]
+        return (
+            f"{hint}. If {query} reads relations alone, it declares its own:"
+            f" CREATE CONTINUOUS QUERY {query} CHRONON {interval_text(other.chronon)} AS .."
+        )
 
     def stream_scan(self, schema: InputSchema, place: Place) -> StreamScan:
         """A scan with all columns; the instant is kept aside as ``ts``."""
@@ -186,14 +221,19 @@ class Context:
     # -- windows -----------------------------------------------------------------------------------------------------
 
     def window_over(
-        self, stream: StreamScan | RelationToStream, window: WindowText | None, name: str | None
+        self,
+        stream: StreamScan | RelationToStream,
+        window: WindowText | None,
+        name: str | None,
+        named: tuple[Column, ...] | None = None,
     ) -> tuple[Window, tuple[Column, ...], Column | None]:
-        """A stream under its window, its columns and its instant."""
+        """A stream under its window, its columns and its instant. ``named`` are the columns as the window names them,
+        where an alias before it does."""
         columns = tuple(c for c in stream.columns if stream.instant is None or c.id != stream.instant.id)
         if window is None:
             self.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
             return Window(stream, Unbounded()), columns, stream.instant
-        item = Item(name, columns, stream.instant)
+        item = Item(name, named or columns, stream.instant)
         bounds = self.settings.get("range_bounds", "inclusive")
         try:
             sequence = self.sequence_of(stream)
@@ -214,10 +254,15 @@ class Context:
         return next((c.id for c, n in stream.source if declared is not None and n.lower() == declared.lower()), None)
 
     def window_over_stream(
-        self, bound: BoundQuery, window: WindowText | None, place: Place, alias: str | None = None
+        self,
+        bound: BoundQuery,
+        window: WindowText | None,
+        place: Place,
+        alias: str | None = None,
+        names: Callable[[tuple[Column, ...]], tuple[Column, ...]] = lambda columns: columns,
     ) -> tuple[Window, tuple[Column, ...], Column | None]:
         """A subquery under a window. A monotonic relation becomes a stream by Istream, any other relation is a type
-        error."""
+        error. ``names`` gives the columns as the window names them."""
         name = alias or "the subquery"
         every, anchor = None, 0
         if bound.to_stream is not None:
@@ -240,7 +285,12 @@ class Context:
                 "Give it an alias inside the subquery",
             )
         stream = RelationToStream(bound.node, kind, every, anchor, self._instant(self.time))
-        return self.window_over(stream, window, alias)
+        return self.window_over(stream, window, alias, names(bound.columns))
+
+
+def interval_text(micros: int) -> str:
+    """``INTERVAL 1 SECOND``, as CHRONON takes it."""
+    return f"INTERVAL {micros_text(micros).replace(',', '').upper()}"
 
 
 def time_text(time: TimeDomain) -> str:

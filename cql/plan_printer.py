@@ -59,6 +59,8 @@ def print_plan(plan: Plan) -> str:
     lines = [f"CREATE CONTINUOUS QUERY {name(plan.name)}"]
     if plan.start:
         lines.append(f"  START AT {printer.length(plan.start)}")
+    if plan.time.kind == "TIMESTAMP" and plan.time.chronon > 1 and not any(_is_stream(n) for n in plan.root.walk()):
+        lines.append(f"  CHRONON INTERVAL {plan.time.chronon} MICROSECONDS")
     lines.append(f"  MATERIALIZE {', '.join(_kept(plan, kind, printer) for kind in plan.materialize)}")
     for c in plan.constraints:
         condition = substituted(c.condition.sql, labels)
@@ -66,6 +68,10 @@ def print_plan(plan: Plan) -> str:
     if plan.settings:
         lines.append(f"  WITH ({', '.join(f'{n} = {setting(v)}' for n, v in plan.settings)})")
     return "\n".join([*lines, "AS", query])
+
+
+def _is_stream(node: Node) -> bool:
+    return isinstance(node, StreamScan)
 
 
 def print_query(plan: Plan) -> str:

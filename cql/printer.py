@@ -166,6 +166,8 @@ def _constraints(statement: st.CreateStream | st.CreateRelation | st.CreateQuery
 def _query(statement: st.CreateQuery) -> Iterator[str]:
     if statement.start_at is not None:
         yield f"  START AT {duration(statement.start_at)}"
+    if statement.chronon_us is not None:
+        yield f"  CHRONON {micros(statement.chronon_us)}"
     if statement.materialize:
         kinds = []
         for kind, every in statement.materialize:

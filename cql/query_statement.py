@@ -8,7 +8,8 @@ from sweeparea.cql import settings as known_settings
 from sweeparea.cql import statements as st
 from sweeparea.cql.constraint_clauses import Constraints
 from sweeparea.cql.durations import DurationText
-from sweeparea.cql.errors import ParseError, Place, nearest, raise_all
+from sweeparea.cql.errors import ParseError, Place, raise_all
+from sweeparea.cql.keywords import PLACES, misspelt
 from sweeparea.cql.source_statements import SourceStatements
 from sweeparea.cql.source_text import SourceText
 from sweeparea.cql.tokens import TokenType
@@ -22,6 +23,7 @@ class QueryStatement(SourceStatements):
     def _query(self, replace: bool) -> st.CreateQuery:
         name = self.name("the query's name")
         start: DurationText | None = None
+        chronon: int | None = None
         materialize: tuple[tuple[str, DurationText | None], ...] = ()
         anchor: DurationText | None = None
         constraints = Constraints()
@@ -35,6 +37,8 @@ class QueryStatement(SourceStatements):
             places[clause] = here
             if self.take("START", "AT"):
                 start = self.instant("START AT")
+            elif self.take("CHRONON"):
+                chronon = self.positive("CHRONON")
             elif self.take("MATERIALIZE"):
                 materialize, anchor = self._materialize()
             elif self.take("CONSTRAINT"):
@@ -42,8 +46,9 @@ class QueryStatement(SourceStatements):
             elif self.take("WITH"):
                 settings, settings_places = self._settings()
             else:
-                known = ("START", "MATERIALIZE", "CONSTRAINT", "WITH", "AS")
-                raise self.fail("START AT, MATERIALIZE, CONSTRAINT, WITH or AS", hint=nearest(self.word(), known))
+                known = ("START", "CHRONON", "MATERIALIZE", "CONSTRAINT", "WITH", "AS")
+                hint = misspelt(self.word(), known) or self._instead_of_a_clause()
+                raise self.fail("START AT, CHRONON, MATERIALIZE, CONSTRAINT, WITH or AS", hint=hint)
         return st.CreateQuery(
             self.at,
             self.whole,
@@ -51,6 +56,7 @@ class QueryStatement(SourceStatements):
             select=self._whole_query(),
             source=self.source,
             start_at=start,
+            chronon_us=chronon,
             materialize=materialize,
             materialize_anchor=anchor,
             constraints=tuple(constraints.conditions),
@@ -60,6 +66,14 @@ class QueryStatement(SourceStatements):
             replace=replace,
             places={k.lower(): p for k, p in places.items() if k != "CONSTRAINT"},
         )
+
+    def _instead_of_a_clause(self) -> str:
+        """What to do about a word that begins no clause of a query."""
+        if self._curr and self._curr.token_type == TokenType.L_PAREN:
+            return "Name the columns in the query: AS SELECT a AS p, b AS q FROM .."
+        if self.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
+            return f"Write AS before {self.word()}"
+        return PLACES.get(self.word(), "")
 
     def _materialize(self) -> tuple[tuple[tuple[str, DurationText | None], ...], DurationText | None]:
         found: list[tuple[str, DurationText | None]] = []

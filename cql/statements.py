@@ -177,13 +177,15 @@ class CreateQuery(Statement):
     """``CREATE CONTINUOUS QUERY``. ``select`` is the syntax tree, ``source`` the text its spans refer to.
 
     ``materialize`` holds (kind, every) pairs in the order written, kind among relation, istream, dstream, rstream;
-    ``materialize_anchor`` is the ANCHOR of RSTREAM EVERY.
+    ``materialize_anchor`` is the ANCHOR of RSTREAM EVERY; ``chronon_us`` the length of its tick, in microseconds,
+    where it is declared: that of a query over relations alone, which have none of their own.
     """
 
     name: str
     select: exp.Expr
     source: SourceText
     start_at: DurationText | None = None
+    chronon_us: int | None = None
     materialize: tuple[tuple[str, DurationText | None], ...] = ()
     materialize_anchor: DurationText | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
