@@ -7,6 +7,7 @@ What differs from sqlglot's Spark dialect, and why:
   never indexed.
 * ``ISTREAM(SELECT ..)`` where a query may stand becomes a ``Subquery`` with ``meta["to_stream"]``; ``ISTREAM(a, b)``
   in a select list stays a function call of that name, which the binder takes apart.
+* A bare name where a query must stand is ``SELECT * FROM`` it: ``A UNION ALL B [Range 5]``, ``ISTREAM(R)``.
 * ``VALUES ..`` where a query may stand is ``SELECT * FROM VALUES ..``; ``EXISTS``, ``ANY``, ``SOME`` and ``ALL`` of any
   kind of query, in however many parentheses, are ``exp.Exists``, ``exp.Any`` and ``exp.All``.
 * Functions are not turned into sqlglot's own classes: the tree is read for names only, never printed, so ``f(x)`` stays
@@ -35,6 +36,8 @@ from sweeparea.cql.window_text import WindowText, parse_window
 TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 _QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE)
+_SET_OPERATORS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_BEHIND_A_QUERY = (TokenType.R_PAREN, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
 _PREDICATES = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
 
 _SPANNED = (
@@ -126,6 +129,7 @@ class CqlParser(SparkParser):
     JSON_OPERATORS: ClassVar = {}
     ARRAY_CONSTRUCTORS: ClassVar = {}  # array(a)[0] is an element of it, not ARRAY[0]
     TYPE_TOKENS: ClassVar = SparkParser.TYPE_TOKENS - {TokenType.NULL}  # array(NULL, a) holds two values and no type
+    NAME_TOKENS: ClassVar = frozenset((TokenType.IDENTIFIER, *SparkParser.ID_VAR_TOKENS)) - {TokenType.ALL}
     ADD_JOIN_ON_TRUE = False
     SUPPORTS_TABLE_QUERY = True  # TABLE name
     # each of these would consume text that Spark's grammar does not have
@@ -158,6 +162,9 @@ class CqlParser(SparkParser):
         alias = super()._parse_table_alias(alias_tokens)
         if alias is None:
             return None
+        if self._curr.token_type == TokenType.L_PAREN and self._next.token_type == TokenType.R_PAREN:
+            place = self.source.place(self._curr.start)
+            raise errors.ParseError("the list of columns is empty", place, "Leave it out, or write AS v(a, b)")
         if self._curr.token_type != TokenType.L_BRACKET:
             self._refuse_bare_window()
         return self._take_window(alias)
@@ -285,21 +292,27 @@ class CqlParser(SparkParser):
         consume_pipe: bool = True,
     ) -> exp.Expr | None:
         first = self._index
-        if self._at_stream_query():
+        if self._at_stream_query(nested or table):
             node = self._parse_stream_query(table and parse_subquery_alias)
             if parse_set_operation and not table:
+                node = self._parse_set_operations(node)
+        elif not table and self._at_named_query(self._index, nested):
+            node = self._parse_named_query()
+            if parse_set_operation:
                 node = self._parse_set_operations(node)
         else:
             node = super()._parse_select(nested, table, parse_subquery_alias, parse_set_operation, consume_pipe=False)
             if isinstance(node, exp.Values) and not table:
                 node = self._parse_query_modifiers(self._values_to_select(node))
+            if node is None and not table and self._behind_set_operator():
+                self._refuse_no_query()
         if isinstance(node, exp.Expr) and self._index > first:
             node.meta.setdefault("span", (self._tokens[first].start, self._tokens[self._index - 1].end + 1))
         return node
 
     def _parse_select_or_expression(self, alias: bool = False) -> exp.Expr | None:
         """What IN and functions hold: a query may be a stream there too."""
-        if self._at_stream_query():
+        if self._at_stream_query() or self._at_named_query(self._index, False):
             return self._parse_select()
         return super()._parse_select_or_expression(alias)
 
@@ -315,12 +328,65 @@ class CqlParser(SparkParser):
 
     def _parse_statement(self) -> exp.Expr | None:
         """What WITH names or precedes: a query, which may be a stream."""
-        if self._at_stream_query():
-            return self._parse_select()
+        if self._at_stream_query(True) or self._at_named_query(self._index, True):
+            return self._parse_select(nested=True)
         return super()._parse_statement()
 
-    def _at_stream_query(self) -> bool:
-        """At ``ISTREAM(`` with a query inside, possibly in more parentheses."""
+    # -- names as queries --------------------------------------------------------------------------------------------
+
+    def _at_named_query(self, index: int, needed: bool) -> bool:
+        """Whether a name that stands for all its rows is there: before or behind UNION and the like, or alone where
+        only a query can stand (``needed``)."""
+        before = index
+        index = self._behind_name(index)
+        if index == before:
+            return False
+        following = self._tokens[index] if index < len(self._tokens) else None
+        if following is not None and following.token_type in _SET_OPERATORS:
+            return True
+        ends = following is None or following.token_type in _BEHIND_A_QUERY or following.text.upper() == "EVERY"
+        return ends and (needed or self._behind_set_operator())
+
+    def _behind_name(self, index: int) -> int:
+        """The index behind a name and its window; ``index`` itself where none stands."""
+        first = index
+        while index < len(self._tokens) and self._tokens[index].token_type in self.NAME_TOKENS:
+            index += 1
+            if index >= len(self._tokens) or self._tokens[index].token_type != TokenType.DOT:
+                break
+            index += 1
+        else:
+            return first
+        if index < len(self._tokens) and self._tokens[index].token_type == TokenType.L_BRACKET:
+            while index < len(self._tokens) and self._tokens[index].token_type != TokenType.R_BRACKET:
+                index += 1
+            index += 1
+        return index
+
+    def _behind_set_operator(self) -> bool:
+        before = self._tokens[self._index - 1] if self._index else None
+        if before is not None and before.token_type in (TokenType.ALL, TokenType.DISTINCT) and self._index > 1:
+            before = self._tokens[self._index - 2]
+        return before is not None and before.token_type in _SET_OPERATORS
+
+    def _parse_named_query(self) -> exp.Expr:
+        table = self._take_window(self._parse_table_parts())
+        return self.expression(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table)))
+
+    def _refuse_no_query(self) -> None:
+        """ParseError behind UNION and the like, where neither a query nor a name alone stands."""
+        behind = self._behind_name(self._index)
+        if behind == self._index:
+            return
+        name = self.source.splice((self._curr.start, self._tokens[behind - 1].end + 1))
+        if errors.nearest(name, ("SELECT", "VALUES")):
+            hint = errors.nearest(name, ("SELECT", "VALUES"))
+        else:
+            hint = f"Write SELECT .. FROM {name}, or {name} alone for all its rows"
+        raise errors.ParseError(f"a query is expected, found {name!r}", self.source.place(self._curr.start), hint)
+
+    def _at_stream_query(self, named: bool = False) -> bool:
+        """At ``ISTREAM(`` with a query inside, possibly in more parentheses; ``named``: a name alone counts as one."""
         if self._curr.text.upper() not in TO_STREAM or self._next.token_type != TokenType.L_PAREN:
             return False
         index = self._index + 2
@@ -330,7 +396,9 @@ class CqlParser(SparkParser):
             return False
         token = self._tokens[index]
         nested = token.text.upper() in TO_STREAM and index + 1 < len(self._tokens)
-        return token.token_type in _QUERY_STARTS or (nested and self._tokens[index + 1].token_type == TokenType.L_PAREN)
+        if token.token_type in _QUERY_STARTS or (nested and self._tokens[index + 1].token_type == TokenType.L_PAREN):
+            return True
+        return self._at_named_query(index, named)
 
     def _parse_stream_query(self, parse_alias: bool) -> exp.Expr:
         first = self._curr
@@ -353,6 +421,12 @@ class CqlParser(SparkParser):
         """``ISTREAM(a, b AS c)`` in a select list; the parenthesis that closes it is the caller's."""
         name: Token = self._tokens[self._index - 2]
         distinct = self._match(TokenType.DISTINCT)
+        if self._at_named_query(self._index, False) or self._curr.token_type in _QUERY_STARTS:
+            raise errors.ParseError(
+                f"{name.text.upper()}(..) behind SELECT holds columns, found a query",
+                self.source.place(self._curr.start),
+                f"Leave SELECT out: {name.text.upper()}(A UNION ALL B), {name.text.upper()}(SELECT a FROM s)",
+            )
         arguments = self._parse_csv(self._parse_expression)
         every, anchor = self._parse_every()
         call = exp.Anonymous(this=name.text, expressions=arguments)
@@ -382,6 +456,7 @@ class Cql(Spark):
     """Spark SQL with windows and relation-to-stream operators."""
 
     INTERSECT_BINDS_TIGHTER_THAN_UNION_AND_EXCEPT = True  # as Spark's grammar has it
+    SUPPORTS_COLUMN_JOIN_MARKS = True  # read, to be refused with the way out
 
     class Tokenizer(Spark.Tokenizer):
         # EXPLAIN, SHOW and the like would swallow the rest of a statement as one string
@@ -390,7 +465,8 @@ class Cql(Spark):
             word: kind
             for word, kind in Spark.Tokenizer.KEYWORDS.items()
             if not word.startswith(("FOR ", "ADD ", "{", "MSCK ", "KILL"))
-        }
+            and word not in ("ISNULL", "NOTNULL")  # a function and a name in Spark, no operators
+        } | {"(+)": TokenType.JOIN_MARKER}
 
     Parser = CqlParser
 

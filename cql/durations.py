@@ -309,9 +309,8 @@ class _Reader(Arithmetic):
             short = SHORT.get(following.text.lower())
             if short is not None and following.token_type != TokenType.IDENTIFIER:
                 number = self.token.text if self.token is not None else ""
-                raise self._fail(
-                    f"units of time are spelled out here, found {following.text!r}", f"Write {number} {short}", following
-                )
+                what = f"units of time are spelled out here, found {following.text!r}"
+                raise self._fail(what, f"Write {number} {short}", following)
         token = self._take()
         text = self.source.text[token.start : token.end + 1]
         if re.fullmatch(r"\d+", text):

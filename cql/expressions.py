@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import char_padding, functions, literal_checks, types
+from sweeparea.cql import char_padding, foreign_words, functions, literal_checks, types
 from sweeparea.cql.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
 from sweeparea.cql.argument_checks import ArgumentChecks, comparison
 from sweeparea.cql.calls import take_apart
@@ -570,9 +570,7 @@ class _Walk:
                 f"Write LATERAL VIEW {name.lower()}(..) t AS x, and use its columns",
             )
         if name in functions.SPARK_STREAMING:
-            raise self._refuse(
-                f"Spark's {name.lower()}(..)", node, "Write a window behind the stream: S [Tumbling INTERVAL 1 HOUR]"
-            )
+            raise self._refuse(f"Spark's {name.lower()}(..)", node, functions.SPARK_STREAMING[name])
         if name == "EXISTS" and not node.expressions:
             raise ParseError("EXISTS holds no query", place, "Write EXISTS (SELECT ..)")
         if name == "ARRAYS_ZIP":
@@ -582,7 +580,8 @@ class _Walk:
                 "Write zip_with(a, b, (x, y) -> struct(x AS a, y AS b))",
             )
         if name.lower() not in functions.spark_functions():
-            raise BindError(f"there is no function {node.name}", place, nearest(name, functions.spark_functions()))
+            hint = foreign_words.FUNCTIONS.get(name) or nearest(name, functions.spark_functions())
+            raise BindError(f"there is no function {node.name}", place, hint)
 
     def _own_function(self, node: exp.Expr) -> None:
         """Functions that sqlglot makes a class of its own even so: CURRENT_DATE without parentheses, TRIM, EXTRACT,
@@ -623,7 +622,9 @@ class _Walk:
             raise BindError(
                 f"the aggregate {call.name} cannot stand in {binder.where}",
                 place,
-                "Use HAVING for conditions on aggregates"
+                "Write a IN (1, 2), or a = ANY (SELECT ..)"
+                if call.name in ("ANY", "SOME", "ALL", "EVERY")
+                else "Use HAVING for conditions on aggregates"
                 if binder.where == "WHERE"
                 else "Aggregate in a subquery first",
             )

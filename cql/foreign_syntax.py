@@ -36,11 +36,20 @@ _ARGUMENTS: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     (exp.Star, "replace"): ("* REPLACE", f"{_COLUMNS}, or write * EXCEPT (a), a + 1 AS a"),
     (exp.Star, "rename"): ("* RENAME", f"{_COLUMNS}, or write * EXCEPT (a), a AS b"),
     (exp.Star, "ilike"): ("* ILIKE", _COLUMNS),
-    (exp.Column, "join_mark"): ("the join mark (+)", "Write LEFT JOIN .. ON"),
+    (exp.Column, "join_mark"): (
+        "the join mark (+)",
+        "Write FROM S LEFT JOIN R ON S.a = R.a, with the side marked by (+) on the right",
+    ),
     (exp.Lateral, "ordinality"): ("WITH ORDINALITY", "Write posexplode(..)"),
     (exp.Trim, "collation"): ("TRIM with COLLATE", "Leave COLLATE out"),
 }
 _NODES: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.ColumnDef: ("a type in a list of columns", "Name the columns alone, AS v(a, b), and CAST them in SELECT"),
+    exp.SimilarTo: ("SIMILAR TO", "Write a RLIKE 'pattern'"),
+    exp.RegexpILike: ("~*", "Write a RLIKE '(?i)pattern'"),
+    exp.Glob: ("GLOB", "Write a LIKE 'x%', or a RLIKE 'pattern'"),
+    exp.Overlaps: ("OVERLAPS", "Write a < d AND c < b for the periods from a to b and from c to d"),
+    exp.Array: ("an array in brackets", "Write array(1, 2)"),
     exp.Struct: ("a structure in braces", "Write struct(a AS x, b AS y), or map('x', a)"),
     exp.StrToDate: ("CAST with FORMAT", _FORMAT),  # what the parser makes of it
     exp.StrToTime: ("CAST with FORMAT", _FORMAT),

@@ -81,12 +81,24 @@ def _edge(spec: exp.Expr, which: str, kind: str, binder: Binder, node: exp.Expr)
     side = str(spec.args.get(f"{which}_side") or "").upper()
     if isinstance(value, str):
         word = value.upper()
+        if word != "CURRENT ROW" and side not in ("PRECEDING", "FOLLOWING"):
+            raise ParseError(
+                "an edge of a frame says PRECEDING or FOLLOWING",
+                binder.place(node),
+                f"Write {kind} UNBOUNDED PRECEDING",
+            )
         return ("CURRENT ROW", "", None) if word == "CURRENT ROW" else (f"UNBOUNDED {side}", "", None)
     if not isinstance(value, exp.Expr):
         return "CURRENT ROW", "", None
     if side not in ("PRECEDING", "FOLLOWING"):
+        text = binder.source.splice(binder.span(value))
+        column = isinstance(value, exp.Column)
         raise ParseError(
-            "an edge of a frame says PRECEDING or FOLLOWING", binder.place(value), "Write 1 PRECEDING, or CURRENT ROW"
+            "an edge of a frame says PRECEDING or FOLLOWING",
+            binder.place(value),
+            "Write CURRENT ROW, or 1 PRECEDING"
+            if column
+            else f"Write {kind} {text} PRECEDING for the row itself and what is up to {text} before it",
         )
     bound = binder.derived("a frame", windows=None).bind(value)
     place = binder.place(value)

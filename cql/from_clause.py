@@ -14,7 +14,7 @@ from sweeparea.cql import enrichment, generators, set_operations
 from sweeparea.cql import joins as joins_
 from sweeparea.cql.correlation import ids
 from sweeparea.cql.dialect import span_of
-from sweeparea.cql.errors import BindError, ParseError, TypeError_, not_offered, raise_all
+from sweeparea.cql.errors import BindError, ParseError, TypeError_, listing, not_offered, raise_all
 from sweeparea.cql.scopes import Item, Scope
 from sweeparea.cql.window_text import WindowText
 from sweeparea.infra.errors import SweepAreaError
@@ -146,6 +146,11 @@ class FromClause:
                 first = value[0] if isinstance(value, list) else value
                 at = first if isinstance(first, exp.Expr) and span_of(first) is not None else node
                 what, hint = _REFUSED_TABLE.get(name, (name.upper(), "Leave it out"))
+                known = self.context.inputs.get(node.name.lower())
+                if name == "version" and known is not None and known.kind == "relation":
+                    hint = (
+                        "Leave it out: a join reads a relation as it is at each instant; read a stream beside it [Now]"
+                    )
                 raise not_offered(what, self.queries.place(at), hint)
 
     def alias(self, node: exp.Expr) -> tuple[str | None, list[str]]:
@@ -166,6 +171,11 @@ class FromClause:
                 "Keep the one before or behind the alias",
             )
         return before or behind
+
+    def _behind_alias(self, node: exp.Expr) -> bool:
+        """Whether the window stands behind the alias, and so sees the names that this gives to the columns."""
+        alias = node.args.get("alias")
+        return isinstance(alias, exp.Expr) and alias.meta.get("window") is not None
 
     def _table(self, node: exp.Table) -> Bound:
         self._refuse(node)
@@ -191,7 +201,7 @@ class FromClause:
             return relation, Scope.of(Item(alias, self.renamed(relation.columns, columns, node)))
         scan = self.context.stream_scan(schema, place)
         named = self.renamed(tuple(c for c, _ in scan.source), columns, node)
-        node_, _, instant = self.context.window_over(scan, window, alias)
+        node_, _, instant = self.context.window_over(scan, window, alias, named if self._behind_alias(node) else None)
         return node_, Scope.of(Item(alias, named, instant, node_, self.context.sequence_of(scan)))
 
     def _subquery(self, node: exp.Subquery) -> Bound:
@@ -225,7 +235,12 @@ class FromClause:
         if bound.to_stream is None and window is None:
             named = self.renamed(self.renamed(bound.columns, inner_names, node), outer_names, node)
             return bound.node, Scope.of(Item(alias, named))
-        result, columns, instant = self.context.window_over_stream(bound, window, place, alias)
+
+        def names(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+            inner = self.renamed(columns, inner_names, node)
+            return self.renamed(inner, outer_names, node) if self._behind_alias(node) else inner
+
+        result, columns, instant = self.context.window_over_stream(bound, window, place, alias, names)
         named = self.renamed(self.renamed(columns, inner_names, node), outer_names, node)
         return result, Scope.of(Item(alias, named, instant, result))
 
@@ -235,7 +250,10 @@ class FromClause:
             return columns
         if len(names) != len(columns):
             raise BindError(
-                f"the alias names {len(names)} columns, but there are {len(columns)}", self.queries.place(node)
+                f"the alias names {len(names)} column{'s' * (len(names) != 1)}, but there"
+                f" {'is' if len(columns) == 1 else 'are'} {len(columns)}",
+                self.queries.place(node),
+                f"Name each of {listing(c.label for c in columns)}",
             )
         return tuple(replace(c, label=n) for c, n in zip(columns, names, strict=True))
 

@@ -83,8 +83,12 @@ GENERATORS = _names(
     """
 )
 
-SPARK_STREAMING = _names("WINDOW SESSION_WINDOW WINDOW_TIME")
-"""Spark Structured Streaming's windows; the language has its own."""
+SPARK_STREAMING = {
+    "WINDOW": "Write a window behind the stream: S [Tumbling INTERVAL 1 HOUR]",
+    "SESSION_WINDOW": "Write a window behind the stream: S [Session INTERVAL 5 MINUTES Partition By a]",
+    "WINDOW_TIME": "Write WINDOW_END(S), with a window behind the stream: S [Tumbling INTERVAL 1 HOUR]",
+}
+"""Spark Structured Streaming's windows, and what to write: the language has its own."""
 
 WINDOW_BOUNDS = _names("WINDOW_START WINDOW_END")
 

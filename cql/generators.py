@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import functions, types
+from sweeparea.cql import foreign_words, functions, types
 from sweeparea.cql.constants import number_of
 from sweeparea.cql.dialect import span_of
 from sweeparea.cql.errors import BindError, RefusedError, TypeError_, not_offered
@@ -86,10 +86,12 @@ def in_from(
     call, place = entry.this, queries.place(entry)
     name = call.name.upper() if isinstance(call, exp.Anonymous) else call.key.upper()
     if not is_generator(call) and name != "RANGE":
+        known = {key: schema.name for key, schema in queries.context.inputs.items()}
         functions.refuse_non_deterministic(name, 0, place)
-        raise not_offered(
-            f"the table function {name.lower()}", place, "Offered are generators, such as explode, and range"
-        )
+        hint = foreign_words.FUNCTIONS.get(name, "Offered are generators, such as explode, and range")
+        if name.lower() in known:
+            hint = f"Write {known[name.lower()]} AS v(a, b) to name the columns of {known[name.lower()]}"
+        raise not_offered(f"the table function {name.lower()}", place, hint)
     window = entry.meta.get("window") or (entry.args["alias"].meta.get("window") if entry.args.get("alias") else None)
     if window is not None:
         raise TypeError_("a window needs a stream, not a table function", place, "Leave the window out")

@@ -65,7 +65,10 @@ def _kind(clause: FromClause, join: exp.Expr) -> str:
     name = " ".join(w for w in (method, side, kind) if w)
     place = clause.queries.place(join)
     if method not in ("", "NATURAL"):
-        raise not_offered(f"{name} JOIN", place, "Joins are inner, left, right, full, semi, anti and cross")
+        hint = "Joins are inner, left, right, full, semi, anti and cross"
+        if method == "ASOF":
+            hint = "Join with the last row of each key: FROM S [Now] JOIN T [Partition By a Rows 1] ON S.a = T.a"
+        raise not_offered(f"{name} JOIN", place, hint)
     if found is None:
         raise ParseError(
             f"there is no {name} JOIN", place, "Joins are INNER, CROSS, LEFT, RIGHT, FULL, LEFT SEMI and LEFT ANTI"

@@ -14,10 +14,11 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sweeparea.cql import recovery
+from sweeparea.cql import foreign_words, recovery
 from sweeparea.cql import statements as st
 from sweeparea.cql.dialect import tokenize
-from sweeparea.cql.errors import ParseError, RefusedError, nearest, raise_all
+from sweeparea.cql.errors import ParseError, RefusedError, nearest, not_offered, raise_all
+from sweeparea.cql.keywords import misspelt
 from sweeparea.cql.query_statement import QueryStatement
 from sweeparea.cql.settings import fault_of
 from sweeparea.cql.source_text import SourceText
@@ -28,6 +29,17 @@ from sweeparea.infra.errors import SweepAreaError
 _WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "ALTER", "COPY", "LOAD", "UPSERT", "REPLACE", "OPTIMIZE")
 _WRITING += ("VACUUM", "GRANT", "REVOKE", "ANALYZE", "MSCK", "CACHE")
 """Statements of SQL that change tables or what belongs to them."""
+_OTHER_STATEMENTS = {
+    **dict.fromkeys(
+        ("SUBSCRIBE", "TAIL", "LISTEN", "PRINT"),
+        "Results are tables: read them with `sweeparea sql`, or add ISTREAM to MATERIALIZE for a table of what begins",
+    ),
+    **dict.fromkeys(("USE", "CONNECT"), "An application is a folder of .cql files, named on the command line"),
+    **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), "Leave it out: each slice is committed as a whole"),
+    **dict.fromkeys(("TERMINATE", "STOP", "KILL"), "Write PAUSE CONTINUOUS QUERY name, or DROP CONTINUOUS QUERY name"),
+    "LIST": "Write SHOW STREAMS, SHOW RELATIONS or SHOW CONTINUOUS QUERIES",
+}
+"""Statements of other systems, and what to do instead."""
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -120,7 +132,13 @@ def _guarded(text: str, filename: str, chunk: list[Token], read: Callable[[State
     try:
         return read(parser)
     except SqlglotError as error:
-        raise _translated(error, source, parser) from None
+        foreign = _foreign(source, chunk, parser.position())
+        raise foreign or _translated(error, source, parser) from None
+    except ParseError as error:
+        offset = _offset(chunk, source, error)
+        if _in_window(chunk, offset) or not any(words in error.message for words in _NOT_EXPECTED):
+            raise  # it says more than that a word is not expected
+        raise _foreign(source, chunk, offset) or error from None
     except RecursionError:
         raise ParseError(
             "this statement nests too deeply to be read",
@@ -133,6 +151,28 @@ def _guarded(text: str, filename: str, chunk: list[Token], read: Callable[[State
         # sqlglot's parser trusts its input in places; whatever it trips over is still a fault of the text
         place = source.place(parser.position())
         raise ParseError("this statement cannot be read near here", place) from error
+
+
+def _offset(chunk: list[Token], source: SourceText, error: ParseError) -> int:
+    """Where in the text an error is placed; behind all of it where it has no place."""
+    at = error.place
+    behind = (t.start for t in chunk if at is not None and source.place(t.start) == at)
+    return next(behind, chunk[-1].end)
+
+
+_NOT_EXPECTED = ("is expected, found", "is not expected here", "begins no clause of", "a window stands in brackets")
+
+
+def _in_window(chunk: list[Token], offset: int) -> bool:
+    """Whether a bracket is open before a character."""
+    kinds = [t.token_type for t in chunk if t.start < offset]
+    return kinds.count(TokenType.L_BRACKET) > kinds.count(TokenType.R_BRACKET)
+
+
+def _foreign(source: SourceText, chunk: list[Token], offset: int) -> RefusedError | None:
+    """The refusal of what another system has before a place at which a text could not be read."""
+    found = foreign_words.recognized(chunk, offset)
+    return None if found is None else not_offered(found.what, source.place(found.start), found.hint)
 
 
 _TYPES = (
@@ -187,7 +227,8 @@ def _translated(error: SqlglotError, source: SourceText, parser: StatementParser
         message = f"{what!r} is expected, found {found}" if len(what) <= 2 else f"{what} is expected, found {found}"
     else:
         message = f"{message[:1].lower()}{message[1:]}, at {found}"
-    return ParseError(message, place, parser.near_keyword())
+    unfinished = "beside the comma" in message or "behind the comma" in message
+    return ParseError(message, place, "" if unfinished else parser.near_keyword())
 
 
 class StatementParser(QueryStatement):
@@ -225,7 +266,11 @@ class StatementParser(QueryStatement):
                     "Change a source's table with Spark or another writer of Delta: its stream takes over what is new",
                 )
             raise self.fail(
-                "a statement", *starts, hint=nearest(self.word(), starts) or f"Statements: {', '.join(starts)}"
+                "a statement",
+                *starts,
+                hint=_OTHER_STATEMENTS.get(self.word(), "")
+                or misspelt(self.word(), starts)
+                or f"Statements: {', '.join(starts)}",
             )
         self._advance()
         result = start()
@@ -245,8 +290,18 @@ class StatementParser(QueryStatement):
         kinds = ("STREAM", "RELATION", "CONTINUOUS QUERY", "FUNCTION", "AGGREGATE", "WINDOW")
         hint = {
             "TABLE": "SweepArea only reads tables: write CREATE STREAM name FROM DELTA 'path' TIMESTAMP BY column",
-            "VIEW": "Write CREATE CONTINUOUS QUERY name AS SELECT ..",
-            "MATERIALIZED": "Write CREATE CONTINUOUS QUERY name AS SELECT ..",
+            **dict.fromkeys(
+                ("VIEW", "MATERIALIZED", "LIVE", "SINK"), "Write CREATE CONTINUOUS QUERY name AS SELECT .."
+            ),
+            **dict.fromkeys(
+                ("SOURCE", "EXTERNAL", "STREAMING"),
+                "Write CREATE STREAM name FROM DELTA 'path' TIMESTAMP BY column for what comes in, and CREATE"
+                " CONTINUOUS QUERY name AS SELECT .. for what is computed",
+            ),
+            "CONTINUOUS": "Write CREATE CONTINUOUS QUERY name AS SELECT ..",
+            "INDEX": "Leave it out: how state and results are laid out is the engine's matter",
+            **dict.fromkeys(("SCHEMA", "DATABASE", "CATALOG"), "An application is a folder of .cql files"),
+            "TEMPORARY": "Write WITH name AS (SELECT ..) inside a query",
         }.get(self.word(), self._continuous("CREATE"))
         raise self.fail("STREAM, RELATION, CONTINUOUS QUERY, FUNCTION, AGGREGATE or WINDOW", *kinds, hint=hint)
 

@@ -122,10 +122,10 @@ class QueryBinder:
             return self._ordered(node, set_operations.bind(self, node, env))
         if isinstance(node, exp.Values):
             return set_operations.values(self, node)
-        if isinstance(node, exp.Table):
-            raise ParseError(
-                "a query is expected here, found a name", self.place(node), f"Write SELECT * FROM {node.name}"
-            )
+        if isinstance(node, exp.Table):  # (A UNION ALL B) in FROM
+            whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
+            whole.meta["span"] = span_of(node)
+            return self.select(whole, env)
         raise not_offered(f"{node.key.upper()} as a query", self.place(node), "Write SELECT .. FROM ..")
 
     def _with(self, node: exp.Expr, env: dict[str, Cte]) -> dict[str, Cte]:
@@ -296,6 +296,8 @@ class QueryBinder:
         for name, value in node.args.items():
             if name in offered or not value:
                 continue
+            if name == "kind" and isinstance(node, exp.SetOperation):
+                name = "side"  # OUTER UNION
             what, hint = _REFUSED_PARTS.get(name, (name.rstrip("_").replace("_", " ").upper(), "Leave it out"))
             first = value[0] if isinstance(value, list) else value
             at = first if isinstance(first, exp.Expr) and span_of(first) is not None else node

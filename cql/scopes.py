@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from sweeparea.cql import foreign_words
 from sweeparea.cql.errors import BindError, Place, listing, nearest
 from sweeparea.operators.logical import Column, Window
 
@@ -136,6 +137,7 @@ class Scope:
         hint = f"Columns here are {listing(known)}" if known else "There is no FROM, so no column"
         hint += f"; the query around has {listing(beyond)}" if beyond else ""
         hint = nearest(name, [*known, *beyond]) or hint
+        hint = foreign_words.COLUMNS.get(name.upper(), hint)
         if name.lower() == INSTANT:
             hint = "ts is the instant of a stream's elements; FROM has no stream here"
         return BindError(f"column {name} is unknown", place, hint)

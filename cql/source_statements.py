@@ -12,6 +12,7 @@ from sweeparea.cql import statements as st
 from sweeparea.cql.constraint_clauses import ConstraintClauses, Constraints
 from sweeparea.cql.durations import DurationText
 from sweeparea.cql.errors import ParseError, Place, nearest
+from sweeparea.cql.keywords import PLACES, misspelt
 from sweeparea.cql.tokens import TokenType
 from sweeparea.cql.words import STRINGS
 
@@ -100,16 +101,26 @@ class SourceStatements(ConstraintClauses):
                 raise ParseError(
                     f"{self.found()} begins no clause of {what}",
                     here,
-                    nearest(self.word(), [w.split()[0] for w in known]) or f"Clauses: {', '.join(known)}",
+                    misspelt(self.word(), [w.split()[0] for w in known])
+                    or self._of_another(what)
+                    or f"Clauses: {', '.join(known)}",
                 )
         found["constraints"] = tuple(constraints.conditions)
         found["expectations"] = tuple(constraints.expectations)
         return found, places
 
+    def _of_another(self, what: str) -> str:
+        """Where a clause belongs that this statement does not have."""
+        if self.word() == "AS":
+            return "What a query makes is declared by CREATE CONTINUOUS QUERY name AS SELECT .."
+        place = PLACES.get(self.word(), "")
+        return place if place and what not in place else ""
+
     # -- where the data comes from -----------------------------------------------------------------------------------
 
     def _source(self) -> st.SourceSpec:
-        self.need("FROM")
+        if not self.take("FROM"):
+            raise self.fail("FROM", "FROM", hint=misspelt(self.word(), ("FROM",)) or self._instead_of_from())
         if self.take("FORMAT"):
             return self._format()
         if not self.take("DELTA"):
@@ -120,6 +131,13 @@ class SourceStatements(ConstraintClauses):
         while self._match(TokenType.DOT):
             parts.append(self.name("a name"))
         return st.SourceSpec("delta", ".".join(parts))
+
+    def _instead_of_from(self) -> str:
+        if self._curr and self._curr.token_type == TokenType.L_PAREN:
+            return "Leave the columns out: they are those of the source, FROM DELTA 'path'"
+        if self.word() == "AS":
+            return "What a query makes is declared by CREATE CONTINUOUS QUERY name AS SELECT .."
+        return "Write FROM DELTA 'path'"
 
     def _delta(self) -> str:
         """How a source is written where a path or a format of files stands instead of DELTA."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sweeparea.cql import foreign_words
 from sweeparea.cql.errors import BindError, Place, listing, nearest
 from sweeparea.cql.window_text import WindowText
 
@@ -24,7 +25,8 @@ def unknown_input(name: str, place: Place, kinds: Mapping[str, str]) -> BindErro
         )
     known = list(kinds)
     others = f"There are {listing(known)}" if known else "None is declared yet"
-    return BindError(f"{name} is no stream, relation or query", place, nearest(name, known) or others)
+    hint = foreign_words.INPUTS.get(name.upper()) or nearest(name, known) or others
+    return BindError(f"{name} is no stream, relation or query", place, hint)
 
 
 def unknown_window(window: WindowText, windows: Iterable[str]) -> BindError:

@@ -143,14 +143,65 @@ class _Reader:
     def window(self) -> WindowText:
         self.index += 1
         kind = self._head()
+        self._on()
         if not self._match("]"):
-            if self.word in ("SLIDE", "LAG", "ANCHOR", "INCLUSIVE", "EXCLUSIVE", "UNTIL", "EVERY"):
-                raise self._fail(f"{self._found()} does not belong to a {kind} window, or not at this place")
+            self._refuse_elsewhere(kind)
             raise self._fail(
                 f"']' is expected at the end of the window, found {self._found()}",
                 self._near(("Slide", "Lag", "Anchor", "Inclusive", "Exclusive", "Until", "Partition By", *_UNITS)),
             )
         return WindowText(kind, (self.first.start, self.tokens[self.index - 1].end + 1), self.source, self.parts)
+
+    def _on(self) -> None:
+        """``ON ts``: the time that a window counts in any case."""
+        first = self.index
+        if not self._match("ON"):
+            return
+        last = self.index
+        while last + 2 < len(self.tokens) and self.tokens[last + 1].token_type == TokenType.DOT:
+            last += 2
+        name = self.tokens[last].text if last < len(self.tokens) else ""
+        self.index = last + 1
+        if name.lower() != "ts":
+            self.index = first
+            raise self._fail(
+                f"a window counts its stream's own time ts, the column of TIMESTAMP BY, and not {name or 'another'}",
+                f"Leave ON out; to count by {name or 'another column'}, declare a stream over the source"
+                f" with TIMESTAMP BY {name or 'that column'}",
+            )
+
+    def _written(self) -> str:
+        """What stands before the reader's place, as a window of its own."""
+        text = self.source.splice((self.first.start, self.tokens[self.index - 1].end + 1))
+        return text.rstrip(" ,") + "]"
+
+    def _refuse_elsewhere(self, kind: str) -> None:
+        """ParseError for a word that other systems, or other windows, have at this place."""
+        written = self._written()
+        if self.word in ("PRECEDING", "FOLLOWING"):
+            what = f"{self.word} belongs to OVER: a window of a stream looks back from each instant anyway"
+            rows = self.parts.get("rows")
+            more = f", or [Rows {rows + 1}] to count the newest row beside {rows} before it" if rows else ""
+            raise self._fail(what, f"Write {written}{more}" if self.word == "PRECEDING" else f"Write {written}")
+        if self.word in ("EVERY", "ADVANCE", "STEP", "HOP", "BY") and kind in ("range", "rows", "tumbling", "hopping"):
+            head = "Hopping" if kind in ("tumbling", "hopping") else "Rows" if kind == "rows" else "Range"
+            raise self._fail(f"{self._found()} is no part of a window", f"Write [{head} 10 Slide 5]")
+        if self.word == "ORDER BY":
+            raise self._fail(
+                "a window takes its elements in the order of their time, those of one instant by SEQUENCE BY",
+                f"Leave ORDER BY out: write {written}, and SEQUENCE BY in CREATE STREAM",
+            )
+        if self.word in ("GAP", "TIMEOUT"):
+            raise self._fail(f"{self._found()} is no part of a window", f"Write {written}")
+        if self.index < len(self.tokens) and self.tokens[self.index].token_type == TokenType.COMMA:
+            raise self._fail("the parts of a window stand without commas", "Write [Range 10 Slide 5]")
+        if self.word == "SLIDE" and kind == "tumbling":
+            raise self._fail("'Slide' does not belong to a tumbling window", "Write [Hopping 10 Slide 5]")
+        if self.word in ("SLIDE", "LAG", "ANCHOR", "INCLUSIVE", "EXCLUSIVE", "UNTIL", "EVERY"):
+            raise self._fail(
+                f"{self._found()} does not belong to a {kind} window, or not at this place",
+                "Write [Range 10 Inclusive Slide 5 Lag 2 Anchor 1], with the parts in this order",
+            )
 
     def _head(self) -> str:
         heads = {
@@ -172,11 +223,33 @@ class _Reader:
             names = ("Now", "Range", "Rows", "Tumbling", "Hopping", "Fixed", "From", "Until", "Partition By", "Session")
             raise self._fail(
                 f"a window is expected, found {self._found()}",
-                nearest(self.word, names)
+                self._meant()
+                or nearest(self.word, names)
                 or "Windows: [Now], [Range ..], [Rows ..], [Tumbling ..], [Hopping ..], [Fixed ..], "
                 "[From ..], [Until ..], [Partition By .. Rows ..], [Session ..], [Tumbling By ..], [Tumbling When ..]",
             )
         return head()
+
+    def _meant(self) -> str:
+        """How a window is spelled here that begins otherwise elsewhere."""
+        token = self.tokens[self.index] if self.index < len(self.tokens) else None
+        if token is not None and token.token_type == TokenType.NUMBER:
+            return f"Write [Rows {token.text}] for rows, [Range {token.text}] or [Range {token.text} Minutes] for time"
+        return {
+            "LAST": "Write [Rows 5] for the last rows, [Range INTERVAL 5 MINUTES] for the last five minutes",
+            "FIRST": "Write [Until TIMESTAMP '2024-01-31 12:00:00'] for what comes first",
+            "UNBOUNDED": "Write [Range Unbounded], or leave the window out",
+            "SLIDING": "Write [Range INTERVAL 1 HOUR], with Slide INTERVAL 5 MINUTES for steps",
+            "WINDOW": "Leave the word out: [Tumbling INTERVAL 1 HOUR]",
+            "SIZE": "Write [Tumbling INTERVAL 1 HOUR]",
+            "TIME": "Write [Range INTERVAL 1 HOUR]",
+            "LENGTH": "Write [Rows 5]",
+            "INTERVAL": "Write [Range INTERVAL 1 HOUR]",
+            "ON": "Write [Range INTERVAL 1 HOUR]: a window counts its stream's own time",
+            "ORDER BY": "Write [Rows 5]: a window takes its elements in the order of their time",
+            "CALENDAR": "Write [Tumbling By Month]",
+            "EVERY": "Write [Tumbling INTERVAL 1 HOUR]",
+        }.get(self.word, "")
 
     def _at_call(self) -> bool:
         following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
@@ -207,6 +280,7 @@ class _Reader:
         self.index += 1
         if self._match("UNBOUNDED"):
             return "unbounded"
+        self._refuse_between("[Range 5 Minutes]")
         self._duration("range", "Range")
         self._bounds()
         if self.word == "ROWS":
@@ -221,6 +295,12 @@ class _Reader:
             self._instant("anchor", "Anchor")
         return "range"
 
+    def _refuse_between(self, example: str) -> None:
+        if self.word == "BETWEEN":
+            raise self._fail(
+                "BETWEEN belongs to OVER: a window of a stream looks back from each instant", f"Write {example}"
+            )
+
     def _bounds(self) -> None:
         for word in ("INCLUSIVE", "EXCLUSIVE"):
             if self._match(word):
@@ -231,6 +311,7 @@ class _Reader:
         self.index += 1
         if self._match("UNBOUNDED"):
             return "unbounded"
+        self._refuse_between("[Rows 5]")
         self._count("rows", "Rows")
         if self._match("SLIDE"):
             self._count("row_slide", "Slide")
@@ -330,9 +411,12 @@ class _Reader:
     def _partition(self) -> str:
         self._partition_columns()
         if not self._match("ROWS"):
-            raise self._fail(
-                f"Partition By needs Rows behind it, found {self._found()}", "Write [Partition By A Rows 2]"
-            )
+            hint = "Write [Partition By A Rows 2]"
+            if self.word == "RANGE":
+                hint += ", or [Range ..] alone: a span of time holds the same elements in each partition"
+            elif self.word == "ORDER BY":
+                hint += ": the elements are in the order of their time, those of one instant by SEQUENCE BY"
+            raise self._fail(f"Partition By needs Rows behind it, found {self._found()}", hint)
         self._count("rows", "Rows")
         if self._match("RANGE"):
             self._duration("range", "Range")
@@ -343,6 +427,8 @@ class _Reader:
 
     def _session(self) -> str:
         self.index += 1
+        if self.word in ("GAP", "TIMEOUT"):
+            raise self._fail(f"{self._found()} is no part of a window", "Write [Session INTERVAL 5 MINUTES]")
         self._duration("size", "Session")
         self._partition_columns()
         return "session"

@@ -7,17 +7,11 @@ from sqlglot.errors import ErrorLevel
 from sweeparea.cql import statements as st
 from sweeparea.cql.dialect import Cql, CqlParser
 from sweeparea.cql.durations import DurationText, parse_duration, parse_instant
-from sweeparea.cql.errors import ParseError, Place, nearest
+from sweeparea.cql.errors import ParseError, Place
+from sweeparea.cql.keywords import PLACES, misspelt
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
 
-_KEYWORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION", "JOIN", "INNER", "LEFT", "CROSS",
-    "ON", "USING",
-    "CREATE", "STREAM", "RELATION", "CONTINUOUS", "QUERY", "TIMESTAMP", "CHRONON", "SEQUENCE", "HEARTBEAT",
-    "RETAIN", "CONSTRAINT",
-    "MATERIALIZE", "START", "WITH", "DISTINCT", "INTERSECT", "EXCEPT", "EXPECT", "VIOLATION",
-)  # fmt: skip
 STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 
 
@@ -61,9 +55,11 @@ class Words(CqlParser):
         return f"'{self._curr.text}'" if self._curr else "the end of the statement"
 
     def near_keyword(self) -> str:
-        """The keyword that this word or, where a misspelt keyword was taken for an alias, the one before resembles."""
+        """What to do about the word that stands here: the keyword that it or, where a misspelt keyword was taken for an
+        alias, the one before resembles; or where this keyword belongs."""
         before = self._prev.text.upper() if self._prev and self._prev.token_type == TokenType.VAR else ""
-        return nearest(self.word(), _KEYWORDS) or nearest(before, _KEYWORDS) or self._as_name()
+        place = PLACES.get(" ".join(self.word().split()), "")
+        return misspelt(self.word()) or misspelt(before) or place or self._as_name()
 
     def _as_name(self) -> str:
         """What to do if the keyword that stands here is meant as a name."""
@@ -80,7 +76,7 @@ class Words(CqlParser):
 
     def fail(self, wanted: str, *known: str, hint: str = "") -> ParseError:
         return ParseError(
-            f"{wanted} is expected, found {self.found()}", self.here(), hint or nearest(self.word(), known)
+            f"{wanted} is expected, found {self.found()}", self.here(), hint or misspelt(self.word(), known)
         )
 
     def end(self) -> None:

@@ -51,6 +51,7 @@ STATEMENTS = [
     "CREATE STREAM s FROM FORMAT 'json' PATH 'dir' OPTIONS (multiLine true, 'a.b' = 'x', max.files = 10) "
     "SCHEMA (id BIGINT, at TIMESTAMP, `x y` STRUCT<a: INT, b: ARRAY<STRING>>, d DECIMAL(10, 2)) TIMESTAMP BY at",
     "CREATE STREAM s FROM FORMAT 'rate' TIMESTAMP BY at",
+    "CREATE CONTINUOUS QUERY q START AT DATE '2024-01-01' + 6 HOURS CHRONON 2 * 30 SECONDS AS ISTREAM(planes)",
     *(
         RELATION + clause
         for clause in (
