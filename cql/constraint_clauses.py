@@ -7,6 +7,7 @@ from __future__ import annotations
 from sweeparea.cql import statements as st
 from sweeparea.cql.durations import micros_of_timestamp
 from sweeparea.cql.errors import ParseError, Place, RefusedError
+from sweeparea.cql.keywords import misspelt
 from sweeparea.cql.tokens import TokenType
 from sweeparea.cql.words import STRINGS, Words
 
@@ -37,7 +38,8 @@ class ConstraintClauses(Words):
 
     def constraint(self, here: Place) -> st.ConstraintSpec | st.ExpectationSpec:
         name = self.name("the constraint's name")
-        self.need("EXPECT")
+        if not self.take("EXPECT"):
+            raise self.fail("EXPECT", "EXPECT", hint=misspelt(self.word(), ("EXPECT",)) or f"Write {_EXAMPLE}")
         if self.word() == "GX" and self._next.token_type == TokenType.DOT:
             return self._expectation(name, here)
         self.open(_EXAMPLE)
@@ -57,7 +59,8 @@ class ConstraintClauses(Words):
             return "fail"
         if self.take("WARN"):
             return "warn"
-        raise self.fail("QUARANTINE ROW, FAIL UPDATE or WARN", "QUARANTINE", "FAIL", "WARN")
+        hint = "Write QUARANTINE ROW: the row is kept aside, with its reason" if self.word() == "DROP" else ""
+        raise self.fail("QUARANTINE ROW, FAIL UPDATE or WARN", "QUARANTINE", "FAIL", "WARN", hint=hint)
 
     def _expectation(self, name: str, here: Place) -> st.ExpectationSpec:
         self._advance(2)

@@ -20,6 +20,10 @@ _ARGUMENTS: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     (exp.Limit, "expressions"): ("LIMIT .. BY", "Filter by ROW_NUMBER() OVER (PARTITION BY ..) with QUALIFY"),
     (exp.Fetch, "limit_options"): ("FETCH with PERCENT or WITH TIES", _RANK),
     (exp.Offset, "expressions"): ("OFFSET .. BY", "Filter by ROW_NUMBER() OVER (PARTITION BY ..) with QUALIFY"),
+    (exp.Order, "this"): (
+        "ORDER BY in an aggregate",
+        "Write sort_array(array_agg(a)), or listagg(a, ',') WITHIN GROUP (ORDER BY a)",
+    ),
     (exp.Order, "siblings"): ("ORDER SIBLINGS BY", "Write ORDER BY"),
     (exp.Ordered, "with_fill"): ("WITH FILL", "Join with the values that are to be filled in"),
     (exp.Group, "totals"): ("WITH TOTALS", "Write GROUP BY .. WITH ROLLUP"),
@@ -58,6 +62,17 @@ _NODES: dict[type[exp.Expr], tuple[str, str]] = {
 }
 
 
+_FIELDS = {
+    "EPOCH": "Write unix_seconds(a), or unix_micros(a)",
+    **dict.fromkeys(("MILLISECOND", "MILLISECONDS"), "Write unix_millis(a) % 1000"),
+    **dict.fromkeys(("MICROSECOND", "MICROSECONDS"), "Write unix_micros(a) % 1000000"),
+    **dict.fromkeys(("DECADE", "CENTURY", "MILLENNIUM"), "Write year(a) DIV 10, or DIV 100"),
+    "ISODOW": "Write EXTRACT(DAYOFWEEK_ISO FROM a)",
+    "ISOYEAR": "Write EXTRACT(YEAROFWEEK FROM a)",
+}
+"""Fields of EXTRACT that Spark does not have."""
+
+
 def faults(tree: exp.Expr, place: Callable[[exp.Expr], Place]) -> list[RefusedError]:
     """Everything in a tree that Spark SQL does not have."""
     told: set[Place] = set()
@@ -74,6 +89,9 @@ def _found(tree: exp.Expr) -> Iterator[tuple[str, str, exp.Expr]]:
     for node in tree.walk(prune=lambda n: type(n) in _NODES):
         if type(node) in _NODES:
             yield *_NODES[type(node)], node
+        field = node.name.upper() if isinstance(node, exp.Extract) else ""
+        if field in _FIELDS:
+            yield f"EXTRACT({field} FROM ..)", _FIELDS[field], node
         if isinstance(node, exp.Lateral) and node.args.get("cross_apply") is not None:
             word = "CROSS JOIN LATERAL (..)" if node.args["cross_apply"] else "LEFT JOIN LATERAL (..) ON TRUE"
             yield "APPLY", f"Write {word}", node

@@ -101,7 +101,12 @@ class Foreign:
 _ANY = 10**6
 _PATTERNS: tuple[tuple[str, str, str, int], ...] = (
     (r"PATTERN \[", "PATTERN", "Write joins of windows, or LAG and LEAD", 2),
-    (r"(?P<at>\() [^;]*?WATERMARK FOR", "a list of columns", _HEARTBEAT + "; columns are those of the source", 0),
+    (
+        r"STREAM [\w`]+ (?P<at>\() [^;]{0,2000}?WATERMARK FOR",
+        "a list of columns",
+        _HEARTBEAT + "; columns are those of the source",
+        0,
+    ),
     (r"# (?P<w>\w+)(?= \()", "the view #{w}", "{esper}", 0),
     (r"(?P<v>WIN|STD|EXT|EXP) : (?P<w>\w+)", "the view {v}:{w}", "{esper}", 1),
     (r"# (?!\w+ \()", "a comment that begins with #", "Comments begin with --", 0),
@@ -109,8 +114,8 @@ _PATTERNS: tuple[tuple[str, str, str, int], ...] = (
     (r"OUTPUT (?:EVERY|LAST|FIRST|ALL|SNAPSHOT|AT|AFTER|WHEN|IF)", "OUTPUT", _EVERY, 1),
     (rf"(?P<w>{_VERBS})D? EVERY", "{w} EVERY", _EVERY, 1),
     (r"TRIGGER (?:PROCESSING|ONCE|AVAILABLE|CONTINUOUS)", "TRIGGER", _EVERY, 1),
-    (r"EVERY ", "EVERY at this place", _EVERY, 0),
-    (r"JOIN [^;]*?(?P<at>WITHIN (?:0|\())", "WITHIN behind a join", _BEHIND_JOIN, 3),
+    (r"(?<!HEARTBEAT )EVERY ", "EVERY at this place", _EVERY, 0),
+    (r"JOIN [^;]{0,400}?(?P<at>WITHIN (?:0|\())", "WITHIN behind a join", _BEHIND_JOIN, 3),
     (r"GRACE PERIOD", "GRACE PERIOD", "How late rows may come is the stream's: HEARTBEAT and LATE in CREATE STREAM", 2),
     (r"(?:WITH )?WATERMARK", "WATERMARK", _HEARTBEAT, 1),
     (r"SELECT STREAM(?= [*`\w])", "SELECT STREAM", "Write SELECT ISTREAM(*) FROM .., or leave STREAM out", 4),
@@ -159,10 +164,13 @@ def _words(tokens: Sequence[Token]) -> tuple[str, list[int]]:
     return text, starts
 
 
-_ALL = [
-    (re.compile(rf"(?<![\w`'])(?:{pattern})" if pattern[0].isalpha() or pattern[:4] == "(?P<" else pattern), *rest)
-    for pattern, *rest in _PATTERNS
-]
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern that begins with a word matches at the beginning of one."""
+    word = pattern[0].isalpha() or pattern.startswith(("(?P<w>", "(?P<v>", "(?<!", "(?:"))
+    return re.compile(rf"(?<![\w`'])(?:{pattern})" if word else pattern)
+
+
+_ALL = [(_compiled(pattern), what, hint, reach) for pattern, what, hint, reach in _PATTERNS]
 
 
 def recognized(tokens: Sequence[Token], offset: int) -> Foreign | None:

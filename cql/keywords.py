@@ -60,14 +60,17 @@ def misspelt(word: str, known: Iterable[str] = _TYPED) -> str:
     word = word.upper()
     if word in PLACES and word not in ("GROUP", "ORDER"):
         return ""
-    best: tuple[int, int, str] | None = None
+    limit = max(1, len(word) // 3) if len(word) > 2 else 0
+    ranks: list[tuple[int, int, int, str]] = []
     for keyword in known:
         upper = keyword.upper()
         faults = min(_distance(word, upper), _distance(word, upper.split()[0]))
-        rank = faults, -len(keyword), keyword  # of two that are as near the longer one: a letter is lost more often
-        if faults <= max(1, len(word) // 3) and len(word) > 2 and (best is None or rank < best):
-            best = rank
-    return f"Did you mean {best[2]}?" if best is not None and best[2].upper() != word else ""
+        cut = len(word) > 3 and upper.startswith(word) and faults > limit
+        if faults <= limit or cut:
+            # of two that are as near the longer one: a letter is lost more often than doubled
+            ranks.append((1 if cut else faults, int(cut), -len(keyword), keyword))
+    best = min(ranks, default=None)
+    return f"Did you mean {best[3]}?" if best is not None and best[3].upper() != word else ""
 
 
 def _distance(a: str, b: str) -> int:

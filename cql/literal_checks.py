@@ -21,10 +21,8 @@ _DAY = re.compile(
 )
 _CLOCK = re.compile(r"[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2}))?(?::(?P<second>\d{1,2}))?(?!\d).*", re.DOTALL)
 _TIME = re.compile(r"\s*T?\d{1,2}:\d{1,2}.*", re.DOTALL | re.IGNORECASE)
-_UNITS = (
-    *("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"),
-    "nanosecond",
-)
+_UNITS = (*("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"),)
+_FINER = re.compile(r"(?P<number>[+-]?\d+)?\s*nanoseconds?\s*", re.IGNORECASE)
 MAX_DIGITS = 38
 """Digits of Spark's DECIMAL."""
 
@@ -89,6 +87,17 @@ def _is_clock(text: str) -> bool:
 
 def _interval(node: exp.Interval, place: Place) -> ParseError | None:
     unit = node.args.get("unit")
+    text = f"{node.this.name if isinstance(node.this, exp.Literal) else ''} {unit.name if unit is not None else ''}"
+    finer = _FINER.search(text)
+    if finer is not None:
+        count = int(finer["number"] or 1)
+        return ParseError(
+            "Spark's intervals are no finer than microseconds",
+            place,
+            f"Write INTERVAL {count // 1_000} MICROSECONDS"
+            if count and count % 1_000 == 0
+            else "Write INTERVAL 1 MICROSECOND or more",
+        )
     if not isinstance(unit, exp.Var):
         return None
     name = unit.name.lower()

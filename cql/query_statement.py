@@ -71,6 +71,8 @@ class QueryStatement(SourceStatements):
         """What to do about a word that begins no clause of a query."""
         if self._curr and self._curr.token_type == TokenType.L_PAREN:
             return "Name the columns in the query: AS SELECT a AS p, b AS q FROM .."
+        if self.word() == "START":
+            return "Write START AT TIMESTAMP '2024-01-31'"
         if self.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
             return f"Write AS before {self.word()}"
         return PLACES.get(self.word(), "")

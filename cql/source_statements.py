@@ -11,7 +11,7 @@ from typing import Any
 from sweeparea.cql import statements as st
 from sweeparea.cql.constraint_clauses import ConstraintClauses, Constraints
 from sweeparea.cql.durations import DurationText
-from sweeparea.cql.errors import ParseError, Place, nearest
+from sweeparea.cql.errors import ParseError, Place
 from sweeparea.cql.keywords import PLACES, misspelt
 from sweeparea.cql.tokens import TokenType
 from sweeparea.cql.words import STRINGS
@@ -101,7 +101,8 @@ class SourceStatements(ConstraintClauses):
                 raise ParseError(
                     f"{self.found()} begins no clause of {what}",
                     here,
-                    misspelt(self.word(), [w.split()[0] for w in known])
+                    next((f"Write {k} .." for k in known if " " in k and k.split()[0] == self.word()), "")
+                    or misspelt(self.word(), [w.split()[0] for w in known])
                     or self._of_another(what)
                     or f"Clauses: {', '.join(known)}",
                 )
@@ -114,7 +115,7 @@ class SourceStatements(ConstraintClauses):
         if self.word() == "AS":
             return "What a query makes is declared by CREATE CONTINUOUS QUERY name AS SELECT .."
         place = PLACES.get(self.word(), "")
-        return place if place and what not in place else ""
+        return place if "CREATE" in place and what not in place else ""
 
     # -- where the data comes from -----------------------------------------------------------------------------------
 
@@ -141,7 +142,7 @@ class SourceStatements(ConstraintClauses):
 
     def _delta(self) -> str:
         """How a source is written where a path or a format of files stands instead of DELTA."""
-        near = nearest(self.word(), ("DELTA", "FORMAT"))
+        near = misspelt(self.word(), ("DELTA", "FORMAT"))
         path = self._curr if self._curr and self._curr.token_type in STRINGS else self._next
         if near or not path or path.token_type not in STRINGS:
             return near or "Write FROM DELTA 'path' or FROM DELTA catalog.schema.table"
@@ -297,7 +298,7 @@ class SourceStatements(ConstraintClauses):
         raise self.fail(
             "FOR, EACH BATCH, FROM COLUMN, FROM CLOCK, PER, MANUAL or POLICY",
             "FOR", "EACH", "FROM", "PER", "MANUAL", "POLICY",
-            hint=nearest(self.word(), ("FOR", "EACH", "FROM", "PER", "MANUAL", "POLICY"))
+            hint=misspelt(self.word(), ("FOR", "EACH", "FROM", "PER", "MANUAL", "POLICY"))
             or "Write HEARTBEAT FOR departed AS departed - INTERVAL 30 MINUTES",
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from typing import Any
 from sweeparea.cql.constants import decimal_text
 from sweeparea.cql.durations import MICROS, parse_duration, parse_instant, parse_number, refuse_reference
 from sweeparea.cql.errors import ParseError, nearest
+from sweeparea.cql.keywords import misspelt
 from sweeparea.cql.source_text import SourceText, Span
 from sweeparea.cql.tokens import Token, TokenType
 from sweeparea.infra import zones
@@ -100,8 +101,8 @@ class _Reader:
 
     def _near(self, names: Sequence[str]) -> str:
         """The word that was meant, unless what stands there is a keyword of SQL: then the window was not closed."""
-        misspelt = self.index < len(self.tokens) and self.tokens[self.index].token_type == TokenType.VAR
-        return nearest(self.word, names) if misspelt else ""
+        is_name = self.index < len(self.tokens) and self.tokens[self.index].token_type == TokenType.VAR
+        return misspelt(self.word, names) if is_name else ""
 
     def _duration(self, name: str, what: str) -> None:
         if name in self.parts:
@@ -224,7 +225,7 @@ class _Reader:
             raise self._fail(
                 f"a window is expected, found {self._found()}",
                 self._meant()
-                or nearest(self.word, names)
+                or misspelt(self.word, names)
                 or "Windows: [Now], [Range ..], [Rows ..], [Tumbling ..], [Hopping ..], [Fixed ..], "
                 "[From ..], [Until ..], [Partition By .. Rows ..], [Session ..], [Tumbling By ..], [Tumbling When ..]",
             )
@@ -236,6 +237,10 @@ class _Reader:
         if token is not None and token.token_type == TokenType.NUMBER:
             return f"Write [Rows {token.text}] for rows, [Range {token.text}] or [Range {token.text} Minutes] for time"
         return {
+            "TUMBLE": "Write [Tumbling INTERVAL 1 HOUR]",
+            "HOP": "Write [Hopping INTERVAL 1 HOUR Slide INTERVAL 5 MINUTES]",
+            "LANDMARK": "Write [From TIMESTAMP '2024-01-31 12:00:00']",
+            "COUNT": "Write [Rows 5]",
             "LAST": "Write [Rows 5] for the last rows, [Range INTERVAL 5 MINUTES] for the last five minutes",
             "FIRST": "Write [Until TIMESTAMP '2024-01-31 12:00:00'] for what comes first",
             "UNBOUNDED": "Write [Range Unbounded], or leave the window out",
@@ -333,6 +338,11 @@ class _Reader:
             unit = calendar_unit(token.text) if token is not None else None
             if unit is None:
                 names = [u.title() for u in CALENDAR_UNITS]
+                if _is_unit(self.word):
+                    raise self._fail(
+                        f"Tumbling By needs a unit of the calendar, found {self._found()}",
+                        f"Write [Tumbling INTERVAL 1 {self.word.removesuffix('S')}]",
+                    )
                 raise self._fail(
                     f"Tumbling By needs a unit of the calendar, found {self._found()}",
                     nearest(self.word, names) or f"Units are {', '.join(names)}",

@@ -59,7 +59,7 @@ class Words(CqlParser):
         alias, the one before resembles; or where this keyword belongs."""
         before = self._prev.text.upper() if self._prev and self._prev.token_type == TokenType.VAR else ""
         place = PLACES.get(" ".join(self.word().split()), "")
-        return misspelt(self.word()) or misspelt(before) or place or self._as_name()
+        return misspelt(self.word()) or misspelt(before) or place or PLACES.get(before, "") or self._as_name()
 
     def _as_name(self) -> str:
         """What to do if the keyword that stands here is meant as a name."""

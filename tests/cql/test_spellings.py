@@ -214,6 +214,10 @@ REFUSED = {
     "SELECT SAFE_CAST(a AS BIGINT) AS z FROM S": (8, "TRY_CAST"),
     "SELECT a FROM [S]": (10, "FROM `S`"),
     "SELECT S.a FROM S ASOF JOIN T ON S.a = T.a": (19, "T [Partition By a Rows 1]"),
+    "SELECT ARRAY_AGG(a ORDER BY a) AS l FROM S": (20, "sort_array(array_agg(a))"),
+    "SELECT EXTRACT(EPOCH FROM ts) AS e FROM flights": (8, "unix_seconds(a)"),
+    "SELECT ts + INTERVAL 2000 NANOSECONDS AS t FROM flights": (13, "INTERVAL 2 MICROSECONDS"),
+    "SELECT ts + INTERVAL '5 nanoseconds' AS t FROM flights": (13, "INTERVAL 1 MICROSECOND or more"),
     # statements
     f"{STREAM} WATERMARK FOR t AS t - INTERVAL '5' SECOND": (47, "HEARTBEAT FOR t AS t"),
     "CREATE STREAM s (a INT) FROM DELTA 'p' TIMESTAMP BY t": (17, "those of the source"),
@@ -225,6 +229,17 @@ REFUSED = {
     "CREATE CONTINUOUS QUERY q EVERY 5 AS SELECT a FROM S": (27, "RSTREAM(SELECT .. EVERY"),
     "CREATE CONTINUOUS QUERY q HEARTBEAT MANUAL AS SELECT a FROM S": (27, "a clause of CREATE STREAM"),
     "CREATE RELATION r FROM DELTA 'p' CHRONON 1 SECOND": (34, "CREATE CONTINUOUS QUERY over relations alone"),
+    f"{STREAM} ON CHANGE FAIL": (47, "Write ON SOURCE CHANGE"),
+    f"{STREAM} MAX INTERVAL 1 DAY": (47, "Write MAX AHEAD"),
+    f"{STREAM} HEARTBEAT EVERY BATCH": (57, "EACH BATCH"),
+    f"{STREAM} CONSTRAINT c CHECK (a > 1)": (60, "Write EXPECT (a > 0)"),
+    f"{STREAM} CONSTRAINT c EXPECT (a > 1) ON VIOLATION DROP ROW": (88, "Write QUARANTINE ROW"),
+    "CREATE CONTINUOUS QUERY q START 5 AS SELECT a FROM S": (27, "Write START AT"),
+    "SELECT a FROM S WHERE a > 1 SLIDE 5": (29, "S [Range INTERVAL 1 HOUR Slide"),
+    "SELECT a FROM S SLIDE 5": (23, "S [Range INTERVAL 1 HOUR Slide"),
+    "SELECT k FROM fine [TUMBLING BY MILLISECOND]": (33, "[Tumbling INTERVAL 1 MILLISECOND]"),
+    "SELECT a FROM S [TUMBLE 5]": (18, "[Tumbling INTERVAL 1 HOUR]"),
+    "SELECT a FROM S [Tumbl 5]": (18, "Did you mean Tumbling?"),
     "SUBSCRIBE TO s; SHOW STREAMS": (1, "read them with `sweeparea sql`"),
 }  # fmt: skip
 
