@@ -109,7 +109,8 @@ def _bind(
     _check_labels(bound, stream, query)
     node, columns = _with_unique_labels(bound, context)
     node = column_types.filled(node, context.analyze, query.source)
-    column_types.checked(node, context.analyze, query.source)
+    called = tuple((context.functions_used | user_functions.used(query.select)).values())
+    column_types.checked(node, context.analyze, query.source, called)
     columns = node.columns
     errors: list[SweepAreaError] = []
     constraints: list[Constraint] = []
@@ -143,7 +144,7 @@ def _bind(
         constraints=tuple(constraints),
         settings=tuple(settings.items()),
         notes=tuple(context.notes),
-        functions=tuple((context.functions_used | user_functions.used(query.select)).values()),
+        functions=called,
     )
     known = {s.name: replace(measured.get(s.name, Input()), static=s.static) for s in context.used.values()}
     plan = optimize(plan, known)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from sweeparea.cql.errors import TypeError_, raise_all
 from sweeparea.cql.source_text import SourceText
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Column, Node
+from sweeparea.operators.logical import Column, Node, UserFunction
 
 Analyze = Callable[[Node], Mapping[str, str]]
 """From a plan to the types (Spark DDL) of its columns by their ids, as far as they can be told; it runs no job."""
@@ -33,15 +33,15 @@ class Checks(Protocol):
 
     def __call__(self, root: Node) -> Mapping[str, str]: ...
 
-    def check(self, root: Node) -> Sequence[Untyped]: ...
+    def check(self, root: Node, functions: Iterable[UserFunction] = ()) -> Sequence[Untyped]: ...
 
 
-def checked(root: Node, analyze: Analyze | None, source: SourceText) -> None:
+def checked(root: Node, analyze: Analyze | None, source: SourceText, functions: Iterable[UserFunction] = ()) -> None:
     """Raises a TypeError_, with its place in ``source``, for each expression that Spark refuses, where ``analyze`` is
-    one that checks.
+    one that checks. ``functions`` are the user's that are called.
     """
     if isinstance(analyze, Checks):
-        raise_all([_placed(error, source) for error in analyze.check(root)])
+        raise_all([_placed(error, source) for error in analyze.check(root, functions)])
 
 
 def _placed(error: Untyped, source: SourceText) -> SweepAreaError:

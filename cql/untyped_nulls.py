@@ -31,7 +31,7 @@ _INSIDE = re.compile(r"(?<![\w`.])void(?![\w`:])")
 
 def typed(sql: Expr, type_: str = STORED) -> Expr:
     """An expression of type VOID as one of another type."""
-    return Expr(f"CAST({sql.sql} AS {type_.upper()})", sql.text, sql.columns)
+    return Expr(f"CAST({sql.sql} AS {type_})", sql.text, sql.columns)
 
 
 def stored(root: Node) -> Node:

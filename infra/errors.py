@@ -32,6 +32,10 @@ class SetupError(SweepAreaError):
     exit_code = 3
 
 
+class UnfitError(SetupError):
+    """What is there would give other answers: a Python or a Spark with another language, encoding or rules of zones."""
+
+
 def shortened(text: str, length: int = 800) -> str:
     """A text for a message: of a long one, which quotes an expression or a plan, its beginning and its end."""
     if len(text) <= length:

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from sweeparea.infra.errors import SetupError
+from sweeparea.infra.errors import UnfitError
 
 INHERIT = "SWEEPAREA_SPARK_INHERIT"
 """Variables of other installations that our Spark takes over all the same."""
@@ -75,9 +75,9 @@ def faults() -> list[str]:
 
 
 def require_fit_python() -> None:
-    """SetupError where this process would misread names of files or lacks docstrings."""
+    """UnfitError where this process would misread names of files or lacks docstrings."""
     if found := faults():
-        raise SetupError(" ".join(found))
+        raise UnfitError(" ".join(found))
 
 
 def fit_command() -> None:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeparea.infra import zones
-from sweeparea.infra.errors import SetupError
+from sweeparea.infra.errors import UnfitError
 from sweeparea.operators.logical import Node
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Passed(Protocol):
 
 
 def require_fit(spark: SparkSession, passed: Passed) -> None:
-    """SetupError where the language of Spark's driver or executors would change answers."""
+    """UnfitError where the language of Spark's driver or executors would change answers."""
     _SESSIONS[_identity(spark)] = passed
     if LOCALE in passed:
         return
@@ -63,7 +63,7 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
             found = list(row)[i * len(wanted) : (i + 1) * len(wanted)]
             for expression, is_, should in zip(_ANSWERS, found, wanted, strict=True):
                 if is_ != should:
-                    raise SetupError(
+                    raise UnfitError(
                         f"The {where} of this Spark would change answers by its language:"
                         f" {expression.replace('{} || ', '').replace(' + length({})', '')} is {is_!r} there and not"
                         f" {should!r}. Give it spark.{option}.extraJavaOptions=-Duser.language=en -Duser.country=US and"
@@ -73,7 +73,7 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
 
 
 def require_zones(spark: SparkSession, root: Node) -> None:
-    """SetupError where Spark's Java has other rules for a zone that the plan uses."""
+    """UnfitError where Spark's Java has other rules for a zone that the plan uses."""
     passed = _SESSIONS.setdefault(_identity(spark), set())
     for name in sorted(used(root)):
         probe = f"zone {name} {zones.release()}"
@@ -81,7 +81,7 @@ def require_zones(spark: SparkSession, root: Node) -> None:
             continue
         first = _difference(spark, name)
         if first is not None:
-            raise SetupError(
+            raise UnfitError(
                 f"The time zone {name}: Spark's Java has other rules than release {zones.release()} of the IANA"
                 f" database, by which SweepArea computes; they differ first about {first}. Give Spark a Java with rules"
                 " of today (a newer update of it, or Oracle's TZUpdater), or write an offset that does not change, as"

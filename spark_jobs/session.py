@@ -13,11 +13,14 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import socket
 import sys
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from sweeparea.infra import machine, proxies, spark_connect, worker_daemon
 from sweeparea.spark_jobs import machine_probe
@@ -65,7 +68,7 @@ _IN_PROCESS: dict[str, set[str]] = {}
 def spark_session() -> Iterator[SparkSession]:
     """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool.
 
-    SetupError where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
+    UnfitError where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
     """
     machine.require_fit_python()
     remote = _remote()
@@ -106,7 +109,25 @@ def runs() -> bool:
     sql = sys.modules.get("pyspark.sql")
     if sql is not None and sql.SparkSession.getActiveSession() is not None:
         return True
-    return _remote() is not None
+    return _remote() is not None and not unanswered()
+
+
+def unanswered() -> str:
+    """Why the server that ``SPARK_REMOTE`` names cannot be had, as far as that shows at once: its client would try for
+    minutes. Empty where it answers, where none is named, and where a proxy stands between.
+    """
+    remote = os.environ.get("SPARK_REMOTE") or ""
+    place = urlsplit(remote)
+    through = proxy_bypass(place.hostname or "") or not getproxies().keys() & {"http", "https", "all", "grpc"}
+    if place.scheme != "sc" or not place.hostname or not (through or place.hostname in proxies.HERE):
+        return ""
+    host, port = place.hostname, place.port or 15002
+    try:
+        with socket.create_connection((host, port), timeout=5):
+            return ""
+    except OSError as error:
+        told = error.strerror or str(error)
+        return f"Nothing answers at {host}:{port}, which SPARK_REMOTE names ({told})"
 
 
 def _remote() -> str | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import atexit
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.column_types import Untyped
 from sweeparea.cql.functions import WINDOW_ONLY
+from sweeparea.infra.errors import SetupError, UnfitError
 from sweeparea.operators.logical import (
     Aggregate,
     AggregateCall,
@@ -31,6 +32,7 @@ from sweeparea.operators.logical import (
     Select,
     TopK,
     UnionAll,
+    UserFunction,
     Window,
     WindowFunction,
 )
@@ -62,24 +64,38 @@ class Checking:
     def __call__(self, root: Node) -> Mapping[str, str]:
         return self.analyze(root)
 
-    def check(self, root: Node) -> list[Untyped]:
-        """All that Spark's analyzer refuses in a plan."""
+    @property
+    def missing(self) -> str:
+        """Why there is no Spark, where one was asked for."""
+        return self.analyze.missing if isinstance(self.analyze, AskedOnce) else ""
+
+    def check(self, root: Node, functions: Iterable[UserFunction] = ()) -> list[Untyped]:
+        """All that Spark's analyzer refuses in a plan that calls ``functions``. UnfitError where this Spark would
+        compute other answers.
+        """
+        from sweeparea.spark_jobs.deployment import user_code
+        from sweeparea.spark_jobs.machine_probe import require_zones
+
         spark = self.session()
         if spark is None:
             self.unchecked = True
             return []
+        require_zones(spark, root)
+        user_code.register(spark, functions)
         return faults_of(spark, root)
 
 
 class AskedOnce:
     """An analyzer for commands that need no Spark: it makes a session when a type is asked for that only Spark knows,
-    and keeps it. Where none can be made, the types stay unknown, as without an analyzer.
+    and keeps it. Where none can be made, ``missing`` says why, and the types stay unknown, as without an analyzer.
+    UnfitError where one is there that would compute other answers.
     """
 
     def __init__(self) -> None:
+        self.missing = ""
         self._stack = contextlib.ExitStack()
         self._spark: SparkSession | None = None
-        self._missing = False
+        self._unfit: UnfitError | None = None
 
     def __call__(self, root: Node) -> Mapping[str, str]:
         spark = self.session()
@@ -87,22 +103,31 @@ class AskedOnce:
 
     def session(self) -> SparkSession | None:
         """The session, which is made now if there is none yet."""
-        from sweeparea.infra.errors import SetupError
-        from sweeparea.spark_jobs.session import spark_session
+        from sweeparea.spark_jobs.session import spark_session, unanswered
 
-        if self._spark is None and not self._missing:
+        if self._unfit is not None:
+            raise self._unfit
+        if self._spark is None and not self.missing:
             try:
-                self._spark = self._stack.enter_context(spark_session())
-                atexit.register(self._stack.close)
-            except SetupError:
-                self._missing = True
+                self.missing = unanswered()
+                if not self.missing:
+                    self._spark = self._stack.enter_context(spark_session())
+                    atexit.register(self._stack.close)
+            except UnfitError as error:
+                self._unfit = error
+                raise
+            except SetupError as error:
+                self.missing = str(error)
         return self._spark
 
     def at_hand(self) -> SparkSession | None:
         """The session if one costs next to nothing: it was made already, or a server runs that gives one."""
-        from sweeparea.spark_jobs.session import runs
+        from sweeparea.spark_jobs.session import runs, unanswered
 
-        return self.session() if self._spark is not None or runs() else None
+        if self._spark is not None or self._unfit is not None or (not self.missing and runs()):
+            return self.session()
+        self.missing = self.missing or unanswered()
+        return None
 
 
 def types_of(spark: SparkSession, root: Node) -> dict[str, str]:
@@ -119,23 +144,20 @@ def types_of(spark: SparkSession, root: Node) -> dict[str, str]:
 
 
 def faults_of(spark: SparkSession, root: Node) -> list[Untyped]:
-    """What Spark refuses in the expressions of a plan, node by node. What cannot be asked about, since a type below or
-    a user's function is not known, is left out.
+    """What Spark refuses in the expressions of a plan, node by node. What cannot be asked about, since a type below is
+    not known or a user's function is none of this session's, is left out.
     """
     try:
         known = {c.id: c.type for node in root.walk() for c in node.columns if c.type is not None}
         known |= types_of(spark, root)
     except Untyped as error:
         return [error]
-    found: list[Untyped] = []
-    seen: set[int] = set()
-    for node in root.walk():
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if all(c.id in known for child in node.inputs for c in child.columns):
-            found += _Analysis(spark, known).faults(node)
-    return found
+    nodes = {id(node): node for node in root.walk()}.values()
+    nodes = [node for node in nodes if all(c.id in known for child in node.inputs for c in child.columns)]
+    analysis = _Analysis(spark, known)
+    if analysis.faultless(nodes):
+        return []
+    return [error for node in nodes for error in analysis.faults(node)]
 
 
 _Asked = tuple[Column, str, list[str]]
@@ -171,28 +193,33 @@ class _Analysis:
                 return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, total.schema, strict=True)}
         return {}
 
+    def faultless(self, nodes: Sequence[Node]) -> bool:
+        """Whether Spark refuses nothing of nodes, asked about all at once: two questions for most plans."""
+        columns = {c.id: c for node in nodes for child in node.inputs for c in child.columns}
+        asked = {each.sql: each for node in nodes for each in _evaluated(node)}
+        return all(self._fault([*columns.values()], part) is None for part in _askable(asked.values()))
+
     def faults(self, node: Node) -> list[Untyped]:
         """What Spark refuses in a node's own expressions, each asked for alone where not all are right together."""
-        asked = list(_evaluated(node))
+        columns = [c for child in node.inputs for c in child.columns]
         found: list[Untyped] = []
-        for aggregates in (False, True):
-            part = [each for each in asked if each.aggregate == aggregates]
-            if part and self._fault(node, part) is not None:
-                found += [error for each in part if (error := self._fault(node, [each])) is not None]
+        for part in _askable(_evaluated(node)):
+            if self._fault(columns, part) is not None:
+                found += [error for each in part if (error := self._fault(columns, [each])) is not None]
         return found
 
-    def _fault(self, node: Node, asked: Sequence[_Evaluated]) -> Untyped | None:
-        columns = [c for child in node.inputs for c in child.columns]
+    def _fault(self, columns: Sequence[Column], asked: Sequence[_Evaluated]) -> Untyped | None:
         texts = [t for each in asked for t in each.texts]
         where, names = ", ".join(texts), {c.id: c.label for c in columns}
         try:
             schema = self._empty(columns).selectExpr(*(each.sql for each in asked)).schema
         except Exception as error:  # one of many classes of the JVM's
             condition = re.search(r"\[([A-Z_.]+)\]", str(error))
-            if condition is None or condition[1].startswith("UNRESOLVED_ROUTINE"):
+            alone = len(asked) == 1
+            if alone and (condition is None or condition[1].startswith("UNRESOLVED_ROUTINE")):
                 return None  # it says nothing of the expression
             return Untyped(str(readable(error, where, names)), texts)
-        for field, each in zip(schema, asked, strict=not isinstance(node, Generate)):
+        for field, each in zip(schema, asked, strict=not any(each.kind == "generator" for each in asked)):
             if each.condition and field.dataType.typeName() != "boolean":
                 type_ = ddl_type(field.dataType).upper()
                 return Untyped(f"a condition is needed, but {each.texts[0]} is of type {type_}", texts)
@@ -233,7 +260,18 @@ class _Evaluated:
     sql: str
     texts: list[str]
     condition: bool = False
-    aggregate: bool = False
+    kind: str = "value"
+    """``aggregate`` or ``generator`` where it is one: what Spark takes neither beside values nor, of the latter, beside
+    others."""
+
+
+def _askable(asked: Iterable[_Evaluated]) -> Iterator[list[_Evaluated]]:
+    """What Spark can be asked about at once."""
+    given = [*asked]
+    for kind in ("value", "aggregate"):
+        if part := [each for each in given if each.kind == kind]:
+            yield part
+    yield from ([each] for each in given if each.kind == "generator")
 
 
 def _evaluated(node: Node) -> Iterator[_Evaluated]:
@@ -257,7 +295,7 @@ def _evaluated(node: Node) -> Iterator[_Evaluated]:
         case TopK():
             yield from plain(*node.keys, *(k.expr for k in node.order))
         case Generate():
-            yield _Evaluated(node.generator.sql, [node.generator.text])
+            yield _Evaluated(node.generator.sql, [node.generator.text], kind="generator")
         case Aggregate():
             yield from plain(*(e for _, e in node.keys))
             for _, call in node.calls:
@@ -281,7 +319,7 @@ def _evaluated_call(call: AggregateCall) -> Iterator[_Evaluated]:
     if call.filter is not None:
         yield _Evaluated(f"({call.filter.sql})", [call.filter.text], condition=True)
     if call.function != "SINGLE_VALUE":
-        yield _Evaluated(_call(call), _texts(*parts), aggregate=True)
+        yield _Evaluated(_call(call), _texts(*parts), kind="aggregate")
 
 
 def _texts(*expressions: Expr | None) -> list[str]:

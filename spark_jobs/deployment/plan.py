@@ -224,7 +224,12 @@ class _Planner:
     def _notes(self) -> Iterator[str]:
         if self.checking is not None and self.checking.unchecked:
             command = self.application.command("plan", "--check-types")
-            yield f"Spark does not run, so it did not check the types of all expressions: `{command}` lets it"
+            missing = self.checking.missing.rstrip(".")
+            yield (
+                f"There is no Spark, so it did not check the types of all expressions: {missing}"
+                if missing
+                else f"Spark does not run, so it did not check the types of all expressions: `{command}` lets it"
+            )
         yield from self._sharing_notes()
 
     def _sharing_notes(self) -> Iterator[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra import processes
+from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitError
+from sweeparea.spark_jobs import session
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
+from sweeparea.spark_jobs.deployment.analysis import AskedOnce, Checking, analyzer
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.slices.process import process
@@ -18,7 +20,7 @@ BY = "TIMESTAMP BY at CHRONON INTERVAL 1 SECOND\n "
 
 def problems(folder, text: str, analyze: object = None, checking: Checking | None = None) -> list[str]:
     shop.sell(folder, shop.DAYS[0])
-    (folder / "shop").mkdir()
+    (folder / "shop").mkdir(exist_ok=True)
     (folder / "shop" / "shop.cql").write_text(text)
     app = Application.open(folder / "shop", folder / "data", lenient=True)
     app.analyze = analyze  # type: ignore[assignment]
@@ -135,3 +137,60 @@ def test_the_first_run_tells_the_place_of_what_nobody_checked(tmp_path, spark):
     admit(app, "s", spark)
     with pytest.raises(SweepAreaError, match=r"shop\.cql:4:2: TypeError: .*NULL_TYPE"):
         process(app, "q", spark)
+
+
+QUERY = "HEARTBEAT FOR at AS at;\nCREATE CONTINUOUS QUERY q AS SELECT transform(array(items), x -> x) AS z FROM s;"
+
+
+def planned(folder, asked: AskedOnce, start: bool = False):
+    problems(folder, HEAD + BY + QUERY)
+    app = Application.open(folder / "shop", folder / "data", lenient=True)
+    app.analyze = asked
+    return plan(app, checking=Checking(asked, asked.session if start else asked.at_hand))
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_server_that_does_not_answer_is_no_spark(tmp_path, monkeypatch, start):
+    port = processes.free_port()
+    monkeypatch.setenv("SPARK_REMOTE", f"sc://127.0.0.1:{port}/;token=x")
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    found = planned(tmp_path, AskedOnce(), start)
+    assert not found.problems
+    [note] = found.notes
+    assert "did not check the types" in note
+    assert f"Nothing answers at 127.0.0.1:{port}, which SPARK_REMOTE names" in note
+
+
+@pytest.mark.parametrize("fault", [SetupError("JAVA_HOME is /none."), UnfitError("Its language changes answers.")])
+def test_a_spark_that_would_change_answers_is_not_taken_for_none(tmp_path, monkeypatch, fault):
+    begun = []
+
+    def no_session():
+        begun.append(1)
+        raise fault
+
+    monkeypatch.setattr(session, "spark_session", no_session)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    found = planned(tmp_path, AskedOnce(), start=True)
+    told = [str(problem) for problem in found.problems] + list(found.notes)
+    assert len(told) == len(begun) == 1
+    assert str(fault).rstrip(".") in told[0]
+    assert bool(found.problems) == isinstance(fault, UnfitError)
+
+
+@pytest.mark.spark
+def test_what_stands_beside_a_function_of_the_users_own_is_checked(tmp_path, spark):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "measures_told_early.py").write_text(
+        "from sweeparea.operators.user import function\n@function(returns='double')\ndef twice_told(x):\n    return x\n"
+    )
+    text = (
+        HEAD + BY + "HEARTBEAT FOR at AS at;\nCREATE FUNCTION twice_told AS 'measures_told_early:twice_told';\n"
+        "CREATE CONTINUOUS QUERY q AS SELECT twice_told(items) AS z,\n array_contains(array(items), NULL) AS y,\n"
+        " array_contains(array(twice_told(items)), NULL) AS x FROM s;\n"
+        "CREATE CONTINUOUS QUERY r AS SELECT twice_told(items) AS z FROM s;"
+    )
+    there = Checking(analyzer(spark), lambda: spark)
+    told = problems(tmp_path, text, there, there)
+    assert [p.split(": ")[0] for p in told] == ["shop.cql:5:2", "shop.cql:6:2"]
