@@ -306,7 +306,7 @@ class _Binding:
 
     def _user(self, type_: str) -> BoundAggregate:
         """A user's aggregate: its rows come in the order of its arguments, so that it is a function of the bag."""
-        bound = [b for a in self.call.arguments for b in self.inner.bind_all(a)]
+        bound = [b.typed() for a in self.call.arguments for b in self.inner.bind_all(a)]
         if not bound:
             raise TypeError_(
                 f"the aggregate {self.known.function} needs an argument",
@@ -332,7 +332,7 @@ class _Binding:
                 self._comparable(bound)
             return self._make("bigint", bound.expr)
         # COUNT(a, b) and COUNT(t.*) count the rows in which none of them is NULL
-        parts = [b for a in arguments for b in self.inner.bind_all(a)]
+        parts = [b.typed() for a in arguments for b in self.inner.bind_all(a)]
         if not parts:
             raise TypeError_("COUNT needs an argument", self.inner.place(arguments[0]))
         test = " OR ".join(f"({b.expr.sql}) IS NULL" for b in parts)

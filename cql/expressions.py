@@ -34,7 +34,7 @@ from sweeparea.cql.errors import (
 from sweeparea.cql.quantified import membership_of
 from sweeparea.cql.scopes import Scope, parts_of
 from sweeparea.cql.source_text import Replacement, SourceText, Span
-from sweeparea.cql.untyped_nulls import STORED, VOID, typed
+from sweeparea.cql.untyped_nulls import STORED, VOID, held, typed
 from sweeparea.cql.window_bounds import bound_column
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.logical import Column, Expr, SortKey
@@ -58,8 +58,11 @@ class Bound:
     char: int | None = None
 
     def typed(self, type_: str = STORED) -> Bound:
-        """The same, as a NULL of ``type_`` where it is one without a type: what is kept must have one."""
-        return Bound(typed(self.expr, type_), type_) if self.type == VOID else self
+        """The same, as a NULL of ``type_`` where it is one without a type: what is kept must have one, and so must
+        what is inside an array, map or struct.
+        """
+        kept = type_ if self.type == VOID else held(self.type)
+        return self if kept is None or kept == self.type else Bound(typed(self.expr, kept), kept)
 
 
 def quoted(column: Column) -> str:

@@ -31,7 +31,13 @@ _INSIDE = re.compile(r"(?<![\w`.])void(?![\w`:])")
 
 def typed(sql: Expr, type_: str = STORED) -> Expr:
     """An expression of type VOID as one of another type."""
-    return Expr(f"CAST({sql.sql} AS {type_})", sql.text, sql.columns)
+    shown = type_ if "<" in type_ else type_.upper()  # names of fields stay as they are
+    return Expr(f"CAST({sql.sql} AS {shown})", sql.text, sql.columns)
+
+
+def held(type_: str | None) -> str | None:
+    """A type that a table can hold, where ``type_`` is none for the NULLs without a type inside it."""
+    return None if type_ is None else _INSIDE.sub(STORED, type_)
 
 
 def stored(root: Node) -> Node:
@@ -80,7 +86,7 @@ class _Stored:
     def _column(self, column: Column) -> Column:
         if column.type == VOID:
             self.nulls[column.id] = "NULL"
-        return column if column.type is None else replace(column, type=_INSIDE.sub(STORED, column.type))
+        return replace(column, type=held(column.type))
 
     def _computed(self, column: Column, expr: Expr) -> tuple[Column, Expr]:
         made = self._column(column)
