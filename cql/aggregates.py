@@ -225,11 +225,14 @@ class _Binding:
         """An argument; a NULL without a type is one of the first type that the function takes there."""
         bound = self.inner.bind(tree)
         if bound.type != VOID or self.call.function.meta.get("user") is not None:
-            return bound.typed()
+            return self._part(tree, bound)
         count = max(len(self.call.arguments), at + 1)
         kinds, before, behind = ("string", "double", "boolean", "bigint"), [None] * at, [None] * (count - at - 1)
         taken = [k for k in kinds if not signatures.refusal(self.call.name, [*before, k, *behind])]
         return bound.typed(taken[0] if taken else STORED)
+
+    def _part(self, tree: exp.Expr, bound: Bound) -> Bound:
+        return bound.typed() if self.over else self.inner.kept(tree, bound)
 
     def _order(self) -> tuple[SortKey, ...]:
         return tuple(self.inner.sort_key(key) for key in self.call.order)
@@ -306,7 +309,7 @@ class _Binding:
 
     def _user(self, type_: str) -> BoundAggregate:
         """A user's aggregate: its rows come in the order of its arguments, so that it is a function of the bag."""
-        bound = [b.typed() for a in self.call.arguments for b in self.inner.bind_all(a)]
+        bound = [self._part(a, b) for a in self.call.arguments for b in self.inner.bind_all(a)]
         if not bound:
             raise TypeError_(
                 f"the aggregate {self.known.function} needs an argument",
@@ -332,7 +335,7 @@ class _Binding:
                 self._comparable(bound)
             return self._make("bigint", bound.expr)
         # COUNT(a, b) and COUNT(t.*) count the rows in which none of them is NULL
-        parts = [b.typed() for a in arguments for b in self.inner.bind_all(a)]
+        parts = [self._part(a, b) for a in arguments for b in self.inner.bind_all(a)]
         if not parts:
             raise TypeError_("COUNT needs an argument", self.inner.place(arguments[0]))
         test = " OR ".join(f"({b.expr.sql}) IS NULL" for b in parts)
@@ -406,7 +409,7 @@ class _Binding:
             )
         share = self._constant(self.call.arguments[0], "the percentage")
         self._check_share(self.call.arguments[0])
-        value = self.inner.bind(self.call.order[0].this).typed("double")
+        value = self.inner.kept(self.call.order[0].this, type_="double")
         self._type(share, value)
         key = self.inner.sort_key(self.call.order[0])
         type_ = self._percentile_type(value, share)

@@ -129,7 +129,7 @@ class _Over:
                 self.binder.place(tree),
                 "Partition by its entries",
             )
-        return bound.typed().expr
+        return self.binder.kept(tree, bound).expr
 
     def _merged(
         self, window: exp.Window, seen: set[str]

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 _TOKENS_OF_A_COLUMN = 16
 """More than what one name or window bound, which is one piece of a canonical text, is written with."""
+_QUOTED = re.compile(r"`(?:``|[^`])*`")
+_UNHELD = re.compile(r"(?<!\w)(?:interval(?= )|variant(?![\w:]))")
+"""In a type, what no table holds at any depth."""
 _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 
@@ -170,9 +173,26 @@ class Binder:
             return [Bound(column_expr(c), c.type, c.char) for c in star_columns(self.scope, node, self.place)]
         return [self.bind(node)]
 
+    def kept(self, node: exp.Expr, bound: Bound | None = None, type_: str = STORED) -> Bound:
+        """An expression by which rows are remembered, a NULL without a type as one of ``type_``; ``bound`` where it is
+        bound already. TypeError_ where no table holds its type.
+        """
+        bound = bound or self.bind(node)
+        if bound.type is not None and (unheld := _UNHELD.search(_QUOTED.sub("", bound.type))):
+            interval = unheld[0] == "interval"
+            raise TypeError_(
+                f"{bound.expr.text} is of type {bound.type.upper()}, which no table holds, and rows are remembered by"
+                " it",
+                self.place(node),
+                "Take a number instead, as timestampdiff(SECOND, a, b) or datediff(b, a) give it"
+                if interval
+                else "CAST it, or take the parts of it that are needed",
+            )
+        return bound.typed(type_)
+
     def sort_key(self, node: exp.Expr, bound: Bound | None = None) -> SortKey:
         """A key of an ORDER BY; ``bound`` is its expression where that is known already."""
-        bound = (bound or self.bind(node.this)).typed()
+        bound = self.kept(node.this, bound)
         if bound.type is not None and (bound.type.startswith("map<") or bound.type == "variant"):
             raise TypeError_(
                 f"{self.where} cannot compare {bound.expr.text}, which is a {bound.type.split('<')[0].upper()}",

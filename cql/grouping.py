@@ -273,7 +273,7 @@ class GroupBy:
             canonical: tuple[str, ...] = (expr.sql,)
         else:
             target = target.this if isinstance(target, exp.Alias) else target
-            bound = self.binder.bind(target).typed()
+            bound = self.binder.kept(target)
             expr, type_, char = bound.expr, bound.type, bound.char
             canonical = self.binder.canonical(target) or (expr.sql,)
             label = label_of(target, self.source)

@@ -1,7 +1,8 @@
 """NULL without a type (Spark's VOID) where rows are kept: no table holds it, so it is kept as the NULL of a type.
 
 What an expression means does not change. ``NULL`` takes the type of what stands beside it, so wherever a column that is
-NULL in every row is read, the word itself is read; only the column that is stored gets a type of its own (STRING).
+NULL in every row is read, the word itself is read, and what holds such NULLs inside is given its own type again; only
+the column that is stored gets a type of its own (STRING).
 Conditions are made BOOLEAN where they are bound (``expressions.py``), arguments and keys where these are.
 """
 
@@ -11,6 +12,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from sweeparea.cql import types
+from sweeparea.cql.signatures import split_types
 from sweeparea.operators.logical import (
     Aggregate,
     Analytic,
@@ -40,6 +43,27 @@ def held(type_: str | None) -> str | None:
     return None if type_ is None else _INSIDE.sub(STORED, type_)
 
 
+def as_written(sql: str, type_: str, depth: int = 0) -> str:
+    """SQL that gives a stored value its own type again, with NULLs without one: what stands beside it takes part of
+    its type from there.
+    """
+    if type_ == VOID:
+        return "NULL"
+    if not _INSIDE.search(type_):
+        return sql
+    kind, element = type_.partition("<")[0], f"__v{depth}"
+    if kind == "array":
+        return f"transform({sql}, {element} -> {as_written(element, type_[6:-1], depth + 1)})"
+    if kind == "map":  # a key is never NULL
+        value = as_written(element, split_types(type_[4:-1])[1], depth + 1)
+        return f"transform_values({sql}, (__k{depth}, {element}) -> {value})"
+    parts = []
+    for name, inner in types.fields(type_) or []:
+        quoted, label = name.replace("`", "``"), name.replace("\\", "\\\\").replace("'", "\\'")
+        parts.append(f"'{label}', {as_written(f'{sql}.`{quoted}`', inner, depth + 1)}")
+    return f"IF({sql} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+
 def stored(root: Node) -> Node:
     """The plan ``root`` with columns that can be stored; the same object where it has no other ones."""
     if not any(c.type is not None and _INSIDE.search(c.type) for node in root.walk() for c in node.columns):
@@ -50,7 +74,9 @@ def stored(root: Node) -> Node:
 class _Stored:
     def __init__(self, root: Node) -> None:
         self.nulls: dict[str, str] = {}
-        """By id of a column that is always NULL the word that is read in its place."""
+        """By id of a column that is stored with another type what is read in its place."""
+        self.words: set[str] = set()
+        """The ids of those that are NULL in every row."""
         self._made: dict[int, Node] = {}
         ids = {c.id for node in root.walk() for c in node.columns}
         self._free = max([0, *(int(i[1:]) for i in ids if re.fullmatch(r"c\d+", i))])
@@ -65,7 +91,7 @@ class _Stored:
     def _read(self, expr: Expr) -> Expr:
         if not expr.columns & self.nulls.keys() or expr.sql.strip("`") in self.nulls:
             return expr
-        return replace(expr, sql=substituted(expr.sql, self.nulls), columns=expr.columns - self.nulls.keys())
+        return replace(expr, sql=substituted(expr.sql, self.nulls), columns=expr.columns - self.words)
 
     def _outputs(self, node: Node) -> Node:
         match node:
@@ -84,9 +110,12 @@ class _Stored:
         return node
 
     def _column(self, column: Column) -> Column:
-        if column.type == VOID:
-            self.nulls[column.id] = "NULL"
-        return replace(column, type=held(column.type))
+        kept = held(column.type)
+        if column.type is not None and kept != column.type:
+            self.nulls[column.id] = as_written(f"`{column.id}`", column.type)
+            if column.type == VOID:
+                self.words.add(column.id)
+        return replace(column, type=kept)
 
     def _computed(self, column: Column, expr: Expr) -> tuple[Column, Expr]:
         made = self._column(column)

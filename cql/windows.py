@@ -49,7 +49,7 @@ def bind_window(
     def bind(tree: Any, what: str) -> Expr:
         binder = Binder(text.source, scope, _no_aggregate, what)
         _refuse_outer(tree, binder, outer)
-        return binder.condition(tree) if what == "Tumbling When" else binder.bind(tree).typed().expr
+        return binder.condition(tree) if what == "Tumbling When" else binder.kept(tree).expr
 
     parts = text.parts
     faults: list[SweepAreaError] = []

@@ -38,18 +38,20 @@ def ddl(schema: pa.Schema) -> str:
     return ", ".join(f"`{f.name.replace('`', '``')}` {spark_type(f.type)}" for f in schema)
 
 
-def storable(kind: DataType) -> bool:
-    """Whether a table can hold values of a type: at no depth VOID, INTERVAL, VARIANT, or a STRUCT without fields."""
+def storable(kind: DataType, void: bool = False) -> bool:
+    """Whether a table can hold values of a type: at no depth VOID (``void``: that is no matter), INTERVAL, VARIANT, or
+    a STRUCT without fields.
+    """
     from pyspark.sql import types
 
     if isinstance(kind, types.StructType):
-        return bool(kind.fields) and all(storable(f.dataType) for f in kind.fields)
+        return bool(kind.fields) and all(storable(f.dataType, void) for f in kind.fields)
     if isinstance(kind, types.ArrayType):
-        return storable(kind.elementType)
+        return storable(kind.elementType, void)
     if isinstance(kind, types.MapType):
-        return storable(kind.keyType) and storable(kind.valueType)
+        return storable(kind.keyType, void) and storable(kind.valueType, void)
     intervals = (types.DayTimeIntervalType, types.YearMonthIntervalType, types.CalendarIntervalType)
-    return not isinstance(kind, (types.NullType, types.VariantType, *intervals))
+    return (void or not isinstance(kind, types.NullType)) and not isinstance(kind, (types.VariantType, *intervals))
 
 
 def quoted(name: str) -> str:

@@ -36,7 +36,8 @@ from sweeparea.operators.logical import (
     Window,
     WindowFunction,
 )
-from sweeparea.spark_jobs.errors import readable
+from sweeparea.spark_jobs.errors import UnheldTypeError, readable
+from sweeparea.spark_jobs.frames import storable
 from sweeparea.tables.schema import ddl_type
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class _Analysis:
     def faultless(self, nodes: Sequence[Node]) -> bool:
         """Whether Spark refuses nothing of nodes, asked about all at once: two questions for most plans."""
         columns = {c.id: c for node in nodes for child in node.inputs for c in child.columns}
-        asked = {each.sql: each for node in nodes for each in _evaluated(node)}
+        asked = {(each.sql, each.kept, each.condition): each for node in nodes for each in _evaluated(node)}
         return all(self._fault([*columns.values()], part) is None for part in _askable(asked.values()))
 
     def faults(self, node: Node) -> list[Untyped]:
@@ -223,6 +224,8 @@ class _Analysis:
             if each.condition and field.dataType.typeName() != "boolean":
                 type_ = ddl_type(field.dataType).upper()
                 return Untyped(f"a condition is needed, but {each.texts[0]} is of type {type_}", texts)
+            if each.kept and not storable(field.dataType, void=True):
+                return Untyped(UnheldTypeError("", ddl_type(field.dataType)).told(each.texts[0]), texts)
         return None
 
     def _empty(self, columns: Sequence[Column]) -> DataFrame:
@@ -260,6 +263,8 @@ class _Evaluated:
     sql: str
     texts: list[str]
     condition: bool = False
+    kept: bool = False
+    """Whether rows are remembered by it, in a table."""
     kind: str = "value"
     """``aggregate`` or ``generator`` where it is one: what Spark takes neither beside values nor, of the latter, beside
     others."""
@@ -277,8 +282,8 @@ def _askable(asked: Iterable[_Evaluated]) -> Iterator[list[_Evaluated]]:
 def _evaluated(node: Node) -> Iterator[_Evaluated]:
     """What Spark is given of a node."""
 
-    def plain(*expressions: Expr | None) -> Iterator[_Evaluated]:
-        yield from (_Evaluated(f"({e.sql})", [e.text]) for e in expressions if e is not None)
+    def plain(*expressions: Expr | None, kept: bool = False) -> Iterator[_Evaluated]:
+        yield from (_Evaluated(f"({e.sql})", [e.text], kept=kept) for e in expressions if e is not None)
 
     def condition(expr: Expr | None) -> Iterator[_Evaluated]:
         if expr is not None:
@@ -288,24 +293,26 @@ def _evaluated(node: Node) -> Iterator[_Evaluated]:
         case Select() | Join() | Enrich():
             yield from condition(node.condition)
         case Window():
-            yield from plain(*node.partition, *node.arguments)
+            yield from plain(*node.partition, *node.arguments, kept=True)
             yield from condition(node.condition)
         case Project():
             yield from plain(*(e for _, e in node.outputs))
         case TopK():
-            yield from plain(*node.keys, *(k.expr for k in node.order))
+            yield from plain(*node.keys, *(k.expr for k in node.order), kept=True)
+        case Difference() | Intersect():
+            yield from (_Evaluated(f"`{c.id}`", [c.label], kept=True) for part in node.inputs for c in part.columns)
         case Generate():
             yield _Evaluated(node.generator.sql, [node.generator.text], kind="generator")
         case Aggregate():
-            yield from plain(*(e for _, e in node.keys))
+            yield from plain(*(e for _, e in node.keys), kept=True)
             for _, call in node.calls:
-                yield from _evaluated_call(call)
+                yield from _evaluated_call(call, kept=True)
         case Analytic():
             for _, over in node.calls:
-                yield from plain(*over.partition)
+                yield from plain(*over.partition, *(k.expr for k in over.order), kept=True)
                 argument, extra = (*over.arguments, None)[0], over.arguments[1:]
                 if over.function in WINDOW_ONLY:
-                    yield from plain(*over.arguments, *(k.expr for k in over.order))
+                    yield from plain(*over.arguments)
                     yield _Evaluated(_over(over), _texts(*over.arguments))
                 else:
                     yield from _evaluated_call(
@@ -313,9 +320,9 @@ def _evaluated(node: Node) -> Iterator[_Evaluated]:
                     )
 
 
-def _evaluated_call(call: AggregateCall) -> Iterator[_Evaluated]:
+def _evaluated_call(call: AggregateCall, kept: bool = False) -> Iterator[_Evaluated]:
     parts = [e for e in (call.argument, *call.extra) if e is not None]
-    yield from (_Evaluated(f"({e.sql})", [e.text]) for e in (*parts, *(k.expr for k in call.order)))
+    yield from (_Evaluated(f"({e.sql})", [e.text], kept=kept) for e in (*parts, *(k.expr for k in call.order)))
     if call.filter is not None:
         yield _Evaluated(f"({call.filter.sql})", [call.filter.text], condition=True)
     if call.function != "SINGLE_VALUE":

@@ -79,6 +79,27 @@ def test_taken(condition: str):
     bind_select(f"SELECT k FROM S WHERE {condition}", INPUT)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("SELECT COUNT(*) AS n FROM S GROUP BY ", ""),
+        ("SELECT k, COUNT(", ") AS n FROM S GROUP BY k"),
+        ("SELECT COUNT(DISTINCT k, ", ") AS n FROM S"),
+        ("SELECT MAX_BY(k, ", ") AS n FROM S"),
+        ("SELECT COLLECT_LIST(array(k) ORDER BY ", ") AS n FROM S"),
+        ("SELECT k FROM S ORDER BY ", " LIMIT 1"),
+        ("SELECT k, COUNT(*) OVER (PARTITION BY ", ") AS n FROM S"),
+        ("SELECT k, ROW_NUMBER() OVER (ORDER BY ", ") AS n FROM S"),
+        ("SELECT k FROM S [Partition By ", " Rows 1]"),
+    ],
+)
+def test_what_no_table_holds_is_not_remembered(before: str, after: str):
+    for kept in ("d - DATE '2024-01-01'", "array(t - t)", "struct(INTERVAL '1' MONTH)"):
+        with pytest.raises(TypeError_, match=r"INTERVAL .*no table holds.*timestampdiff") as caught:
+            bind_select(f"{before}{kept}{after}", INPUT)
+        assert str(caught.value).startswith(f"<query>:1:{len(before) + 1}: TypeError: ")
+
+
 def test_a_long_list_is_looked_at_once_a_type():
     listed = ", ".join(f"{i}, '{i}', {i}.5" for i in range(5000))
     bind_select(f"SELECT k FROM S WHERE k IN ({listed})", INPUT)
