@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from functools import cache
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeparea.infra import zones
 from sweeparea.infra.errors import UnfitError
-from sweeparea.operators.logical import Node
+from sweeparea.operators import zone_texts
+from sweeparea.operators.logical import Expr, Node
+from sweeparea.operators.sharing import nodes
+from sweeparea.spark_jobs import frames
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,13 +40,17 @@ _ANSWERS = {
 }
 _DAY = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+")
+_MONTH = 28 * 86_400
+_SHORT = {"EST", "HST", "MST"}
+"""Zones that Java does not list and Spark knows all the same, as offsets that never change."""
 
 
 class Passed(Protocol):
     """What a session was probed for: a set, or its lease."""
 
     def __contains__(self, probe: object, /) -> bool: ...
+
+    def __iter__(self) -> Iterator[str]: ...
 
     def add(self, probe: str, /) -> None: ...
 
@@ -72,36 +78,141 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
     passed.add(LOCALE)
 
 
-def require_zones(spark: SparkSession, root: Node) -> None:
-    """UnfitError where Spark's Java has other rules for a zone that the plan uses."""
+def require_zones(spark: SparkSession, root: Node, *texts: str) -> None:
+    """UnfitError where Spark's Java has other rules for a zone that the plan uses, or an expression of ``texts``."""
+    _require(spark, used(root).union(*map(_named, texts)))
+
+
+def require_zones_in(spark: SparkSession, texts: Iterable[str]) -> None:
+    """The same for expressions alone."""
+    _require(spark, set().union(*map(_named, texts)))
+
+
+def _named(text: str) -> set[str]:
+    return zone_texts.named(text, zones.names()) - {"UTC"}
+
+
+def _require(spark: SparkSession, names: Iterable[str]) -> None:
     passed = _SESSIONS.setdefault(_identity(spark), set())
-    for name in sorted(used(root)):
+    for name in sorted(names):
         probe = f"zone {name} {zones.release()}"
         if probe in passed:
             continue
         first = _difference(spark, name)
         if first is not None:
-            raise UnfitError(
-                f"The time zone {name}: Spark's Java has other rules than release {zones.release()} of the IANA"
-                f" database, by which SweepArea computes; they differ first about {first}. Give Spark a Java with rules"
-                " of today (a newer update of it, or Oracle's TZUpdater), or write an offset that does not change, as"
-                " in 'Etc/GMT-3'. Nothing was computed."
-            )
+            raise UnfitError(f"{_told(name, f'; they differ first about {first}')} Nothing was computed.")
         passed.add(probe)
+
+
+def _told(name: str, more: str = "") -> str:
+    return (
+        f"The time zone {name}: Spark's Java has other rules than release {zones.release()} of the IANA database, by"
+        f" which SweepArea computes{more}. Give Spark a Java with rules of today (a newer update of it, or Oracle's"
+        " TZUpdater), or write an offset that does not change, as in 'Etc/GMT-3'."
+    )
 
 
 def used(root: Node) -> set[str]:
     """The zones that a plan names: of windows, and in texts of its expressions."""
     names: set[str] = set()
     for node in root.walk():
+        if zone := getattr(getattr(node, "spec", None), "zone", None):
+            names.add(zone)
         for text in _texts(node, node):
-            names |= zones.names() & {text, *_NAME.findall(text)}
-    return {name for name in names if "/" in name or name in _window_zones(root)}
+            names |= zone_texts.named(text, zones.names())
+    return names - {"UTC"}
 
 
-def _window_zones(root: Node) -> set[str]:
-    specs = (getattr(node, "spec", None) for node in root.walk())
-    return {zone for spec in specs if (zone := getattr(spec, "zone", None))} - {"UTC"}
+def guarded(spark: SparkSession, root: Node) -> Node:
+    """The plan, which fails by name in a row that has the zone in a column, where that is a zone for which Spark's Java
+    has other rules.
+    """
+    if not any(zone_texts.varies(e.sql) for node in nodes(root) for e in node.expressions()):
+        return root
+    refused = differing(spark)
+    seen: dict[int, Node] = {}
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, sql=zone_texts.guarded(expr.sql, refused, _told("{zone}")))
+
+    def visit(node: Node) -> Node:
+        if id(node) not in seen:
+            one = node.with_inputs(tuple(visit(child) for child in node.inputs))
+            odd = any(zone_texts.varies(e.sql) for e in one.expressions())
+            seen[id(node)] = one.map_expressions(change) if odd else one
+        return seen[id(node)]
+
+    return visit(root) if refused else root
+
+
+def guarded_text(spark: SparkSession, text: str) -> str:
+    """The same for one expression."""
+    if not zone_texts.varies(text):
+        return text
+    refused = differing(spark)
+    return zone_texts.guarded(text, refused, _told("{zone}")) if refused else text
+
+
+def differing(spark: SparkSession) -> frozenset[str]:
+    """The zones for which Spark's Java has other rules; those that it does not know fail by themselves. A job of some
+    seconds, once a session.
+    """
+    passed = _SESSIONS.setdefault(_identity(spark), set())
+    start = f"zones {zones.release()} but "
+    for probe in passed:
+        if probe.startswith(start):
+            return frozenset(filter(None, probe.removeprefix(start).split(",")))
+    found = _differing(spark)
+    passed.add(start + ",".join(sorted(found)))
+    return found
+
+
+def _differing(spark: SparkSession) -> frozenset[str]:
+    import pyarrow as pa
+
+    [[text]] = spark.sql("SELECT java_method('java.time.ZoneId', 'getAvailableZoneIds')").collect()
+    names = sorted(zones.names() & {*re.split(r"[\[\], ]+", text), *_SHORT})
+    changes = {name: zones.changes(name, FROM, TO) for name in names}
+    begin, end = ((day - _EPOCH.date()).days for day in (FROM, TO))
+    # exactly about each change that Python knows, and by months for those that it does not
+    points = [(n, at, after) for n in names for at, _, after in changes[n]]
+    points += [(n, at - 1, before) for n in names for at, before, _ in changes[n]]
+    points += [(n, begin * 86_400, _offset(n, begin * 86_400)) for n in names]
+    columns = zip(*points, strict=True)
+    table = pa.table(dict(zip(("zone", "at", "should"), map(list, columns), strict=True)))
+    wrong = frames.from_arrow(spark, table).where(f"{_offset_sql('at', 'zone')} <> should").select("zone").distinct()
+    listed = ", ".join(f"'{name}'" for name in names)
+    months = spark.sql(
+        f"SELECT zone, id AS month, {_offset_sql(f'id * {_MONTH}', 'zone')} AS before,"
+        f" {_offset_sql(f'(id + 1) * {_MONTH}', 'zone')} AS after FROM (SELECT explode(array({listed})) AS zone)"
+        f" CROSS JOIN range({begin * 86_400 // _MONTH}, {end * 86_400 // _MONTH}, 1, 4)"
+    ).where("before <> after")
+    theirs: dict[str, set[tuple[int, int, int]]] = {}
+    for row in months.toArrow().to_pylist():
+        theirs.setdefault(row["zone"], set()).add((row["month"], row["before"], row["after"]))
+    found = {name for name in names if theirs.get(name, set()) != _months(changes[name])}
+    return frozenset(found | {row.zone for row in wrong.collect()})
+
+
+def _months(changes: zones.Changes) -> set[tuple[int, int, int]]:
+    """The months of 28 days, at whose ends the offset is another than at their beginnings."""
+    found: dict[int, tuple[int, int]] = {}
+    whole = (TO - _EPOCH.date()).days * 86_400 // _MONTH
+    for at, before, after in changes:
+        month = (at - 1) // _MONTH
+        if month >= whole:
+            continue
+        found[month] = (found.get(month, (before, before))[0], after)
+    return {(month, before, after) for month, (before, after) in found.items() if before != after}
+
+
+def _offset(name: str, second: int) -> int:
+    at = (_EPOCH + dt.timedelta(seconds=second)).astimezone(zones.zone(name)).utcoffset()
+    return (at or dt.timedelta()) // dt.timedelta(seconds=1)
+
+
+def _offset_sql(at: str, zone: str) -> str:
+    return f"unix_seconds(from_utc_timestamp(timestamp_seconds({at}), {zone})) - ({at})"
 
 
 def _texts(value: Any, node: Node) -> Iterator[str]:
@@ -115,28 +226,11 @@ def _texts(value: Any, node: Node) -> Iterator[str]:
             yield from _texts(getattr(value, field.name), node)
 
 
-@cache
 def _changes(name: str) -> dict[int, tuple[int, int]]:
     # the instants after which a zone's offset is another (microseconds), with the offsets before and after
-    zone = zones.zone(name)
-
-    def offset(second: int) -> int:
-        at = (_EPOCH + dt.timedelta(seconds=second)).astimezone(zone).utcoffset()
-        return (at or dt.timedelta()) // dt.timedelta(microseconds=1)
-
-    found, day = {}, 86_400
-    first, last = ((d - dt.date(1970, 1, 1)).days for d in (FROM, TO))
-    before = offset(first * day)
-    for number in range(first, last):
-        after = offset((number + 1) * day)
-        if after != before:
-            low, high = number * day, (number + 1) * day
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if offset(middle) == before else (low, middle)
-            found[high * 1_000_000] = (before, after)
-        before = after
-    return found
+    return {
+        at * 1_000_000: (before * 1_000_000, after * 1_000_000) for at, before, after in zones.changes(name, FROM, TO)
+    }
 
 
 def _difference(spark: SparkSession, name: str) -> dt.date | None:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from sweeparea.infra import machine, proxies, spark_connect, worker_daemon
-from sweeparea.spark_jobs import machine_probe
+from sweeparea.spark_jobs import machine_probe, session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,9 +59,13 @@ _STATIC = {
     "spark.driver.memory": "4g",
 }
 
+RESET = "settings"
+"""How it is noted that foreign settings of a session were reset."""
 
 _IN_PROCESS: dict[str, set[str]] = {}
 """What the Spark of this process was probed for, by the id of its application."""
+_BESIDE: dict[str, SparkSession] = {}
+"""Our session beside one of somebody else in this process, by the id of the application."""
 
 
 @contextmanager
@@ -175,7 +179,7 @@ def _local() -> SparkSession:
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        return active
+        return _beside(active)
     warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
     host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
@@ -186,6 +190,18 @@ def _local() -> SparkSession:
         builder = builder.config(key, value)
     with _noise_into(scratch / "spark.log"), _environment_of_jvm(ours), worker_daemon.safe_path():
         return _configure(builder.getOrCreate())
+
+
+def _beside(active: SparkSession) -> SparkSession:
+    """The session of this process if it is as ours are, else one of our own in the same Spark."""
+    settings: Mapping[str, str] = active.conf.getAll
+    if CONF.items() <= settings.items() and not any(session_settings.foreign(settings, CONF)):
+        return active
+    application = active.sparkContext.applicationId
+    if application not in _BESIDE:
+        _BESIDE[application] = _configure(active.newSession())
+        session_settings.reset(_BESIDE[application], CONF)
+    return _BESIDE[application]
 
 
 @contextmanager
@@ -246,6 +262,9 @@ class _Lease:
     def __contains__(self, probe: object) -> bool:
         return probe in self._passed
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._passed)
+
     def add(self, probe: str) -> None:
         """Notes a probe that the session has passed."""
         self._passed.add(probe)
@@ -284,7 +303,11 @@ def _connect(remote: str, lease: _Lease) -> SparkSession:
     for attempt in range(2):
         spark = SparkSession.builder.remote(f"{base}/;session_id={lease.session_id}").create()
         try:
-            return _configure(spark)
+            _configure(spark)
+            if RESET not in lease:
+                session_settings.reset(spark, CONF)
+                lease.add(RESET)
+            return spark
         except PySparkException as error:
             # the server was restarted or closed this session: its id is dead, a new one is not
             if attempt or "INVALID_HANDLE" not in str(error):

@@ -23,7 +23,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import keys
 from sweeparea.operators.logical import TimeDomain
 from sweeparea.operators.ticks import MAX_TICK, MIN_TICK
-from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs import frames, machine_probe
 from sweeparea.spark_jobs.admission.admit_stage import row_texts
 from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.tables.landing import MALFORMED
@@ -59,6 +59,8 @@ def evaluated(
     """
     if not rows.num_rows:
         return _with(rows, pa.table({name: pa.array([], _types(name)) for name in expressions}))
+    machine_probe.require_zones_in(spark, expressions.values())
+    expressions = {name: machine_probe.guarded_text(spark, sql) for name, sql in expressions.items()}
     text = " ".join(expressions.values()).lower()
     needed = rows.select([c for c in rows.column_names if c.lower() in text])
     wanted = [frames.ROW, *(f"{sql} AS {frames.quoted(name)}" for name, sql in expressions.items())]

@@ -31,6 +31,7 @@ from sweeparea.spark_jobs.admission.format_names import require_seen
 from sweeparea.spark_jobs.deployment.application import refuse_reserved
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.frames import quoted
+from sweeparea.spark_jobs.machine_probe import require_zones_in
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
@@ -71,6 +72,7 @@ def land(
         require_seen(name, path, found.files, spark)
     elif source.format.lower() in FILES:
         require_seen(name, *matched_over(name, path, folder), spark)
+    require_zones_in(spark, [f"from_utc_timestamp(x, '{v}')" for k, v in source.options if k.lower() == "timezone"])
     log = DeltaLog(folder)
     try:
         frame = _read(spark, source, path, name, found.keys if found else ())

@@ -67,7 +67,6 @@ from sweeparea.spark_jobs.evaluation.swept_groups import SweptGroups
 from sweeparea.spark_jobs.evaluation.swept_windows import SweptWindows
 from sweeparea.spark_jobs.evaluation.two_sided import TwoSided
 from sweeparea.spark_jobs.frames import fields
-from sweeparea.spark_jobs.machine_probe import require_zones
 from sweeparea.tables.files import write_file
 
 if TYPE_CHECKING:
@@ -106,7 +105,6 @@ class Evaluation:
         self._encoder = Encoder(self)
         self._enriching = {id(x) for n in plan.root.walk() if isinstance(n, Enrich) for x in n.relation.walk()}
         self.rstreams: list[tuple[bridge.RowCount, relation_to_stream.Every]] = []
-        require_zones(spark, plan.root)
         user_code.register(spark, plan.functions)
         self.shape = Shape(spark, reader, plan.functions)
 

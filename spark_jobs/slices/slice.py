@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from sweeparea.operators.open_rows import Exchange, OpenRows
 from sweeparea.operators.plan_identity import state_identity
 from sweeparea.operators.sweep_area import SweepArea, bag_due, growth
 from sweeparea.quality import suites, verdict
-from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs import frames, machine_probe
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.deployment.registry import COLUMNS, columns_hash
@@ -139,7 +140,9 @@ class Slice:
             dict((previous.info.get("state_live") or {}) if previous else {}),
         )  # fmt: skip
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
-        evaluation = Evaluation(self.spark, plan, reader, areas, attempt, partitions, most)
+        machine_probe.require_zones(self.spark, plan.root, *(c.condition.sql for c in plan.constraints))
+        running = replace(plan, root=machine_probe.guarded(self.spark, plan.root))
+        evaluation = Evaluation(self.spark, running, reader, areas, attempt, partitions, most)
         self._lap("plan")
         try:
             lines, tables = self._materialize(evaluation, areas, attempt, partitions)
@@ -264,7 +267,7 @@ class Slice:
         self, evaluation: Evaluation, areas: SweepAreas, attempt: str, partitions: int
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Runs the slice. Returns one line per staged file, and the result tables it wrote (kind -> (path, schema))."""
-        plan = self.plan
+        plan = evaluation.plan
         ids = [c.id for c in plan.root.columns]
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
         top = evaluation.new(plan.root)

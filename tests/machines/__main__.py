@@ -86,6 +86,22 @@ SETTINGS: dict[str, Mapping[str, str]] = {
     "PYTHONOPTIMIZE": {"PYTHONOPTIMIZE": "2"},
     "no home": {"HOME": "/nowhere/home", "USER": "", "LOGNAME": ""},
 }
+SETTINGS |= {
+    "all at once, in Turkish": {
+        **SETTINGS["tr locale"],
+        **SETTINGS["zone of Mexico, no system rules"],
+        **SETTINGS["proxy"],
+        **SETTINGS["path with a space"],
+    },
+    "all at once, in the C locale": {
+        **SETTINGS["C locale without UTF-8"],
+        **SETTINGS["zone of Kathmandu"],
+        **SETTINGS["foreign Spark"],
+        **SETTINGS["foreign PostgreSQL"],
+        **SETTINGS["PYTHONOPTIMIZE"],
+        **SETTINGS["no home"],
+    },
+}
 
 
 def rows(folder: Path, variables: Mapping[str, str], python: str = sys.executable) -> list[str]:

@@ -59,3 +59,28 @@ def test_a_file_that_java_does_not_see_is_refused(spark: SparkSession, tmp_path:
     require_seen("s", str(tmp_path), ["na\u00efve.json"], spark)
     with pytest.raises(SetupError, match=r"s: 'zo\u00eb.json' of .* LC_ALL=C.UTF-8"):
         require_seen("s", str(tmp_path), ["na\u00efve.json", "zo\u00eb.json"], spark)
+
+
+def test_a_zone_in_a_column_fails_by_name_only_where_rules_differ(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    here = machine_probe.zones.changes
+    other = "Africa/Abidjan"  # has no changes since 1970; with one that Java does not know
+    names = frozenset({"Europe/Berlin", "EST", "Africa/Casablanca", "Asia/Tokyo", "No/Such", other})
+    monkeypatch.setattr(machine_probe.zones, "names", lambda: names)
+    found = machine_probe._differing(spark)  # with the Java of this machine: zones that changed since it was made
+    assert found <= {"Africa/Casablanca"}
+    monkeypatch.setattr(
+        machine_probe.zones,
+        "changes",
+        lambda name, a, b: ((86_400 * 365, 0, 3600),) if name == other else here(name, a, b),
+    )
+    assert machine_probe._differing(spark) == found | {other}
+    passed: set[str] = set()
+    machine_probe.require_fit(spark, passed)
+    rows = "SELECT timestamp_seconds(id) AS t, z FROM range(1) CROSS JOIN (VALUES {}) AS v(z)"
+    text = machine_probe.guarded_text(spark, "from_utc_timestamp(t, z)")
+    good = spark.sql(rows.format("('Europe/Berlin'), ('Z'), ('+05:30')")).selectExpr(f"{text} AS x").collect()
+    assert sorted(row.x.strftime("%H:%M") for row in good) == ["00:00", "01:00", "05:30"]
+    with pytest.raises(Exception, match=r"The time zone Africa/Abidjan: Spark's Java has other rules"):
+        spark.sql(rows.format(f"('{other}')")).selectExpr(f"{text} AS x").collect()
+    assert any(probe.startswith("zones ") and other in probe for probe in passed)
+    assert machine_probe.guarded_text(spark, "from_utc_timestamp(t, 'Cuba')") == "from_utc_timestamp(t, 'Cuba')"

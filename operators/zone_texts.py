@@ -1,0 +1,102 @@
+"""The time zones that texts of Spark SQL name, and the places where a zone is a value that only the rows tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from sweeparea.operators.sql_text import Token, tokens
+
+_PATH = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+")
+_AFTER_TIME = re.compile(r"\s*[+-]?\d{4,}-.*?\d\s*([A-Za-z][A-Za-z0-9_+-]*)\s*")
+_ZONED: dict[str, Callable[[int], range]] = {
+    "FROM_UTC_TIMESTAMP": lambda count: range(1, 2),
+    "TO_UTC_TIMESTAMP": lambda count: range(1, 2),
+    "CONVERT_TIMEZONE": lambda count: range(count - 1),
+    **dict.fromkeys(
+        ("MAKE_TIMESTAMP", "MAKE_TIMESTAMP_LTZ", "TRY_MAKE_TIMESTAMP", "TRY_MAKE_TIMESTAMP_LTZ"),
+        lambda count: range(count - 1, count) if count in (3, 7) else range(0),
+    ),
+}
+"""Which arguments of a function are zones, by how many there are."""
+
+
+def named(text: str, zones: Collection[str]) -> set[str]:
+    """Those of ``zones`` that an expression names: with a "/" wherever it holds them, as ``'Cuba'`` only where a zone
+    is meant, since that may as well be a country.
+
+    >>> zones = {"Europe/Berlin", "Cuba", "CET"}
+    >>> sorted(named("IF(land = 'Cuba', from_utc_timestamp(`c0`, 'CET'), TIMESTAMP '2024-01-01 Europe/Berlin')", zones))
+    ['CET', 'Europe/Berlin']
+    >>> sorted(named("`c0` > TIMESTAMP '2024-01-01 00:00:00 Cuba'", zones))
+    ['Cuba']
+    """
+    literals = [_content(t) for t in tokens(text) if _is_text(t)]
+    found = {zone for literal in literals for zone in _PATH.findall(literal)}
+    found |= {match[1] for literal in literals if (match := _AFTER_TIME.fullmatch(literal))}
+    found |= {_content(t) for argument in _arguments(text) for t in argument if _is_text(t)}
+    if any(literal.lower() == "timezone" for literal in literals):  # an option of from_json and others
+        found |= set(literals)
+    return found & set(zones)
+
+
+def varies(text: str) -> bool:
+    """Whether a zone of an expression is no literal."""
+    return any(True for _ in _varying(text))
+
+
+def guarded(text: str, refused: Collection[str], message: str) -> str:
+    """The expression, which fails with ``message`` (its ``{zone}`` being the zone) in a row whose zone is one of
+    ``refused``.
+
+    >>> guarded("from_utc_timestamp(t, z)", ["Cuba"], "no {zone}")
+    "from_utc_timestamp(t, CASE WHEN (z) IN ('Cuba') THEN raise_error(replace('no {zone}', '{zone}', z)) ELSE z END)"
+    """
+    spans = [(argument[0].start, argument[-1].end) for argument in _varying(text)]
+    inner = [s for s in spans if not any(o != s and s[0] <= o[0] and o[1] <= s[1] for o in spans)]
+    listed = ", ".join(map(_literal, sorted(refused)))
+    for start, end in sorted(inner, reverse=True):
+        zone = text[start:end]
+        fails = f"raise_error(replace({_literal(message)}, '{{zone}}', {zone}))"
+        text = f"{text[:start]}CASE WHEN ({zone}) IN ({listed}) THEN {fails} ELSE {zone} END{text[end:]}"
+    return text
+
+
+def _varying(text: str) -> Iterator[list[Token]]:
+    for argument in _arguments(text):
+        plain = [token for token in argument if token.text not in "()"]
+        if not (len(plain) == 1 and _is_text(plain[0])):
+            yield argument
+
+
+def _arguments(text: str) -> Iterator[list[Token]]:
+    """The arguments of the text's calls that are zones."""
+    if not any(name in text.upper() for name in _ZONED):
+        return
+    found = tokens(text)
+    for i, token in enumerate(found[:-1]):
+        which = _ZONED.get(token.word)
+        if which is None or found[i + 1].text != "(":
+            continue
+        arguments: list[list[Token]] = [[]]
+        for inside in found[i + 2 :]:
+            if inside.depth <= token.depth:
+                break
+            if inside.text == "," and inside.depth == token.depth + 1:
+                arguments.append([])
+            else:
+                arguments[-1].append(inside)
+        yield from (arguments[k] for k in which(len(arguments)) if k < len(arguments) and arguments[k])
+
+
+def _is_text(token: Token) -> bool:
+    return token.text.lstrip("rR")[:1] in ("'", '"')
+
+
+def _content(token: Token) -> str:
+    return token.text.lstrip("rR")[1:-1]
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
