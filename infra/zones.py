@@ -7,14 +7,18 @@ bucket would begin elsewhere there. The lock file pins the package, so rules cha
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import io
 import struct
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 Changes = tuple[tuple[int, int, int], ...]
+FIRST, LAST = dt.date(1970, 1, 1), dt.date(2100, 1, 1)
+"""Between these days rules are compared: of earlier times releases often differ."""
 _DAY = 86_400
 _NONE, _SECOND = dt.timedelta(), dt.timedelta(seconds=1)
 
@@ -46,6 +50,18 @@ def changes(name: str, first: dt.date, last: dt.date) -> Changes:
     seconds, the instant since 1970 UTC.
     """
     return _changes(_file(name).read_bytes(), first, last)
+
+
+@cache
+def digest(name: str) -> str:
+    """A short text that tells the rules of a zone from others."""
+    begin = dt.datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=dt.UTC).astimezone(zone(name)).utcoffset()
+    return hashlib.sha256(repr((begin, changes(name, FIRST, LAST))).encode()).hexdigest()[:8]
+
+
+def changed(before: Mapping[str, Collection[str]]) -> list[str]:
+    """The zones whose rules were others: ``before`` has by each zone the digests that its rules had."""
+    return [name for name in before if name in names() and {*before[name]} - {digest(name)}]
 
 
 @cache

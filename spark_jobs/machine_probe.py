@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeparea.infra import zones
 from sweeparea.infra.errors import UnfitError
 from sweeparea.operators import zone_texts
-from sweeparea.operators.logical import Expr, Node
+from sweeparea.operators.logical import Expr, Node, Plan
 from sweeparea.operators.sharing import nodes
 from sweeparea.spark_jobs import frames
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 LOCALE = "locale"
 """How the probe of language is noted."""
-FROM, TO = dt.date(1970, 1, 1), dt.date(2100, 1, 1)
-"""Between these days the rules of a zone are compared: of earlier times releases often differ."""
+FROM, TO = zones.FIRST, zones.LAST
 
 _ANSWERS = {
     # Turkish and Azeri i, Lithuanian dots; ASCII alone takes another way inside Spark
@@ -121,6 +120,14 @@ def used(root: Node) -> set[str]:
         for text in _texts(node, node):
             names |= zone_texts.named(text, zones.names())
     return names - {"UTC"}
+
+
+def rules(plan: Plan, before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """By each zone that a plan names the rules by which its results were computed (``zones.digest``): those of
+    ``before``, as its ledger row has them, and those of now.
+    """
+    names = used(plan.root).union(*(_named(c.condition.sql) for c in plan.constraints))
+    return {name: sorted({*before.get(name, ()), zones.digest(name)}) for name in sorted(names)}
 
 
 def guarded(spark: SparkSession, root: Node) -> Node:

@@ -9,6 +9,7 @@ places. A session is ours alone, so nobody else sees that.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,10 @@ def foreign(settings: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[st
 def reset(spark: SparkSession, ours: Mapping[str, str]) -> None:
     """Resets what is foreign in a session of ours. SetupError for what stays set."""
     odd = [key for key in foreign(spark.conf.getAll, ours) if spark.conf.isModifiable(key)]
-    for key in odd:
-        spark.conf.unset(key)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark's, about settings that it deprecates
+        for key in odd:
+            spark.conf.unset(key)
     kept = spark.conf.getAll if odd else {}
     if stays := [f"{key} = {kept[key]}" for key in odd if key in kept]:
         raise SetupError(

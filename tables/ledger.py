@@ -44,6 +44,9 @@ SCHEMA = pa.schema(
     ]
 )
 """pins, actions and info are JSON text; committed is a tick."""
+ZONES = "zones"
+"""In the info of a query's row, where its plan names time zones: by each the rules that its results were computed by.
+"""
 CORRECTION = "correction_seq"
 """Key of a row's ``info``: see ``LedgerRow.correction_seq``. Every commit carries it on."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,6 +17,7 @@ from sweeparea.cql.differences import Difference
 from sweeparea.cql.errors import CqlErrors, in_order
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.statements import CreateFunction, CreateQuery
+from sweeparea.infra import zones
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.application import Application
@@ -27,7 +28,7 @@ from sweeparea.spark_jobs.deployment.user_code import registered
 from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.deployed import DeployedRow
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.ledger import ZONES, LedgerRow
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.deployment.analysis import Checking
@@ -231,6 +232,18 @@ class _Planner:
                 else f"Spark does not run, so it did not check the types of all expressions: `{command}` lets it"
             )
         yield from self._sharing_notes()
+        yield from self._zone_notes()
+
+    def _zone_notes(self) -> Iterator[str]:
+        """Queries whose results were computed by other rules of a time zone."""
+        for name, row in self.head.items():
+            if row.kind == "query" and (found := zones.changed(row.info.get(ZONES, {}))):
+                several = len(found) > 1
+                yield (
+                    f"the rules of the time zone{'s' * several} {', '.join(found)} have changed since results of {name}"
+                    f" were computed (they are of release {zones.release()} now):"
+                    f" `{self.application.command('backfill', name)}` computes these again"
+                )
 
     def _sharing_notes(self) -> Iterator[str]:
         """Queries that go on without sharing, though they could, and those that go on sharing, though they should not:

@@ -33,7 +33,7 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, copy_staged, write_file
-from sweeparea.tables.ledger import CORRECTION, LedgerRow
+from sweeparea.tables.ledger import CORRECTION, ZONES, LedgerRow
 from sweeparea.tables.publish import DEFINITION, TABLES, Publication
 from sweeparea.tables.schema import same_columns
 
@@ -110,10 +110,11 @@ class Rewrite:
         seq, done = previous.seq + 1, Rewritten()
         told = self._results(publication, attempt, done)
         crash_point("rewrite.staged_results")
-        if not done and not always:
+        rules = self._rules(previous, repairs)
+        if not done and not always and rules == previous.info.get(ZONES, {}):
             publication.abandon()
             return done
-        info = {**previous.info, **({} if repairs else {BUILT: seq})}
+        info = {**previous.info, **({} if repairs else {BUILT: seq}), **({ZONES: rules} if rules else {})}
         info.pop(DEFINITION, None)
         if told:
             self._tell(publication, attempt, told, cause, seq)
@@ -130,6 +131,13 @@ class Rewrite:
             info[REWRITE] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
         return done
+
+    def _rules(self, previous: LedgerRow, repairs: bool) -> dict[str, list[str]]:
+        """By which rules of time zones the query's results were computed, once these are exchanged."""
+        before = previous.info.get(ZONES, {})
+        ours = {} if self.shadow.row is None else self.shadow.row.info.get(ZONES, {})
+        whole = not (repairs or self.closed or self.shadow.only) and self.shadow.since < self.shadow.published.start
+        return ours if whole else {zone: sorted({*before.get(zone, ()), *ours.get(zone, ())}) for zone in before}
 
     def replace(self, old: str, new: Mapping[str, Any]) -> Rewritten:
         """Exchanges all results and SweepAreas of a query for those of a ``new`` definition (``deployed.definition``),

@@ -46,7 +46,7 @@ from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.files import DataFile, describe_file, files_in, remove_file, remove_folder
-from sweeparea.tables.ledger import CORRECTION, LedgerRow
+from sweeparea.tables.ledger import CORRECTION, ZONES, LedgerRow
 from sweeparea.tables.publish import Publication, recover
 from sweeparea.tables.snapshot import version_at
 
@@ -170,6 +170,8 @@ class Slice:
             "start": plan.start,
             COLUMNS: {n: columns_hash(i.log) for n, i in inputs.items() if i.kind.startswith("query_")},
         }
+        if rules := machine_probe.rules(plan, {} if previous is None else previous.info.get(ZONES, {})):
+            info[ZONES] = rules
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
         if previous is not None:  # what was changed afterwards stays told
             info |= {key: previous.info[key] for key in (CORRECTION, REWRITE, BUILT) if key in previous.info}

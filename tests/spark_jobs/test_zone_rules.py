@@ -1,0 +1,80 @@
+"""Time zones from ``.cql`` files to tables: whose rules were used, and where Spark's Java has others."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sweeparea.infra import zones
+from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.spark_jobs import machine_probe
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.rewriting.backfill import backfill
+from sweeparea.spark_jobs.slices.process import process
+from tests.spark_jobs import shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+MEXICO, BERLIN, OTHER = "America/Mexico_City", "Europe/Berlin", "America/Vancouver"
+STREAM = """
+CREATE STREAM sales FROM DELTA 'source/sales' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND
+  HEARTBEAT FOR at AS at CONSTRAINT local EXPECT ({} > TIMESTAMP '2000-01-01 00:00:00') ON VIOLATION QUARANTINE ROW;
+"""
+QUERIES = f"""
+CREATE CONTINUOUS QUERY days START AT TIMESTAMP '2020-01-01 00:00:00' AS
+  SELECT COUNT(*) AS n FROM sales [TUMBLING BY day IN '{MEXICO}'];
+CREATE CONTINUOUS QUERY locals START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE ISTREAM AS
+  SELECT from_utc_timestamp(at, shop) AS x FROM sales;
+"""
+
+
+def test_rules_of_zones_are_noted_compared_and_guarded(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    app = shop.application(tmp_path, STREAM.format(f"from_utc_timestamp(at, '{BERLIN}')") + QUERIES)
+    shop.sell(tmp_path, [(0, BERLIN, 1.0, 1), (10, "Asia/Tokyo", 1.0, 1), (20, "UTC", 1.0, 1)])
+    asked: list[str] = []
+    found = machine_probe._difference
+
+    def difference(spark: SparkSession, name: str) -> dt.date | None:
+        asked.append(name)
+        return found(spark, name) if name != OTHER else dt.date(2026, 11, 1)
+
+    monkeypatch.setattr(machine_probe, "_difference", difference)
+    monkeypatch.setattr(machine_probe, "differing", lambda spark: frozenset({OTHER}))
+    machine_probe.require_fit(spark, set())
+    admit(app, "sales", spark)
+    assert asked == [BERLIN]
+    # the results are of other rules than those of today, until all are computed again
+    with monkeypatch.context() as earlier:
+        earlier.setattr(zones, "digest", lambda name: "old")
+        process(app, "days", spark)
+    process(app, "locals", spark)
+    assert asked == [BERLIN, MEXICO]
+    assert {row[0].strftime("%H:%M:%S") for row in shop.contents(app, "locals")} == {"13:00:00", "21:00:10"}
+    told = f"the rules of the time zone {MEXICO} have changed since results of days were computed"
+    shop.sell(tmp_path, [(86_400, OTHER, 1.0, 1), (86_500, "UTC", 1.0, 1)])
+    admit(app, "sales", spark)
+    process(app, "days", spark)
+    assert app.ledger.head()["days"].info["zones"] == {MEXICO: sorted(["old", zones.digest(MEXICO)])}
+    [note] = [note for note in plan(app).notes if note.startswith(told)]
+    assert "backfill" in note
+    backfill(app, "days", spark, shop.tick(3600), None, print)
+    assert any(note.startswith(told) for note in plan(app).notes)
+    backfill(app, "days", spark, None, None, print)
+    assert not any(note.startswith(told) for note in plan(app).notes)
+    assert "zones" not in app.ledger.head()["locals"].info
+    with pytest.raises(SweepAreaError, match=f"The time zone {OTHER}: Spark's Java has other rules"):
+        process(app, "locals", spark)
+    # what is judged of a source is asked for as well
+    other = shop.application(tmp_path / "other", STREAM.format(f"from_utc_timestamp(at, '{OTHER}')"))
+    shop.sell(tmp_path / "other", [(0, "a", 1.0, 1)])
+    with pytest.raises(SetupError, match=f"The time zone {OTHER}: .* first about 2026-11-01"):
+        admit(other, "sales", spark)
