@@ -47,9 +47,9 @@ class Modules:
     sources: Mapping[str, bytes]
 
     @classmethod
-    def of(cls, folder: str | Path) -> Modules:
-        """The sources as they are now: the folder's own files, its packages, and what these import from folders that
-        have no ``__init__.py``. Folders of data are not searched.
+    def of(cls, folder: str | Path, *targets: str) -> Modules:
+        """The sources as they are now: the folder's own files, its packages, and what these import, or ``targets``
+        (``module:object``) name, in folders that have no ``__init__.py``. Folders of data are not searched.
         """
         root = Path(folder).resolve()
         sources = dict(_read(root, (p for p in _listed(root) if p.is_file())))
@@ -57,14 +57,16 @@ class Modules:
         for package in (p for p in _listed(root) if (p / "__init__.py").is_file()):
             sources |= _read(root, _below(package))
         pending, seen = list(sources), set[str]()
-        while pending:
-            for name in _heads(sources[pending.pop()]):
+        wanted = {name for t in targets if (name := t.partition(":")[0].partition(".")[0]).isidentifier()}
+        while pending or wanted:
+            for name in wanted or _heads(sources[pending.pop()]):
                 place = root / name
                 if name not in seen and place.is_dir() and not (place / "__init__.py").is_file():
                     more = dict(_read(root, _below(place)))
                     pending += more
                     sources |= more
                 seen.add(name)
+            wanted = set()
         return cls(str(root), dict(sorted(sources.items())))
 
     @cached_property

@@ -437,7 +437,11 @@ class Application:
     @functools.cached_property
     def modules(self) -> Modules | None:
         """The Python sources beside the ``.cql`` files, as they were when they were first needed."""
-        return None if self.folder is None else Modules.of(self.folder)
+        if self.folder is None:
+            return None
+        sources = (*self.catalog.streams.values(), *self.catalog.relations.values())
+        policies = (s.heartbeat.policy for s in sources if s.heartbeat is not None and s.heartbeat.policy)
+        return Modules.of(self.folder, *(f.target for f in self.catalog.functions.values()), *policies)
 
     @functools.cached_property
     def functions(self) -> tuple[UserFunction, ...]:

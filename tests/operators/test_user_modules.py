@@ -117,6 +117,14 @@ def test_what_python_looks_up_by_a_modules_name(tmp_path: Path) -> None:
     assert value(modules, "pkg.measures") == (True, True, "5", "5")
 
 
+def test_a_folder_without_init_that_only_a_declaration_names(tmp_path: Path) -> None:
+    source = HEAD + "import helper\nfrom sub.inner import more\n" + FACTOR.format("helper.K + more.K")
+    written(tmp_path, sub__of__measures=source, sub__of__inner__of__more="K = 2\n", helper="K = 1\n")
+    assert not Modules.of(tmp_path).has("sub.measures")
+    for target in ("sub.measures:f", "sub.measures", "sub:f"):
+        assert value(Modules.of(tmp_path, "", target), "sub.measures") == 3
+
+
 def test_modules_of_pythonpath_and_those_beside(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "sweeparea_lib.py").write_text("K = 4\n")
