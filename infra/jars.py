@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from sweeparea.infra import settings
+from sweeparea.infra import machine, settings
 from sweeparea.infra.errors import SetupError, SweepAreaError
 from sweeparea.infra.java import Java, find_java
 
@@ -147,11 +147,20 @@ def _run_ivy(java: Java, scratch: Path, options: list[str]) -> str | None:
                 f"SWEEPAREA_IVY_SETTINGS names {mirror}, which is no file. Point it to an Ivy settings file or"
                 " unset it."
             )
-        command += ["-settings", mirror]
-    command += ["-ivy", str(scratch / "ivy.xml"), "-cache", str(scratch / "cache")]
-    command += ["-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"]
+        command += ["-settings", str(Path(mirror).absolute())]
+    # parentheses, brackets and dollars mean something in Ivy's patterns: the path of the project stays out of them
+    command += ["-ivy", "ivy.xml", "-cache", "cache", "-retrieve", "jars/[artifact]-[revision].[ext]"]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            cwd=scratch,
+            env=machine.with_names_as_utf8(os.environ),
+            timeout=600,
+        )
     except subprocess.TimeoutExpired:
         return "error: no answer within 600 s"
     return None if done.returncode == 0 else done.stdout

@@ -45,6 +45,13 @@ def jvm_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     return {k: v for k, v in environ.items() if k not in gone and not k.startswith(_LOCALE)} | WORKER
 
 
+def with_names_as_utf8(environ: Mapping[str, str]) -> dict[str, str]:
+    """``environ`` for a JVM that is no Spark, such as the one that fetches jars: names of files are UTF-8, and its
+    user's options stay, since they may name a proxy.
+    """
+    return {k: v for k, v in environ.items() if not k.startswith(_LOCALE)} | WORKER
+
+
 def executor_conf() -> dict[str, str]:
     """The same for the executors of a cluster, whose JVMs its own workers start, as settings of Spark."""
     return {

@@ -99,6 +99,27 @@ def test_a_mirror_is_handed_to_ivy(installation: Path, tmp_path: Path, monkeypat
     assert f"-settings {tmp_path}/none.xml" in (tmp_path / "calls").read_text()
 
 
+def test_they_are_fetched_whatever_the_path_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # Ivy itself: parentheses, brackets and dollars mean something in its patterns
+    (tmp_path / "one-1.0.jar").write_text("good\n")
+    (tmp_path / "mirror.xml").write_text(
+        '<ivysettings><settings defaultResolver="here"/><resolvers><filesystem name="here" m2compatible="true">'
+        '<ivy pattern="${ivy.settings.dir}/[module]-[revision].pom"/>'
+        '<artifact pattern="${ivy.settings.dir}/[module]-[revision].jar"/></filesystem></resolvers></ivysettings>'
+    )
+    (tmp_path / "one-1.0.pom").write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>org.one</groupId><artifactId>one</artifactId>"
+        "<version>1.0</version></project>"
+    )
+    folder = tmp_path / "a b & (c), [d] ${e} 100% \u00fc" / "jars"
+    monkeypatch.setenv("SWEEPAREA_JARS", str(folder))
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWEEPAREA_IVY_SETTINGS", "mirror.xml")
+    assert jars.fetch(jars=[ONE]) == [ONE.filename]
+    assert [path.name for path in folder.iterdir()] == [ONE.filename]
+
+
 def test_a_class_path_without_jars_says_how_to_get_them(installation: Path):
     with pytest.raises(SetupError, match="make jars"):
         jars.class_path()
