@@ -319,22 +319,26 @@ def tables_of(query: exp.Expr) -> Iterator[tuple[str, exp.Table]]:
     yield from _names(query, frozenset())
 
 
-def _names(node: exp.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, exp.Table]]:
-    with_ = node.args.get("with_")
-    if isinstance(with_, exp.With):
-        for cte in with_.expressions:
-            yield from _names(cte.this, hidden)
-            hidden = hidden | {cte.alias.lower()}
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-        name = ".".join(part.name for part in node.parts)
-        if name.lower() not in hidden:
-            yield name, node
-    for key, value in node.args.items():
-        if key == "with_":
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Expr):
-                yield from _names(child, hidden)
+def _names(query: exp.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, exp.Table]]:
+    # a stack of its own, since a chain of 5,000 ANDs is as deep as it is long
+    open_ = [(query, hidden)]
+    while open_:
+        node, hidden = open_.pop()
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            name = ".".join(part.name for part in node.parts)
+            if name.lower() not in hidden:
+                yield name, node
+        inside: list[tuple[exp.Expr, frozenset[str]]] = []
+        with_ = node.args.get("with_")
+        if isinstance(with_, exp.With):
+            for cte in with_.expressions:
+                inside.append((cte.this, hidden))
+                hidden = hidden | {cte.alias.lower()}
+        for key, value in node.args.items():
+            if key != "with_":
+                children = value if isinstance(value, list) else [value]
+                inside += [(child, hidden) for child in children if isinstance(child, exp.Expr)]
+        open_ += reversed(inside)
 
 
 def windows_of(query: exp.Expr) -> Iterator[WindowText]:

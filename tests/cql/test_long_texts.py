@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from sweeparea.cql.catalog import Catalog, table_names
+from sweeparea.cql.parser import parse
 from sweeparea.cql.rewrites.conditions import all_of, conjunction
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
@@ -46,6 +48,12 @@ DEEP = {
 @pytest.mark.parametrize("text", [*LONG.values(), *DEEP.values()], ids=[*LONG, *DEEP])
 def test_long_and_deep_texts_are_planned(text: str) -> None:
     assert state_identity(plan(text))
+
+
+@pytest.mark.parametrize("text", [*LONG.values(), *DEEP.values()], ids=[*LONG, *DEEP])
+def test_what_long_and_deep_queries_of_a_file_read_is_found(text: str) -> None:
+    catalog = Catalog.of(parse(f"CREATE CONTINUOUS QUERY q AS {text}", "f.cql"))
+    assert set(table_names(catalog.query("q").select)) == ({"S", "T"} if "T.a" in text else {"S"})
 
 
 def test_a_plan_does_not_depend_on_the_stack_below() -> None:
