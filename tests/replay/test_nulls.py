@@ -54,12 +54,20 @@ def test_null_is_what_spark_sql_has(spark: SparkSession, queries: tuple[str, ...
     }
     texts = [query.replace("{}", " [Range 5]").replace("NULL?", "NULL") for query in queries]
     cases = [json.dumps({"name": t, "streams": streams, "query": t, "heartbeats": [1]}) for t in texts]
-    for query, result in zip(queries, replay(cases, spark), strict=True):
-        frame = spark.sql(query.replace("{}", "").replace("NULL?", "CAST(NULL AS BOOLEAN)"))
-        expected = sorted(json.dumps([_plain(row.asDict(recursive=True))]) for row in frame.collect())
+    results = replay(cases, spark)
+    try:
+        expected = [_rows(spark, query) for query in queries]
+    finally:
+        for name in COLUMNS:
+            spark.catalog.dropTempView(name)
+    for query, result, rows in zip(queries, results, expected, strict=True):
         assert "error" not in result, f"{query}\n{result['error']}"
-        found = sorted(json.dumps([_plain(row[2])]) for row in result["relation"])
-        assert found == expected, query
+        assert sorted(json.dumps([_plain(row[2])]) for row in result["relation"]) == rows, query
+
+
+def _rows(spark: SparkSession, query: str) -> list[str]:
+    frame = spark.sql(query.replace("{}", "").replace("NULL?", "CAST(NULL AS BOOLEAN)"))
+    return sorted(json.dumps([_plain(row.asDict(recursive=True))]) for row in frame.collect())
 
 
 def _plain(value: object) -> object:
