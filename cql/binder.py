@@ -145,6 +145,7 @@ def _bind(
         settings=tuple(settings.items()),
         notes=tuple(context.notes),
         functions=called,
+        chars=tuple((c.label, c.char) for c in columns if c.char is not None),
     )
     known = {s.name: replace(measured.get(s.name, Input()), static=s.static) for s in context.used.values()}
     plan = optimize(plan, known)
@@ -229,7 +230,9 @@ def _with_unique_labels(bound: BoundQuery, context: Context) -> tuple[Node, tupl
     for old, new in zip(labels, names, strict=True):
         if old != new:
             context.note(f"output column {old} is repeated: it is named {new}")
-    outputs = tuple((context.new_column(n, c.type), column_expr(c)) for n, c in zip(names, bound.columns, strict=True))
+    outputs = tuple(
+        (context.new_column(n, c.type).as_of(c), column_expr(c)) for n, c in zip(names, bound.columns, strict=True)
+    )
     return Project(bound.node, outputs), tuple(c for c, _ in outputs)
 
 

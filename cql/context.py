@@ -49,7 +49,7 @@ class InputSchema:
     ``kind`` is stream or relation; ``columns`` are (name, Spark type or None) without bookkeeping columns; ``time`` is
     what a tick of it means. ``derived`` marks results of queries (their chronon is fixed), ``static`` relations that
     never change, ``sequence_by`` the column that orders a stream's elements of one instant, ``chars`` the
-    columns of CHAR(n) with n.
+    columns that hold CHAR values with the types that they are declared as, ``char(5)`` or ``array<char(5)>``.
     """
 
     name: str
@@ -60,12 +60,11 @@ class InputSchema:
     derived: bool = False
     static: bool = False
     sequence_by: str | None = None
-    chars: tuple[tuple[str, int], ...] = ()
+    chars: tuple[tuple[str, str], ...] = ()
 
     def column(self, made: Column, name: str) -> Column:
         """``made`` for the column ``name``, with what a comparison must know of it."""
-        length = dict(self.chars).get(name)
-        return made if length is None else replace(made, char=length)
+        return replace(made, char=dict(self.chars).get(name))
 
 
 class Context:

@@ -54,11 +54,12 @@ _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound expression and its type, where that is certain; ``char`` is n where it is just a column of CHAR(n)."""
+    """A bound expression and its type, where that is certain; ``char`` is the declared type where it is just a
+    column that holds CHAR values."""
 
     expr: Expr
     type: str | None
-    char: int | None = None
+    char: str | None = None
 
     def typed(self, type_: str = STORED) -> Bound:
         """The same, as a NULL of ``type_`` where it is one without a type: what is kept must have one, and so must
@@ -131,7 +132,8 @@ class Binder:
         walk.visit(node)
         expr = Expr(self.source.splice(span, walk.replacements), self.source.splice(span), frozenset(walk.used))
         self.source.expressions.setdefault(expr.text, span[0])
-        return Bound(expr, types.normal(types.of(node, walk.types)), walk.chars.get(id(node)))
+        char, outer = walk.char_of(node)
+        return Bound(expr, types.normal(types.of(node, walk.types)), None if outer else char)
 
     def condition(self, node: exp.Expr) -> Expr:
         """As ``bind``, for WHERE, ON and HAVING: TypeError where the type is known and not BOOLEAN."""
@@ -267,7 +269,9 @@ class _Walk:
         self.replacements: list[Replacement] = []
         self.used: set[str] = set()
         self.types: dict[int, str | None] = {}
-        self.chars: dict[int, int] = {}
+        self.chars: dict[int, str] = {}
+        self.outer: set[int] = set()
+        """Columns of the queries around: padded in a comparison, but Spark does not know them for CHAR beyond it."""
         self.checks = ArgumentChecks(binder, self.types)
 
     def visit(self, node: exp.Expr) -> None:
@@ -414,6 +418,7 @@ class _Walk:
             column, used = binder.outer.resolve(names, place)
             self._replace(node, _span_of_parts(node, parts[:used], binder), column)
             self._field(node, column, parts[used:])
+            self.outer.add(id(node))
             return
         grouping = binder.grouping
         if grouping is None:
@@ -498,6 +503,7 @@ class _Walk:
 
         self._each(arguments, visit)
         self.checks.call(node, name)
+        self._pad_call(node, name)
 
     def _operation(self, node: exp.Expr) -> None:
         if membership_of(node) is not None:
@@ -505,7 +511,8 @@ class _Walk:
             return
         self._children(node)
         if isinstance(node, char_padding.COMPARISONS):
-            self._pad(char_padding.comparison(self._compared(node.this), self._compared(node.expression)))
+            sides = self._sides([node.this, node.expression])
+            self._pad(char_padding.comparison(*sides) if sides else ())
         self.checks.operation(node)
 
     def _beside(self, node: exp.Expr) -> None:
@@ -513,29 +520,98 @@ class _Walk:
             self.conditions |= {id(branch.this) for branch in node.args.get("ifs") or []}
         self._children(node)
         if isinstance(node, exp.In):
-            self._pad(char_padding.member(self._compared(node.this), [self._compared(e) for e in node.expressions]))
+            sides = self._sides([node.this, *node.expressions])
+            self._pad(char_padding.member(sides[0], sides[1:]) if sides else ())
         elif isinstance(node, exp.Case) and node.this is not None:
-            cases = [self._compared(when.this) for when in node.args.get("ifs") or []]
-            self._pad(char_padding.cases(self._compared(node.this), cases))
+            self._pad_cases(node)
         self.checks.beside(node)
 
+    # -- CHAR(n) -----------------------------------------------------------------------------------------------------
+
+    def char_of(self, node: exp.Expr) -> tuple[str | None, bool]:
+        """The declared type of an expression that is just a column which holds CHAR values, else None; and whether it
+        is one of the query around.
+        """
+        while id(node) not in self.chars and isinstance(node, exp.Paren):
+            node = node.this
+        return self.chars.get(id(node)), id(node) in self.outer
+
+    def _sides(self, nodes: list[exp.Expr]) -> list[char_padding.Compared]:
+        """What is known of the sides of a comparison; nothing where none of them holds CHAR values."""
+        return [self._compared(n) for n in nodes] if self.chars and any(self.char_of(n)[0] for n in nodes) else []
+
     def _compared(self, node: exp.Expr) -> char_padding.Compared:
-        """What is known of one side of a comparison, for a comparison with a CHAR(n)."""
-        span = span_of(node)
+        span, (declared, outer) = span_of(node), self.char_of(node)
+        text = self.binder.source.splice(span) if span is not None else ""
+        return char_padding.Compared(span, text, declared, declared is None and self._constant(node, text), outer)
+
+    def _constant(self, node: exp.Expr, text: str) -> bool:
+        """Whether what a CHAR(n) is compared with is a constant text; RefusedError where its type is not known."""
         while isinstance(node, exp.Paren):
             node = node.this
-        length = self.chars.get(id(node))
-        text = self.binder.source.splice(span) if span is not None else ""
-        text_like = isinstance(node, exp.RawString) or types.of(node, self.types) == "string"
-        constant = length is None and text_like and char_padding.is_constant(node)
-        return char_padding.Compared(span, text, length, constant)
+        if isinstance(node, exp.RawString):
+            return True
+        kind = types.of(node, self.types)
+        if kind not in (None, "string") or isinstance(node, exp.HexString) or not char_padding.is_constant(node):
+            return False
+        if any(isinstance(part, exp.Anonymous) and is_aggregate(part) for part in node.walk()):
+            return False
+        if kind is None:
+            raise RefusedError(
+                f"{text} is compared with a column of CHAR(n), to which Spark would pad it if it is a text",
+                self.binder.place(node),
+                f"Write the text itself, or CAST({text} AS STRING)",
+            )
+        return True
 
     def _pad(self, padded: Iterable[char_padding.Padding]) -> None:
         """Puts padding around sides of a comparison."""
         for span, pattern in padded:
-            inner = self.binder.source.splice(span, [r for r in self.replacements if _within(r.span, span)])
-            self.replacements = [r for r in self.replacements if not _within(r.span, span)]
-            self.replacements.append(Replacement(span, pattern.replace(char_padding.SIDE, inner)))
+            self._exchange(span, pattern.replace(char_padding.SIDE, self._bound_text(span)))
+
+    def _bound_text(self, span: Span) -> str:
+        return self.binder.source.splice(span, [r for r in self.replacements if _within(r.span, span)])
+
+    def _exchange(self, span: Span, text: str) -> None:
+        self.replacements = [r for r in self.replacements if not _within(r.span, span)]
+        self.replacements.append(Replacement(span, text))
+
+    def _each_padded(self, subject: exp.Expr, others: list[exp.Expr], word: str) -> list[str]:
+        """``subject word other`` for each of ``others``, padded as it needs; nothing where no padding is needed."""
+        texts, needed = [], False
+        for other in others:
+            sides = self._sides([subject, other])
+            patterns = dict(char_padding.comparison(*sides)) if sides else {}
+            needed |= bool(patterns)
+            spans = self.binder.span(subject), self.binder.span(other)
+            parts = [patterns.get(s, f"({char_padding.SIDE})") for s in spans]
+            filled = [p.replace(char_padding.SIDE, self._bound_text(s)) for p, s in zip(parts, spans, strict=True)]
+            texts.append(f" {word} ".join(filled))
+        return texts if needed else []
+
+    def _pad_cases(self, node: exp.Case) -> None:
+        """``CASE c WHEN 'ab' ..`` compares c with each in turn, so it becomes ``CASE WHEN c = 'ab   ' ..``."""
+        whens = [when.this for when in node.args.get("ifs") or []]
+        conditions = self._each_padded(node.this, whens, "=")
+        if conditions:
+            for when, text in zip(whens, conditions, strict=True):
+                self._exchange(self.binder.span(when), text)
+            self._exchange(self.binder.span(node.this), "")
+
+    def _pad_call(self, node: exp.Anonymous, name: str) -> None:
+        """EQUAL_NULL and DECODE compare their arguments as ``<=>`` does."""
+        arguments = node.expressions
+        if name == "EQUAL_NULL" and len(arguments) == 2:
+            sides = self._sides(arguments)
+            self._pad(char_padding.comparison(*sides) if sides else ())
+        elif name == "DECODE" and len(arguments) > 2:
+            searched = arguments[1:-1:2] if len(arguments) % 2 == 0 else arguments[1::2]
+            conditions = self._each_padded(arguments[0], searched, "<=>")
+            if conditions:
+                values = [f"({self._bound_text(self.binder.span(a))})" for a in arguments]
+                results, rest = values[2::2], values[-1] if len(values) % 2 == 0 else "NULL"
+                whens = " ".join(f"WHEN {c} THEN {r}" for c, r in zip(conditions, results, strict=True))
+                self._exchange(self.binder.span(node), f"CASE {whens} ELSE {rest} END")
 
     def _unary(self, node: exp.Expr) -> None:
         self._children(node)

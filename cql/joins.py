@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import enrichment
+from sweeparea.cql import char_padding, enrichment
 from sweeparea.cql.correlation import identity, ids
 from sweeparea.cql.decorrelate import Subquery
 from sweeparea.cql.dependent_join import both, same
@@ -219,10 +219,8 @@ def _equalities(pairs: list[tuple[Column, Column]], text: str) -> Expr | None:
 
 def _padded(one: Column, other: Column) -> Expr:
     """A column of CHAR(n), filled up to the length of a longer one that it is compared with, as in ``ON``."""
-    expr = column(one)
-    if one.char is None or other.char is None or one.char >= other.char:
-        return expr
-    return replace(expr, sql=f"rpad({expr.sql}, {other.char})")
+    expr, pattern = column(one), char_padding.widened(one.char, other.char)
+    return expr if pattern is None else replace(expr, sql=pattern.replace(char_padding.SIDE, expr.sql))
 
 
 def _shown(

@@ -199,7 +199,7 @@ class QueryBinder:
             self.context.outer = before
 
     def _distinct(self, node: Node, columns: tuple[Column, ...]) -> BoundQuery:
-        keys = tuple((self.context.new_column(c.label, c.type), column_expr(c)) for c in columns)
+        keys = tuple((self.context.new_column(c.label, c.type).as_of(c), column_expr(c)) for c in columns)
         return BoundQuery(Aggregate(node, keys, ()), tuple(c for c, _ in keys))
 
     # -- SELECT ------------------------------------------------------------------------------------------------------

@@ -72,7 +72,9 @@ def _combined(queries: QueryBinder, first: BoundQuery, steps: list[tuple[exp.Set
     for i, column in enumerate(first.columns):
         found = [p.columns[i].type for p in parts]
         _check_types(queries, found, column.label, word, steps[0][0])
-        outputs.append(queries.context.new_column(column.label, types.common(found)))
+        made = queries.context.new_column(column.label, types.common(found))
+        # as in Spark: what the first part's column is declared as, whatever the others are
+        outputs.append(made.as_of(column) if made.type in (None, column.type) else made)
     nodes = [cast(queries, p.node, p.columns, outputs) for p in parts]
     columns = tuple(outputs)
     if isinstance(step, exp.Union):

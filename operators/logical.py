@@ -24,16 +24,17 @@ class Column:
 
     ``id`` is its name inside the engine (``c0``, ``c1``, .. unique in the plan), ``label`` what the author wrote,
     ``type`` the Spark type as DDL text (``bigint``, ``decimal(10,2)``), or None where only Spark's analysis can tell.
-    ``char`` is the n of a CHAR(n): its values are padded, and so are the constants that it is compared with.
+    ``char`` is the declared type of a column that holds CHAR values (``char(5)``, ``array<char(5)>``): these are
+    padded, and so is what it is compared with.
     """
 
     id: str
     label: str
     type: str | None = None
-    char: int | None = field(default=None, compare=False, repr=False)
+    char: str | None = field(default=None, compare=False, repr=False)
 
     def as_of(self, other: Column | None) -> Column:
-        """This column, known to be CHAR(n) where ``other``, whose values it has, is."""
+        """This column, known to hold CHAR values where ``other``, whose values it has, does."""
         return self if other is None or other.char is None else dataclasses.replace(self, char=other.char)
 
 
@@ -534,6 +535,7 @@ class Plan:
     ``notes`` are the defaults applied, ``rewrites`` the rules that changed the plan, ``functions`` the user's own
     functions in it. ``every`` and ``anchor`` (ticks) belong to rstream. ``emits_each``: each row that ``root`` brings
     is an element of the stream, once, at the instant at which it begins; no difference is taken and nothing is kept.
+    ``chars``: the output columns that hold CHAR values, with the types that these are declared as.
     """
 
     name: str
@@ -551,6 +553,7 @@ class Plan:
     rewrites: tuple[str, ...] = ()
     functions: tuple[UserFunction, ...] = ()
     emits_each: bool = False
+    chars: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def kind(self) -> str:

@@ -23,7 +23,6 @@ CHARS = "chars"
 """In a source's ledger info: the columns that were admitted padded, with their declared types."""
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR = re.compile(r"(?<![a-z_`])char\s*\(", re.IGNORECASE)
-_WHOLE = re.compile(r"char\((\d+)\)\Z", re.IGNORECASE)
 
 
 def char_columns(fields: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -32,12 +31,6 @@ def char_columns(fields: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """
     declared = {f["name"]: (f.get("metadata") or {}).get(_DECLARED, "") for f in fields}
     return {name: kind for name, kind in declared.items() if _CHAR.search(kind)}
-
-
-def length_of(kind: str) -> int | None:
-    """The n of ``char(n)``; None for a nested type."""
-    found = _WHOLE.match(kind)
-    return int(found[1]) if found else None
 
 
 def pad(column: pa.Array, kind: str, what: str) -> pa.Array:

@@ -33,7 +33,7 @@ from sweeparea.spark_jobs.deployment.relation_source import (
 )
 from sweeparea.spark_jobs.deployment.user_code import registered
 from sweeparea.spark_jobs.errors import ReservedNameError
-from sweeparea.tables.char_columns import CHARS, length_of
+from sweeparea.tables.char_columns import CHARS
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.landing import LandingTable
 from sweeparea.tables.layout import Layout
@@ -184,10 +184,9 @@ class Application:
         row = self.ledger.head().get(name)
         return self.source_table(name).char_columns() if row is None else dict(row.info.get(CHARS) or {})
 
-    def chars_of(self, name: str) -> tuple[tuple[str, int], ...]:
-        """The columns of a source that are CHAR(n), with their n."""
-        lengths = {column: length_of(kind) for column, kind in self.char_columns(name).items()}
-        return tuple((column, n) for column, n in lengths.items() if n is not None)
+    def chars_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The columns of a source that hold CHAR values, with their declared types."""
+        return tuple(self.char_columns(name).items())
 
     def source_text(self, name: str) -> str:
         """Where a stream or relation comes from, for people."""
@@ -348,7 +347,8 @@ class Application:
         if result.exists():
             types = {f.name: spark_type(f.type) for f in result.schema()}
             columns = [(label, types.get(label, kind)) for label, kind in columns]
-        return InputSchema(name, "stream" if plan.stream else "relation", tuple(columns), plan.time, derived=True)
+        kind = "stream" if plan.stream else "relation"
+        return InputSchema(name, kind, tuple(columns), plan.time, derived=True, chars=plan.chars)
 
     def _materialization_schema(self, name: str, query: str) -> InputSchema:
         """The schema of ``q__istream`` and its like: the query's columns under another kind of table."""

@@ -31,7 +31,7 @@ class RelationSource:
 
     ``columns``: (name, Spark type) of the source; ``record``: the columns that are the relation's; ``instants``: those
     of validity (from, to), or of a change's instant; ``operation`` and ``keyed`` those of a log of changes; ``chars``:
-    the columns of CHAR(n) with n.
+    the columns that hold CHAR values with their declared types.
     """
 
     name: str
@@ -42,7 +42,7 @@ class RelationSource:
     instants: tuple[str, ...] = ()
     operation: str | None = None
     keyed: Keyed | None = None
-    chars: tuple[tuple[str, int], ...] = ()
+    chars: tuple[tuple[str, str], ...] = ()
 
     @property
     def schema(self) -> InputSchema:

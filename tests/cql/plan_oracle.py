@@ -156,7 +156,8 @@ def _plain(value: Any) -> Any:
 
 @functools.lru_cache(10_000)
 def _duck(sql: str) -> str:
-    return sqlglot.transpile(f"SELECT {sql}", read="spark", write="duckdb")[0].removeprefix("SELECT ")
+    text = sqlglot.transpile(f"SELECT {sql}", read="spark", write="duckdb")[0].removeprefix("SELECT ")
+    return text.replace("RPAD(", "spark_rpad(")  # whose length may be a BIGINT
 
 
 def _sql(expr: Expr) -> str:
@@ -369,6 +370,7 @@ _counter = itertools.count()
 def _connection() -> duckdb.DuckDBPyConnection:
     db = duckdb.connect()
     db.execute("SET TimeZone = 'UTC'; SET threads = 1")
+    db.execute("CREATE MACRO spark_rpad(x, n, p) AS rpad(x, CAST(n AS INTEGER), p)")
     return db
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -15,8 +18,13 @@ from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment import plan as plans
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
+from sweeparea.spark_jobs.session import CONF
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
+from tests.cql import char_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -71,25 +79,49 @@ def test_comparisons_with_char_are_those_of_spark(spark, tmp_path: Path) -> None
     assert ", 8)" in repr(app.plan("j").root)
     admit(app, "s", spark)
     process(app, "q", spark)
-    kinds = "t BIGINT, c CHAR(5), v VARCHAR(5), s STRING, d CHAR(8)"
-    spark.sql(f"CREATE TABLE s ({kinds}) USING parquet LOCATION '{tmp_path / 'spark'}'")
-    try:
-        rows = ", ".join(f"({t}, {', '.join(map(literal, each))})" for t, each in enumerate(TEXTS))
-        spark.conf.set("spark.sql.legacy.charVarcharAsString", "true")  # writes unpadded
-        spark.sql(f"INSERT INTO s VALUES {rows}")
-        spark.conf.set("spark.sql.legacy.charVarcharAsString", "false")
-        wanted = spark.sql(sql.format("")).collect()[0].asDict()
-    finally:
-        spark.conf.set("spark.sql.legacy.charVarcharAsString", "false")
-        spark.sql("DROP TABLE s")
+    declared = {"s": {"t": "bigint", "c": "char(5)", "v": "varchar(5)", "s": "string", "d": "char(8)"}}
+    with catalogued(spark, tmp_path, declared, {"s": [(t, *each) for t, each in enumerate(TEXTS)]}) as alone:
+        wanted = alone.sql(sql.format("")).collect()[0].asDict()
     found = max(DeltaLog(app.layout.result("q")).read().to_pylist(), key=lambda row: row["valid_from"])
     both = {c: (found[f"n{i}"], wanted[f"n{i}"]) for i, c in enumerate(CONDITIONS)}
     assert {c: pair for c, pair in both.items() if pair[0] != pair[1]} == {}
     assert (found["l"], found["k"], wanted["l"], wanted["k"]) == (5, 2, 5, 2)
 
 
-def literal(text: str | None) -> str:
-    return "NULL" if text is None else f"'{text}'"
+@contextmanager
+def catalogued(spark, folder: Path, declared, rows) -> Iterator[SparkSession]:
+    """A session in which these tables, and nothing else, can be named; their values are written unpadded."""
+    alone = spark.newSession()
+    for key, value in CONF.items():
+        alone.conf.set(key, value)
+    alone.sql(f"CREATE DATABASE char_columns LOCATION '{folder / 'database'}'")
+    try:
+        alone.sql("USE char_columns")
+        alone.conf.set("spark.sql.legacy.charVarcharAsString", "true")
+        for name, columns in declared.items():
+            schema = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+            alone.sql(f"CREATE TABLE {name} ({schema}) USING parquet")
+            alone.createDataFrame(rows[name], alone.table(name).schema).write.insertInto(name)
+        alone.conf.set("spark.sql.legacy.charVarcharAsString", "false")
+        yield alone
+    finally:
+        alone.sql("DROP DATABASE char_columns CASCADE")
+
+
+@pytest.mark.slow
+def test_answers_kept_for_comparisons_with_char_are_those_of_spark(spark, tmp_path: Path) -> None:
+    kept = char_tables.answers()
+    texts = {
+        f"SELECT t, ({condition}) AS b FROM {table}": [[t, value] for t, value in enumerate(values)]
+        for table in ("s", "n")
+        for condition, values in kept[f"conditions of {table}"].items()
+    } | kept["queries"]
+    found = {}
+    with catalogued(spark, tmp_path, char_tables.DECLARED, char_tables.stored()) as alone:
+        for text in texts:
+            rows = (char_tables.plain(row.asDict(recursive=True)) for row in alone.sql(text).collect())
+            found[text] = sorted(rows, key=repr)
+    assert {text: rows for text, rows in found.items() if json.dumps(rows) != json.dumps(texts[text])} == {}
 
 
 def test_what_was_admitted_unpadded_goes_on_and_is_named_until_it_is_replaced(spark, tmp_path: Path) -> None:

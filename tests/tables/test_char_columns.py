@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 
-from sweeparea.tables.char_columns import length_of
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.source import SourceTable
 
@@ -54,7 +53,6 @@ def test_char_values_are_padded_and_longer_ones_stay(tmp_path: Path, partitioned
     assert (padded["st"], padded["ar"], padded["m"]) == ({"x": "a  ", "y": 1}, ["a  ", None], [("k ", "w")])
     source.padded = {}
     assert sorted(r["c"] for r in source.snapshot(2).to_pylist() if r["c"]) == ["long", "é"]
-    assert (length_of("char(12)"), length_of("array<char(12)>"), length_of("varchar(3)")) == (12, None, None)
 
 
 def rewritten(path: Path, column: str, metadata: dict[str, object]) -> None:
