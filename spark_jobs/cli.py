@@ -288,13 +288,14 @@ def _each(options: argparse.Namespace, names: Sequence[str], work: Callable[[str
 
 
 def _admit(options: argparse.Namespace) -> int:
+    from sweeparea.spark_jobs.admission.progress import counted
     from sweeparea.spark_jobs.jobs import admit
 
     application = _open(options)
 
     def work(name: str) -> None:
         report = admit(application, name, tell=_tell, take_columns=options.take_columns, baseline=options.baseline)
-        text = f"{name}: {report['rows']} rows of {report['versions']} new source versions"
+        text = f"{name}: {counted(report['rows'], 'row')} of {counted(report['versions'], 'new source version')}"
         if report["quarantined"]:
             text += "; quarantined: " + ", ".join(f"{n} ({reason})" for reason, n in report["quarantined"].items())
         if report["ignored"]:

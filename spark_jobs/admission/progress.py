@@ -23,6 +23,7 @@ class Progress:
     tell: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     first: int | None = None
+    in_parts: int | None = None
     told: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -41,7 +42,11 @@ class Progress:
         self.say(f"{self.name}: {complete:,} of {total:,} {noun} taken, {left}; {what}", last=version >= newest)
 
     def reading(self, version: int, newest: int, rows: int) -> None:
-        """``rows`` rows of ``version`` were judged, and it has more, perhaps."""
+        """``rows`` rows of ``version`` were judged, and it has more, perhaps: most versions are one piece, of which
+        nothing is said before it is taken."""
+        first, self.in_parts = self.in_parts != version, version
+        if first:
+            return
         complete, total = self._of(version, newest)
         noun = "version" if total == 1 else "versions"
         self.say(

@@ -19,14 +19,15 @@ def test_progress_counts_complete_versions_and_what_is_left() -> None:
     progress.reading(0, 26, 1)
     assert told == []  # a short run says nothing before its end
     clock.now = 3.0
-    progress.reading(0, 26, 1)
+    progress.reading(0, 26, 100_000)
+    clock.now = 4.0
     progress.begins(1)
     progress.taken(0, 26, f"{counted(1, 'row')} admitted, 0 quarantined")  # too soon after the last message
     clock.now = 6.0
     progress.taken(1, 26, f"{counted(1234, 'row')} admitted, 0 quarantined")
     progress.taken(26, 26, f"{counted(5000, 'row')} admitted, 3 quarantined")
     assert told == [
-        "orders: 0 of 27 versions taken; of source version 0 1 row judged so far",
+        "orders: 0 of 27 versions taken; of source version 0 100,000 rows judged so far",
         "orders: 2 of 27 versions taken, 25 left; 1,234 rows admitted, 0 quarantined",
         "orders: 27 of 27 versions taken, none left; 5,000 rows admitted, 3 quarantined",
     ]
