@@ -252,12 +252,21 @@ class _Lease:
     def renew(self) -> str:
         """A new id, for a session that the server has closed."""
         self.session_id = str(uuid.uuid4())
-        self._passed.clear()
+        self._begin()
+        return self.session_id
+
+    def _begin(self) -> None:
+        self._passed = set()
         self.file.seek(0)
         self.file.truncate()
         self.file.write(f"{self.session_id}\n")
         self.file.flush()
-        return self.session_id
+
+    def on(self, server: str) -> None:
+        """What was passed on another server, or before this one was started, counts no more."""
+        if server not in self._passed:
+            self._begin()
+            self.add(server)
 
     def __contains__(self, probe: object) -> bool:
         return probe in self._passed
@@ -304,6 +313,7 @@ def _connect(remote: str, lease: _Lease) -> SparkSession:
         spark = SparkSession.builder.remote(f"{base}/;session_id={lease.session_id}").create()
         try:
             _configure(spark)
+            lease.on(f"server {base} {spark.conf.get('spark.app.id', '')}")
             if RESET not in lease:
                 session_settings.reset(spark, CONF)
                 lease.add(RESET)

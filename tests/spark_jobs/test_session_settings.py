@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -67,3 +68,22 @@ def test_beside_a_session_of_somebody_else_ours_has_settings_of_its_own(spark: S
         for key, value in session.CONF.items():
             spark.conf.set(key, value)
     assert session._local() is spark
+
+
+def test_what_a_session_passed_holds_for_its_server_until_that_is_started_again(tmp_path: Path):
+    def lease() -> session._Lease:
+        return session._Lease((tmp_path / "0.lease").open("a+"))
+
+    first = lease()
+    first.on("server sc://here local-1")
+    first.add("locale")
+    again = lease()
+    again.on("server sc://here local-1")
+    assert "locale" in again
+    assert again.session_id == first.session_id
+    for other in ("server sc://there local-1", "server sc://there local-2", "server sc://here local-1"):
+        moved = lease()
+        moved.on(other)
+        assert list(moved) == [other]
+        assert "locale" not in lease()
+        assert moved.session_id == first.session_id
