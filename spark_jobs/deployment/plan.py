@@ -354,11 +354,11 @@ class _Planner:
             return ""
         try:
             chars = self.application.source_table(name).char_columns()
+            admitted = {column for column, _ in self.application.input_schema(name).columns}
         except SweepAreaError:
             return ""  # told of by _check
-        found = [
-            f"{column} is {kind.upper()}" for column, kind in chars.items() if column not in head.info.get(CHARS, {})
-        ]
+        padded = head.info.get(CHARS, {})
+        found = [f"{c} is {kind.upper()}" for c, kind in chars.items() if c in admitted and c not in padded]
         return f"{', '.join(found)}, and was admitted without its padding by an earlier version" if found else ""
 
     def _check(self, name: str, statement: Declared) -> None:

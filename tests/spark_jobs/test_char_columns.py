@@ -157,6 +157,33 @@ def test_what_was_admitted_unpadded_goes_on_and_is_named_until_it_is_replaced(sp
         admit(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query), "s", spark)
 
 
+def test_a_char_column_that_is_taken_over_is_padded_and_so_is_what_reads_a_result(spark, tmp_path: Path) -> None:
+    source(tmp_path)
+    text = STREAM.format(replace="") + (
+        "CREATE CONTINUOUS QUERY q START AT 0 AS SELECT t, c AS e FROM s [RANGE UNBOUNDED]"
+        " UNION ALL SELECT t, s FROM s [RANGE UNBOUNDED];\n"
+        "CREATE CONTINUOUS QUERY p START AT 0 AS SELECT t, e FROM q [RANGE UNBOUNDED] WHERE e = 'zz';\n"
+    )
+    app = opened(tmp_path, text)
+    apply(app, plans.plan(app))
+    admit(app, "s", spark)
+    added = [Field("n", PrimitiveType("string"), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(3)"})]
+    DeltaTable(str(tmp_path / "source")).alter.add_columns(added)
+    row = {"t": 4, "c": "zz", "v": "v", "s": "zz", "d": "d", "n": "a"}
+    table = DeltaTable(str(tmp_path / "source"))
+    write_deltalake(table, pa.Table.from_pylist([row], schema=pa.schema(table.schema())), mode="append")
+    assert not plans.plan(opened(tmp_path, text)).notes
+    admit(opened(tmp_path, text), "s", spark, take_columns=True)
+    more = "CREATE CONTINUOUS QUERY w START AT 0 AS SELECT n FROM s [RANGE UNBOUNDED] WHERE n = 'a';\n"
+    app = opened(tmp_path, text + more)
+    apply(app, plans.plan(app))
+    for name in "qpw":
+        process(app, name, spark)
+    assert result(app, "w") == [{"n": "a  "}]
+    # of q's column e, which is CHAR(5): the text zz of s, which is not padded, is another value
+    assert result(app, "p") == [{"t": 4, "e": "zz   "}]
+
+
 def forget(app: Application) -> None:
     """Admits as an earlier version did, which knew nothing of CHAR."""
     found = app.source_table("s")
