@@ -27,6 +27,7 @@ from sweeparea.tables.char_columns import char_columns, pad
 from sweeparea.tables.commits import Commit, FileAction, read_commit
 from sweeparea.tables.errors import TableError, VersionGone
 from sweeparea.tables.files import filesystem
+from sweeparea.tables.fine_instants import columns_of_instants, holds_nanoseconds, may_be_before_1970
 from sweeparea.tables.netting import N, net
 from sweeparea.tables.schema import delta_type
 from sweeparea.tables.source_files import CHANGE_TYPE, SourceFiles, cannot_convert, nullable
@@ -124,7 +125,8 @@ class SourceTable:
     def snapshot_pieces(self, version: int) -> Iterator[pa.Table]:
         """As :meth:`snapshot`, in pieces that fit into memory."""
         handle = self._open(version)
-        if _WIDENING & set(handle.protocol().reader_features or []):
+        widened = _WIDENING & set(handle.protocol().reader_features or [])
+        if widened or self._needs_floors(handle):
             yield from self._live_files(handle)  # delta-rs does not read what was written under the narrower type
             return
         with _explain(self.uri, f"version {version}"):
@@ -133,6 +135,22 @@ class SourceTable:
                 rows = pa.table(batch)
                 if rows.num_rows:
                     yield self._aligned(self._renamed(rows, handle))
+
+    def _needs_floors(self, handle: DeltaTable) -> bool:
+        """Whether a snapshot may hold instants in nanoseconds before 1970, which delta-rs cuts towards zero."""
+        fields = json.loads(handle.schema().to_json())["fields"]
+        columns = columns_of_instants(fields, handle.metadata().partition_columns)
+        if not columns:
+            return False
+        reader = self._files()
+        try:
+            return any(
+                holds_nanoseconds(reader.path_of(file.path), reader.fs)
+                for file in live_files(handle, columns=columns)
+                if may_be_before_1970(file, columns)
+            )
+        except FileNotFoundError as error:
+            raise self._file_gone(handle.version(), error) from error
 
     def _live_files(self, handle: DeltaTable) -> Iterator[pa.Table]:
         """The rows of a snapshot from its files."""

@@ -58,7 +58,7 @@ class SourceFiles:
         """
         deleted = deleted_rows(action.vector, self.fs, self.base) if action.vector else None
         # The file system is given a name, not an open file: files of old engines hold times in 96 bits.
-        file = pq.ParquetFile(self._path(action.path), filesystem=self.fs, coerce_int96_timestamp_unit="us")
+        file = pq.ParquetFile(self.path_of(action.path), filesystem=self.fs, coerce_int96_timestamp_unit="us")
         with file:
             at = 0
             for batch in file.iter_batches(batch_size=BATCH):
@@ -71,7 +71,7 @@ class SourceFiles:
                 at += count
                 yield self._logical(batch, action.partition, feed)
 
-    def _path(self, path: str) -> str:
+    def path_of(self, path: str) -> str:
         """Where a file lies: a shallow clone names those of the table it was made of, by absolute address."""
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path):
             if path.startswith("file:"):

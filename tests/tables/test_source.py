@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -274,6 +275,55 @@ def test_nanoseconds_are_floored(path: str) -> None:
         -1,
         1_700_000_000_123_456,
     ]
+
+
+@pytest.mark.parametrize(("zone", "stats"), [("UTC", None), (None, None), ("UTC", "1970-01-01T00:00:00.000Z")])
+def test_nanoseconds_before_1970_are_floored_in_commits_and_snapshots(path: str, zone: str | None, stats) -> None:
+    """1969-12-31 23:59:59.999999001 lies in the microsecond that ends with the second, wherever it is read."""
+    plain = pa.schema([("u", pa.timestamp("us", zone)), ("l", pa.list_(pa.timestamp("us", zone))), ("a", pa.int64())])
+    DeltaTable.create(path, plain)
+    fine = [-999, -1, -1_000, -1_001, 0, 999, 1_700_000_000_123_456_789]
+    instants = pa.array(fine, pa.timestamp("ns", zone))
+    lists = pa.ListArray.from_arrays(pa.array(range(len(fine) + 1), pa.int32()), instants)
+    rows = pa.table({"u": instants, "l": lists, "a": pa.array(range(len(fine)), pa.int64())})
+    log = Path(path) / "_delta_log"
+    for version, part in enumerate((rows.slice(0, 4), rows.slice(4)), 1):
+        pq.write_table(part, Path(path) / f"{version}.parquet", version="2.6")
+        told = {
+            "numRecords": part.num_rows,
+            "minValues": {"u": stats},
+            "maxValues": {"u": stats},
+            "nullCount": {"u": 0},
+        }
+        add = {
+            "path": f"{version}.parquet",
+            "partitionValues": {},
+            "size": 1,
+            "modificationTime": 0,
+            "dataChange": True,
+        }
+        more = {} if stats is None else {"stats": json.dumps(told)}
+        (log / f"{version:020d}.json").write_text(json.dumps({"add": add | more}) + "\n")
+    source = SourceTable(path)
+    assert source.version() == 2
+    wanted = [n // 1000 for n in fine]
+    for found in (pa.concat_tables([source.changes(1), source.changes(2)]), source.snapshot(2)):
+        found = found.sort_by("a")
+        assert found.column("u").cast(pa.int64()).to_pylist() == wanted
+        assert found.column("l").combine_chunks().flatten().cast(pa.int64()).to_pylist() == wanted
+
+
+def test_footers_are_read_only_where_statistics_leave_instants_before_1970_open(path: str, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr("sweeparea.tables.source.holds_nanoseconds", lambda path, _: bool(asked.append(path)))
+    for i, year in enumerate((2000, 2020)):
+        rows = {"a": [i], "u": [datetime(year, 1, 1)], "n": pa.array([None], pa.timestamp("us"))}
+        write_deltalake(path, pa.table(rows), mode="append")
+    assert SourceTable(path).snapshot(1).num_rows == 2
+    assert asked == []
+    write_deltalake(path, pa.table({"a": [2], "u": [datetime(1960, 1, 1)], "n": [datetime(2000, 1, 1)]}), mode="append")
+    assert SourceTable(path).snapshot(2).num_rows == 3
+    assert len(asked) == 1
 
 
 def test_a_checkpoint_in_several_parts(path: str) -> None:
