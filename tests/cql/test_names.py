@@ -176,7 +176,7 @@ def test_equal_aggregates_are_computed_once() -> None:
         ("SELECT sum(max(a)) AS s FROM S", "cannot stand inside the aggregate SUM"),
         ("SELECT a FROM S GROUP BY 2", "GROUP BY 2 is no position"),
         ("SELECT uper(b) AS u FROM S", "there is no function uper. Did you mean upper?"),
-        ("SELECT y FROM S AS t(y)", "the alias names 1 columns, but there are 3"),
+        ("SELECT y FROM S AS t(y)", "the alias names 1 column, but there are 3"),
         ("SELECT T.* FROM S", "T is unknown here"),
         ("SELECT * EXCEPT (zz) FROM S", "EXCEPT names zz"),
         ("WITH w AS (SELECT a FROM S), W AS (SELECT a FROM T) SELECT 1 AS o FROM w", "WITH names W twice"),
