@@ -151,7 +151,7 @@ def test_a_select_without_from_has_one_row() -> None:
             "EXCEPT cannot compare m, which is a MAP",
         ),
         ("SELECT a FROM S, VALUES (1), (1, 2) AS v(x)", TypeError_, "all rows of VALUES have as many columns"),
-        ("SELECT a FROM S, VALUES (1, 2) AS v(x)", BindError, "the alias names 1 columns, but there are 2"),
+        ("SELECT a FROM S, VALUES (1, 2) AS v(x)", BindError, "the alias names 1 column, but there are 2"),
         ("SELECT a FROM S, VALUES (S.a) AS v(x)", BindError, "S.a is unknown here"),
         ("SELECT 1 AS o", RefusedError, "the query reads no stream and no relation"),
         ("SELECT *", BindError, "* needs a FROM"),
