@@ -20,10 +20,6 @@ _ARGUMENTS: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     (exp.Limit, "expressions"): ("LIMIT .. BY", "Filter by ROW_NUMBER() OVER (PARTITION BY ..) with QUALIFY"),
     (exp.Fetch, "limit_options"): ("FETCH with PERCENT or WITH TIES", _RANK),
     (exp.Offset, "expressions"): ("OFFSET .. BY", "Filter by ROW_NUMBER() OVER (PARTITION BY ..) with QUALIFY"),
-    (exp.Order, "this"): (
-        "ORDER BY in an aggregate",
-        "Write sort_array(array_agg(a)), or listagg(a, ',') WITHIN GROUP (ORDER BY a)",
-    ),
     (exp.Order, "siblings"): ("ORDER SIBLINGS BY", "Write ORDER BY"),
     (exp.Ordered, "with_fill"): ("WITH FILL", "Join with the values that are to be filled in"),
     (exp.Group, "totals"): ("WITH TOTALS", "Write GROUP BY .. WITH ROLLUP"),
@@ -48,7 +44,6 @@ _ARGUMENTS: dict[tuple[type[exp.Expr], str], tuple[str, str]] = {
     (exp.Trim, "collation"): ("TRIM with COLLATE", "Leave COLLATE out"),
 }
 _NODES: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.ColumnDef: ("a type in a list of columns", "Name the columns alone, AS v(a, b), and CAST them in SELECT"),
     exp.SimilarTo: ("SIMILAR TO", "Write a RLIKE 'pattern'"),
     exp.RegexpILike: ("~*", "Write a RLIKE '(?i)pattern'"),
     exp.Glob: ("GLOB", "Write a LIKE 'x%', or a RLIKE 'pattern'"),
@@ -87,6 +82,8 @@ def faults(tree: exp.Expr, place: Callable[[exp.Expr], Place]) -> list[RefusedEr
 
 def _found(tree: exp.Expr) -> Iterator[tuple[str, str, exp.Expr]]:
     for node in tree.walk(prune=lambda n: type(n) in _NODES):
+        if isinstance(node, exp.ColumnDef) and isinstance(node.parent, exp.TableAlias):
+            yield "a type in a list of columns", "Name the columns alone, AS v(a, b), and CAST them in SELECT", node
         if type(node) in _NODES:
             yield *_NODES[type(node)], node
         field = node.name.upper() if isinstance(node, exp.Extract) else ""

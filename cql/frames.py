@@ -92,12 +92,12 @@ def _edge(spec: exp.Expr, which: str, kind: str, binder: Binder, node: exp.Expr)
         return "CURRENT ROW", "", None
     if side not in ("PRECEDING", "FOLLOWING"):
         text = binder.source.splice(binder.span(value))
-        column = isinstance(value, exp.Column)
+        between = isinstance(value, exp.Column) or spec.args.get("end") is not None
         raise ParseError(
             "an edge of a frame says PRECEDING or FOLLOWING",
             binder.place(value),
-            "Write CURRENT ROW, or 1 PRECEDING"
-            if column
+            "Write 1 PRECEDING, or CURRENT ROW"
+            if between
             else f"Write {kind} {text} PRECEDING for the row itself and what is up to {text} before it",
         )
     bound = binder.derived("a frame", windows=None).bind(value)
