@@ -72,6 +72,12 @@ class DurationText:
     def text(self) -> str:
         return self.source.splice(self.span)
 
+    @property
+    def _number(self) -> str:
+        """The number as it may stand before a unit."""
+        text = self.text.lstrip("+-")
+        return text if text.isdigit() else f"({text})"
+
     def in_ticks(self, time: TimeDomain, what: str) -> int:
         """The value in ticks of a time domain. ParseError where its spelling does not fit the domain's kind or
         chronon."""
@@ -95,7 +101,7 @@ class DurationText:
             raise ParseError(
                 f"{what} {self.text} has no unit, but time is TIMESTAMP here",
                 place,
-                f"Write INTERVAL {self.text.lstrip('+-')} SECONDS or {self.text.lstrip('+-')} Seconds; "
+                f"Write INTERVAL {self._number} SECONDS or {self._number} Seconds; "
                 "bare numbers are for streams whose time is BIGINT",
             )
         else:
@@ -118,7 +124,7 @@ class DurationText:
         """Whole microseconds, for clauses of statements that do not know the time domain."""
         place = self.source.place(self.span[0])
         if self.micros is None:
-            raise ParseError(f"{what} {self.text} has no unit", place, f"Write INTERVAL {self.text} SECONDS")
+            raise ParseError(f"{what} {self.text} has no unit", place, f"Write INTERVAL {self._number} SECONDS")
         if self.micros.denominator != 1:
             raise ParseError(f"{what} {self.text} is finer than a microsecond", place, "Write 1 MICROSECOND or more")
         return self.micros.numerator

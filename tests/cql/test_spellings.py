@@ -137,6 +137,7 @@ REFUSED = {
     "SELECT k FROM fine [RANGE 10s]": (27, "Write 10 seconds"),
     "SELECT k FROM fine [RANGE '10 seconds']": (27, "Write INTERVAL '10 seconds'"),
     "SELECT k FROM fine [RANGE 2 + 3 SECONDS]": (29, "(2 + 3) SECONDS"),
+    "SELECT k FROM fine [RANGE 2 + 3]": (27, "Write INTERVAL (2 + 3) SECONDS"),
     "SELECT k FROM fine [RANGE 1 HOUR / 0]": (34, "Write a constant"),
     "SELECT a FROM S [RANGE 5 / 2]": (24, "no whole number of ticks: 2.5"),
     "SELECT a FROM S [ROWS 5 / 3]": (23, "no whole number of rows: 5/3"),
