@@ -232,11 +232,15 @@ class Context:
         if window is None:
             self.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
             return Window(stream, Unbounded()), columns, stream.instant
-        item = Item(name, named or columns, stream.instant)
         bounds = self.settings.get("range_bounds", "inclusive")
         try:
             sequence = self.sequence_of(stream)
-            node = bind_window(stream, item, window, self.time, bounds, sequence, self.functions, self.outer)
+
+            def bound(visible: tuple[Column, ...]) -> Window:
+                item = Item(name, visible, stream.instant)
+                return bind_window(stream, item, window, self.time, bounds, sequence, self.functions, self.outer)
+
+            node = self._first(lambda: bound(named or columns), lambda: bound(columns))
         except SweepAreaError as error:
             self.faults.append(error)  # the rest of the query may have faults to tell as well
             return Window(stream, Unbounded()), columns, stream.instant
@@ -244,6 +248,16 @@ class Context:
             self.functions_used.setdefault(node.spec.name.lower(), self.functions[node.spec.name.lower()])
         node = replace(node, bounds=bounds_of(node.spec, self.time, self.new_column))
         return node, columns, stream.instant
+
+    def _first(self, bind: Callable[[], Window], otherwise: Callable[[], Window]) -> Window:
+        """A window over the columns as its alias names them; else by their own names, as deployed queries may."""
+        try:
+            return bind()
+        except SweepAreaError as error:
+            try:
+                return otherwise()
+            except SweepAreaError:
+                raise error from None
 
     def sequence_of(self, stream: StreamScan | RelationToStream) -> str | None:
         """The id of a stream's SEQUENCE BY column; derived streams have no sequence."""

@@ -72,6 +72,7 @@ UNDERSTOOD = {
     "SELECT v.p, q FROM S AS v(p, q, r) [PARTITION BY v.q ROWS 2]": (
         "SELECT v.a AS p, v.b AS q FROM S [PARTITION BY b ROWS 2] AS v"
     ),
+    "SELECT p FROM S AS v(p, q, r) [PARTITION BY b ROWS 2]": "SELECT a AS p FROM S [PARTITION BY b ROWS 2] v",
     "SELECT p FROM ISTREAM(SELECT a, d FROM R) v(p, q) [PARTITION BY q ROWS 2]": (
         "SELECT a AS p FROM ISTREAM(SELECT a, d FROM R) [PARTITION BY d ROWS 2] v"
     ),
