@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
-from sweeparea.cql import column_types, foreign_syntax, strictness, untyped_nulls, user_functions
+from sweeparea.cql import column_types, foreign_syntax, strictness, types, untyped_nulls, user_functions
 from sweeparea.cql.catalog import tables_of
 from sweeparea.cql.column_types import Analyze
 from sweeparea.cql.context import Context, InputSchema
@@ -112,6 +112,7 @@ def _bind(
     called = tuple((context.functions_used | user_functions.used(query.select)).values())
     column_types.checked(node, context.analyze, query.source, called)
     columns = node.columns
+    raise_all([*_unheld(node, query)])
     errors: list[SweepAreaError] = []
     constraints: list[Constraint] = []
     for spec in query.constraints:
@@ -152,6 +153,19 @@ def _bind(
     plan = replace(plan, root=untyped_nulls.stored(plan.root))
     strictness.check(plan, query.settings_places.get("strict", query.place))
     return plan
+
+
+def _unheld(node: Node, query: CreateQuery) -> Iterator[TypeError_]:
+    """Columns of the result that no table can hold."""
+    texts = {column.id: expr.text for column, expr in node.outputs} if isinstance(node, Project) else {}
+    for column in node.columns:
+        if types.unheld(column.type):
+            offset = query.source.expressions.get(texts.get(column.id, ""))
+            yield TypeError_(
+                f"column {column.label} is of type {(column.type or '').upper()}, which a result table cannot hold",
+                query.place if offset is None else query.source.place(offset),
+                f"CAST it to a type that can be stored, for example CAST({column.label} AS STRING)",
+            )
 
 
 def _settings(query: CreateQuery, defaults: Mapping[str, str]) -> dict[str, str]:

@@ -45,10 +45,14 @@ def checked(root: Node, analyze: Analyze | None, source: SourceText, functions: 
 
 
 def _placed(error: Untyped, source: SourceText) -> SweepAreaError:
-    offset = next((source.expressions[t] for t in error.texts if t in source.expressions), None)
-    if offset is None:
-        return error
-    return TypeError_(str(error), source.place(offset), "CAST its arguments, or use another function")
+    known = source.expressions
+    exact = [t for t in error.texts if t in known]
+    # what was made of several expressions, as a comparison with a subquery's column is, stands where the longest does
+    parts = exact[:1] or sorted((t for t in known if any(t in text for text in error.texts)), key=len)[-1:]
+    first = source.tokens[0].start if source.tokens else 0
+    return TypeError_(
+        str(error), source.place(known[parts[0]] if parts else first), "CAST its arguments, or use another function"
+    )
 
 
 def filled(root: Node, analyze: Analyze | None, source: SourceText) -> Node:

@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 
 _TOKENS_OF_A_COLUMN = 16
 """More than what one name or window bound, which is one piece of a canonical text, is written with."""
-_QUOTED = re.compile(r"`(?:``|[^`])*`")
-_UNHELD = re.compile(r"(?<!\w)(?:interval(?= )|variant(?![\w:]))")
-"""In a type, what no table holds at any depth."""
 _ID_LIKE = re.compile(r"^c\d+$", re.IGNORECASE)
 
 
@@ -180,16 +177,11 @@ class Binder:
         bound already. TypeError_ where no table holds its type.
         """
         bound = bound or self.bind(node)
-        if bound.type is not None and (unheld := _UNHELD.search(_QUOTED.sub("", bound.type))):
-            interval = unheld[0] == "interval"
-            raise TypeError_(
-                f"{bound.expr.text} is of type {bound.type.upper()}, which no table holds, and rows are remembered by"
-                " it",
-                self.place(node),
-                "Take a number instead, as timestampdiff(SECOND, a, b) or datediff(b, a) give it"
-                if interval
-                else "CAST it, or take the parts of it that are needed",
-            )
+        if bound.type is not None and (unheld := types.unheld(bound.type)):
+            told = f"{bound.expr.text} is of type {bound.type.upper()}, which no table holds"
+            hint = "Take a number instead, as timestampdiff(SECOND, a, b) or datediff(b, a) give it"
+            hint = hint if unheld == "interval" else "CAST it, or take the parts of it that are needed"
+            raise TypeError_(f"{told}, and rows are remembered by it", self.place(node), hint)
         return bound.typed(type_)
 
     def sort_key(self, node: exp.Expr, bound: Bound | None = None) -> SortKey:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import types
+from sweeparea.cql import signatures, types
 from sweeparea.cql.correlation import ids
 from sweeparea.cql.decorrelate import Attach, Decorrelation, Subquery
 from sweeparea.cql.enrichment import restricted
@@ -240,8 +240,11 @@ class Subqueries:
 
 
 def comparable(a: str | None, b: str | None) -> bool:
-    """Whether two types can have a common one."""
-    return a is None or b is None or "void" in (a, b) or len({types.family(a), types.family(b)} - {"other"}) < 2
+    """Whether values of two types may be compared; False only where Spark is certain to refuse it."""
+    if a is None or b is None or "void" in (a, b):
+        return True
+    alike = len({types.family(a), types.family(b)} - {"other"}) < 2
+    return alike and not any(signatures.refusal("=", pair) for pair in ([a, b], [b, a]))
 
 
 def has_subquery(tree: exp.Expr) -> bool:

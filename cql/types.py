@@ -82,6 +82,18 @@ def normal(type_: str | None) -> str | None:
     return _ALIASES.get(lowered, lowered) if "<" not in lowered else type_.strip()
 
 
+_QUOTED = re.compile(r"`(?:``|[^`])*`")
+_UNHELD = re.compile(r"(?<!\w)(?:interval(?= )|variant(?![\w:])|struct<>)")
+
+
+def unheld(type_: str | None) -> str:
+    """What no table holds in a type, at any depth: ``interval``, ``variant`` or ``struct<>``; empty if it can be held.
+    Of NULLs without a type see ``untyped_nulls.py``.
+    """
+    found = _UNHELD.search(_QUOTED.sub("", type_ or ""))
+    return found[0] if found else ""
+
+
 def decimal_of(type_: str | None) -> tuple[int, int] | None:
     """Precision and scale of a decimal type."""
     match = _DECIMAL.match(type_ or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.binder import InputSchema, bind_select
 from sweeparea.operators.logical import Plan, TimeDomain
@@ -14,6 +14,9 @@ from sweeparea.spark_jobs.cases.source import Source
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.tables.ledger import LedgerRow
 from sweeparea.tables.schema import spark_type
+
+if TYPE_CHECKING:
+    from sweeparea.spark_jobs.deployment.analysis import Checking
 
 _TABLES = ("relation", "istream", "dstream")
 
@@ -81,6 +84,12 @@ class ReplayApplication(Application):
 
     def paused(self, name: str) -> bool:
         return False
+
+    def check_types(self, name: str, checking: Checking) -> None:
+        """TypeError, with its place in the text, for each expression of a query that Spark refuses."""
+        self._plans.pop(name, None)
+        with self.asking(checking):
+            self.plan(name)
 
     def plan(self, name: str) -> Plan:
         """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.infra.errors import DataError
+from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.logical import Plan, TimeDomain
 from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.admission.admit_stage import next_seq
@@ -15,7 +15,7 @@ from sweeparea.spark_jobs.cases.application import ReplayApplication
 from sweeparea.spark_jobs.cases.rows import sorted_rows
 from sweeparea.spark_jobs.cases.shape import member, shaped, text
 from sweeparea.spark_jobs.cases.source import Source
-from sweeparea.spark_jobs.deployment.analysis import analyzer
+from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.delta_log import DeltaLog
@@ -90,7 +90,7 @@ class Case:
                 if heartbeat is not None:
                     self._admit(application, self.sources[name], heartbeat)
             for name, _ in self.queries:
-                process(application, name, self.spark)
+                self._process(application, name)
             for source in self.sources.values():
                 source.deliver(k)
         late = [source for source in self.sources.values() if source.has_late]
@@ -98,8 +98,16 @@ class Case:
             assert source.heartbeat is not None
             self._admit(application, source, source.heartbeat)
         for name, _ in self.queries if late else ():
-            process(application, name, self.spark)
+            self._process(application, name)
         return self._result(application, plan)
+
+    def _process(self, application: ReplayApplication, query: str) -> None:
+        try:
+            process(application, query, self.spark)
+        except SweepAreaError as error:
+            if error.type == "TypeError":
+                application.check_types(query, Checking(analyzer(self.spark), lambda: self.spark))
+            raise
 
     def steps(self) -> list[dict[str, int | None]]:
         """For each step the heartbeat of every input that advances in it."""
@@ -116,7 +124,7 @@ class Case:
             ]
         return [dict.fromkeys(self.sources, self._tick(h)) for h in shaped(given, list, "heartbeats")]
 
-    def _application(self, rstreams: dict[str, tuple[int, int]] | None = None) -> Application:
+    def _application(self, rstreams: dict[str, tuple[int, int]] | None = None) -> ReplayApplication:
         application = ReplayApplication(
             self.folder, self.sources, self.queries, self.start, self.case, self.time, rstreams
         )

@@ -191,7 +191,12 @@ class _Analysis:
                 total = frames[0]
                 for frame in frames[1:]:
                     total = total.union(frame)
-                return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, total.schema, strict=True)}
+                try:
+                    schema = total.schema
+                except Exception as error:
+                    parts = [c.label for child in node.inputs for c in child.columns]
+                    raise Untyped(str(readable(error, ", ".join(c.label for c in node.outputs))), parts) from error
+                return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, schema, strict=True)}
         return {}
 
     def faultless(self, nodes: Sequence[Node]) -> bool:
