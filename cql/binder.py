@@ -112,7 +112,8 @@ def _bind(
     called = tuple((context.functions_used | user_functions.used(query.select)).values())
     column_types.checked(node, context.analyze, query.source, called)
     columns = node.columns
-    raise_all([*_unheld(node, query)])
+    if context.analyze is not None:  # a text that is bound for its own sake is not stored
+        raise_all([*_unheld(node, query)])
     errors: list[SweepAreaError] = []
     constraints: list[Constraint] = []
     for spec in query.constraints:
