@@ -110,6 +110,7 @@ class _Planner:
         for fault in self.application.faults:
             self._problem(fault)
         steps = [self._step(name, statement) for name, statement in self.catalog.declared().items()]
+        self._check_again()
         # what could not be read may still declare these names
         gone = self._gone() if self.catalog.complete else []
         application = self.application
@@ -120,6 +121,14 @@ class _Planner:
         return DeploymentPlan(
             application.name, str(application.data), (*steps, *gone, *orphans), problems, tuple(self._notes())
         )
+
+    def _check_again(self) -> None:
+        """Checks the types of all where a later declaration has made a session that the first ones did without."""
+        checking = self.checking
+        if checking is not None and checking.unchecked and checking.session() is not None:
+            checking.unchecked = False
+            for name, statement in self.catalog.declared().items():
+                self._check(name, statement)
 
     def _beside(self, steps: list[Step]) -> list[Step]:
         """The steps, with those marked that need not take old results away first: of queries that share no subplan,

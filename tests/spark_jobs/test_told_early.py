@@ -180,6 +180,21 @@ def test_a_spark_that_would_change_answers_is_not_taken_for_none(tmp_path, monke
 
 
 @pytest.mark.spark
+def test_a_session_that_is_made_on_the_way_checks_what_came_before_it(tmp_path, spark):
+    text = (
+        HEAD + BY + "HEARTBEAT FOR at AS at;\n"
+        "CREATE CONTINUOUS QUERY q AS SELECT array_contains(array(items), NULL) AS z FROM s;\n"
+        "CREATE CONTINUOUS QUERY r AS SELECT transform(array(items), x -> x) AS z FROM s;"
+    )
+    made = []
+    analyze = analyzer(spark)
+    checking = Checking(lambda root: made.append(spark) or analyze(root), lambda: made[0] if made else None)
+    told = problems(tmp_path, text, checking, checking)
+    assert [p.split(": ")[0] for p in told] == ["shop.cql:3:37"]
+    assert not checking.unchecked
+
+
+@pytest.mark.spark
 def test_what_stands_beside_a_function_of_the_users_own_is_checked(tmp_path, spark):
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "measures_told_early.py").write_text(
