@@ -167,6 +167,18 @@ class ArgumentChecks:
                 "CAST it",
             )
 
+    def subscript(self, node: exp.Expr) -> None:
+        """TypeError_ for an element of an array whose number is none."""
+        array = types.of(node.this, self.known) or ""
+        for index in node.expressions if array.startswith("array<") else ():
+            type_ = types.of(index, self.known)
+            if type_ not in (None, "void", *types.INTEGRAL):
+                raise TypeError_(
+                    f"an element of an array is named by a whole number, and {self._text(index)} is {type_.upper()}",
+                    self.binder.place(index),
+                    "CAST it to INT",
+                )
+
     def condition(self, node: exp.Expr, where: str) -> None:
         """TypeError_ where a condition is needed and something else stands. Beside NOT, Spark reads a string as one."""
         type_ = types.of(node, self.known)

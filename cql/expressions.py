@@ -309,6 +309,7 @@ class _Walk:
             (exp.Exists, self._exists),
             (exp.Not, self._not),
             (exp.Neg | exp.BitwiseNot, self._unary),
+            (exp.Bracket, self._bracket),
             (exp.Any | exp.All, self._quantified),
             (exp.In, self._in),
             (exp.Lambda, self._lambda),
@@ -608,6 +609,10 @@ class _Walk:
     def _unary(self, node: exp.Expr) -> None:
         self._children(node)
         self.checks.unary(node)
+
+    def _bracket(self, node: exp.Expr) -> None:
+        self._children(node)
+        self.checks.subscript(node)
 
     def _window_bound(self, node: exp.Anonymous) -> None:
         binder = self.binder

@@ -47,6 +47,10 @@ from tests.cql.typed_expressions import INPUT
         ("", "array('a') >= a"),
         ("", "m || k"),
         ("", "substring(s, 1)"),
+        ("a[", "'1'] > 0"),
+        ("a[", "f] > 0"),
+        ("k > 1 AND ", "b IN (SELECT x FROM S)"),
+        ("", "k > ALL (SELECT INTERVAL '1' DAY FROM S)"),
     ],
 )
 def test_refused_with_its_place(before: str, at: str):
@@ -71,6 +75,9 @@ def test_refused_with_its_place(before: str, at: str):
         "(b AND NULL) OR s",
         "r = struct(1)",
         "INTERVAL '1' DAY IN (NULL)",
+        "a[y] > a[NULL]",
+        "p['x'] > 0",
+        "m IN (SELECT s FROM S)",
         "CASE WHEN NULL THEN b END",
         "IF(NULL, NULL, NULL)",
     ],
