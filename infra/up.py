@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -39,11 +40,17 @@ def up() -> None:
         if java.note:
             say(java.note)
         before = {name for name in processes.services() if processes.running(name) is not None}
+        new = [name for name in ORDER if name not in before]
         try:
             # the JVM and PostgreSQL with Airflow need each other only later
-            _together(lambda: _start_spark(java), _start_airflow)
-        except Exception:
-            _end([name for name in ORDER if name not in before])
+            jobs = (lambda: _start_spark(java), _start_airflow)
+            _together(*jobs, interrupted=lambda: _end(new))
+        except BaseException as error:
+            ended = _end(new)
+            if isinstance(error, KeyboardInterrupt):
+                say("interrupted: what was started has been ended")
+            elif ended:
+                say(f"ended again: {', '.join(ended)}")
             raise
     say(f"all services run after {time.monotonic() - begin:.0f} s")
     say(f"Airflow: {settings.airflow_url()} user {airflow.USER}, password in {airflow.password_file()}")
@@ -93,8 +100,10 @@ def _start(services: list[processes.Service], how: str) -> None:
             say(f"{service.name}: runs already")
 
 
-def _together(*jobs: Callable[[], None]) -> None:
-    """Run the jobs side by side; the first error is raised when all have ended."""
+def _together(*jobs: Callable[[], None], interrupted: Callable[[], object] = lambda: None) -> None:
+    """Run the jobs side by side; the first error is raised when all have ended. On Ctrl-C ``interrupted`` is called
+    until they have: a job that waits for a service fails when that has gone.
+    """
     errors: list[BaseException] = []
 
     def run(job: Callable[[], None]) -> None:
@@ -106,8 +115,14 @@ def _together(*jobs: Callable[[], None]) -> None:
     threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        while any(thread.is_alive() for thread in threads):
+            interrupted()
+            time.sleep(0.2)
+        raise
     if errors:
         raise errors[0]
 
@@ -171,13 +186,14 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] not in commands:
         print(f"usage: python -m sweeparea.infra.up {'|'.join(commands)}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         commands[arguments[0]]()
     except SweepAreaError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("interrupted; `make stop` ends what was started", file=sys.stderr)
+        print("interrupted; `make status` tells whether something still runs", file=sys.stderr)
         return 130
     return 0
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -150,6 +153,27 @@ def test_services_that_were_started_end_when_one_fails(installation: Path, monke
     with pytest.raises(SetupError, match="no room"):
         up.up()
     assert processes.stop(spark_connect.NAME), "what ran before stays"
+
+
+def test_services_that_were_started_end_on_interrupt(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    def sleeper(name: str) -> processes.Service:
+        return processes.Service(name, ["sleep", "60"], {}, installation, lambda: False)
+
+    def late() -> None:
+        while processes.running(spark_connect.NAME) is None:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # Ctrl-C
+        time.sleep(0.5)
+        up._start([sleeper(airflow.API_SERVER)], "")
+
+    monkeypatch.setattr(up, "check_ports", lambda: None)
+    monkeypatch.setattr(up, "find_java", lambda: Java(installation, 17, "test"))
+    monkeypatch.setattr(up, "_start_spark", lambda java: up._start([sleeper(spark_connect.NAME)], ""))
+    monkeypatch.setattr(up, "_start_airflow", late)
+    with pytest.raises(KeyboardInterrupt):
+        up.up()
+    time.sleep(0.6)
+    assert processes.services() == []
 
 
 def test_a_path_too_long_for_a_socket_gets_a_private_folder(short: Path):
