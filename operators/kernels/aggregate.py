@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sweeparea.operators.kernels import exact
+from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.ticks import INF
 
 

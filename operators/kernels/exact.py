@@ -13,7 +13,8 @@ All arithmetic is on int64: numba turns a mix of int64 and uint64 into floats.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sweeparea.operators.kernels.compiled import njit
 
 CHUNKS = 72
 LO = CHUNKS  # first digit in use; LO > HI: the value is zero

@@ -9,9 +9,9 @@ them; what does not goes by accumulators.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sweeparea.operators.kernels import exact
+from sweeparea.operators.kernels.compiled import njit
 
 _BITS = 62
 _MASK = (1 << _BITS) - 1

@@ -6,7 +6,8 @@ The table is as large as the distinct words ask for, not the rows: few keys stay
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sweeparea.operators.kernels.compiled import njit
 
 _FACTOR = -7046029254386353131  # 2**64 / the golden ratio, odd (Knuth, volume 3, section 6.4)
 

@@ -8,8 +8,8 @@ are seen.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.kernels.sorting import sorted_order
 from sweeparea.operators.ticks import INF
 

@@ -15,7 +15,8 @@ sum of length 0 may be followed by the two counts of values that are not finite,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sweeparea.operators.kernels.compiled import njit
 
 DIGITS = 296
 FACTOR = 1074

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
+
+from sweeparea.operators.kernels.compiled import njit
 
 _DIGIT = 11
 _SIGN = -(1 << 63)

@@ -7,7 +7,8 @@ O(log n). Only where that happens before the last row that is shown are the firs
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sweeparea.operators.kernels.compiled import njit
 
 
 @njit(cache=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.ticks import INF
 
 DIFFERENCE, EXCEPT, STRICT, INTERSECT_ALL, INTERSECT, SEMI, MAX_UNION, DISTINCT = range(8)
