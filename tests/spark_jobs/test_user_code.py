@@ -15,6 +15,7 @@ from deltalake import write_deltalake
 
 from sweeparea.cql.errors import BindError
 from sweeparea.infra import settings
+from sweeparea.operators import user
 from sweeparea.operators.user_modules import Modules
 from sweeparea.spark_jobs import jobs
 from sweeparea.spark_jobs.admission.admit import admit
@@ -262,3 +263,19 @@ def test_code_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
     ) as told:
         app.plan("q")
     assert f"that are searched: {tmp_path / 'shop'}, " in str(told.value)
+
+
+def test_the_fingerprint_of_an_application_is_never_anothers(tmp_path: Path) -> None:
+    """Both are opened in one process, with a module of the same name."""
+    codes, values = [], []
+    for name, factor in (("a", "2.0"), ("b", "3.0")):
+        beside = tmp_path / name / "shop"
+        beside.mkdir(parents=True)
+        (beside / "measures.py").write_text(MODULE.replace("2.0", factor))
+        app = shop.application(tmp_path / name, shop.STREAM + "CREATE FUNCTION doubled AS 'measures:doubled';")
+        [function] = app.functions
+        code = user.load(function.target, "function", app.modules)
+        values += code(pa.array([1.0])).to_pylist()
+        codes.append(app.registry.wanted("doubled").settings["code"])
+    assert values == [2.0, 3.0]
+    assert len(set(codes)) == 2
