@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql import functions, signatures, types
+from sweeparea.cql import functions, signatures, types, zone_names
 from sweeparea.cql.aggregates import is_star
 from sweeparea.cql.errors import RefusedError, TypeError_
+from sweeparea.operators.zone_texts import zone_arguments
 
 if TYPE_CHECKING:
     from sweeparea.cql.expressions import Binder
@@ -68,6 +69,11 @@ class ArgumentChecks:
     def __init__(self, binder: Binder, known: Mapping[int, str | None]) -> None:
         self.binder, self.known = binder, known
 
+    def _zone(self, argument: exp.Expr) -> None:
+        if isinstance(argument, exp.Literal) and argument.is_string and not zone_names.spark_knows(argument.this):
+            message = f"'{argument.this}' is no time zone"
+            raise TypeError_(message, self.binder.place(argument), zone_names.hint(argument.this))
+
     def own_call(self, node: exp.Expr) -> None:
         """As ``call``, for functions of which the parser makes nodes of their own."""
         called = _OWN.get(type(node))
@@ -89,6 +95,8 @@ class ArgumentChecks:
                 self.binder.place(node),
                 f"Write {name}({', '.join('abcdefg'[:low])})",
             )
+        for at in zone_arguments(name, len(arguments)):
+            self._zone(arguments[at])
         times = name in _TIMES or (name in _MIXED and any(self._is_time(a) for a in arguments))
         for argument in arguments:
             self._special(argument, times)

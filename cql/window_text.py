@@ -6,11 +6,11 @@ head here and one more method there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweeparea.cql import zone_names
 from sweeparea.cql.constants import decimal_text
 from sweeparea.cql.durations import MICROS, parse_duration, parse_instant, parse_number, refuse_reference
 from sweeparea.cql.errors import ParseError, nearest
@@ -22,8 +22,6 @@ from sweeparea.infra import zones
 CALENDAR_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 """What Tumbling By takes."""
 _UNITS = tuple(unit.lower() + "s" for unit in MICROS)
-_OFFSET = re.compile(r"(?:Z|(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?)", re.IGNORECASE)
-"""What is read as an offset elsewhere: ``+05:30``, ``UTC-3``, ``Z``."""
 ExpressionParser = Callable[[int], tuple[Any, int]]
 
 
@@ -374,7 +372,7 @@ class _Reader:
         try:
             zones.zone(token.text)
         except Exception:  # of many kinds: not found, a folder, a character that no path has
-            raise self._fail(f"'{token.text}' is no time zone", _zone_hint(token.text)) from None
+            raise self._fail(f"'{token.text}' is no time zone", zone_names.hint(token.text, "In ")) from None
         self.parts["zone"] = token.text
         self.index += 1
 
@@ -444,17 +442,3 @@ class _Reader:
         self._duration("size", "Session")
         self._partition_columns()
         return "session"
-
-
-def _zone_hint(text: str) -> str:
-    """What to write for a text that is no zone: an offset, a name in other letters, a name with a slip."""
-    if offset := _OFFSET.fullmatch(text):
-        hours, minutes = int(offset[2] or 0), offset[3] or "00"
-        if hours == 0 and minutes == "00":
-            return "Write In 'UTC'"
-        if minutes == "00" and hours < 13:  # POSIX counts from there to Greenwich
-            return f"Write In 'Etc/GMT{'-' if offset[1] == '+' else '+'}{hours}'"
-        return "Write the name of a place that has this offset, as In 'Asia/Kolkata'"
-    if same := next((name for name in zones.names() if name.lower() == text.lower()), None):
-        return f"Write In '{same}'"
-    return (nearest(text, sorted(zones.names())) if len(text) < 60 else "") or "Write In 'Europe/Berlin'"

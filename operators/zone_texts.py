@@ -21,6 +21,12 @@ _ZONED: dict[str, Callable[[int], range]] = {
 """Which arguments of a function are zones, by how many there are."""
 
 
+def zone_arguments(function: str, count: int) -> range:
+    """Which of the arguments of a function (its name in capitals) are zones."""
+    which = _ZONED.get(function)
+    return range(0) if which is None else which(count)
+
+
 def named(text: str, zones: Collection[str]) -> set[str]:
     """Those of ``zones`` that an expression names: with a "/" wherever it holds them, as ``'Cuba'`` only where a zone
     is meant, since that may as well be a country.
