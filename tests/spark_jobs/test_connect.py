@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,7 +91,8 @@ def test_jobs_through_a_connect_server(tmp_path: Path):
         assert DeltaLog(Application.open(app, tmp_path).layout.admitted("s")).read().num_rows == 3
         leases = list((tmp_path / "run" / "sessions").glob("*.lease"))
         assert len(leases) == 1
-        assert leases[0].read_text()
+        # which server it is of, and when that was started, so that another is asked anew
+        assert re.search(r"^server sc://\S+ local-\d+$", leases[0].read_text(), re.MULTILINE)
         done = subprocess.run(
             [sys.executable, "-c", SESSIONS], capture_output=True, text=True, timeout=300, env=environment,
             cwd=settings.source_root(),
