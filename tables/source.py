@@ -388,6 +388,11 @@ class _explain:
                 " (Spark writes any bytes as a text). Correct them there, as by make_valid_utf8 of Spark, or write them"
                 " as a BINARY."
             ) from error
+        if type(error) is Exception:  # what delta-rs finds while Arrow asks it for rows
+            raise TableError(
+                f"The source table {self.uri} cannot be read ({self.what}): {error}. Where a value does not fit"
+                " the type that its column has in the log, write the column again in that type; a damaged file, too."
+            ) from error
         if isinstance(error, (DeltaError, OSError)):
             raise TableError(
                 f"The source table {self.uri} cannot be read ({self.what}): {error}. A file that VACUUM took or a Delta"

@@ -61,7 +61,7 @@ class SourceFiles:
         file = pq.ParquetFile(self.path_of(action.path), filesystem=self.fs, coerce_int96_timestamp_unit="us")
         with file:
             at = 0
-            for batch in file.iter_batches(batch_size=BATCH):
+            for batch in self._batches(file, action.path):
                 count = batch.num_rows
                 if deleted is not None:
                     inside = deleted[np.searchsorted(deleted, at) : np.searchsorted(deleted, at + count)]
@@ -70,6 +70,15 @@ class SourceFiles:
                     batch = batch.filter(pa.array(keep))
                 at += count
                 yield self._logical(batch, action.partition, feed)
+
+    def _batches(self, file: pq.ParquetFile, path: str) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from file.iter_batches(batch_size=BATCH)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TableError(
+                f"The file {path} of the source table {self.uri} cannot be read: {error}. Let its writer write it"
+                " again, or give its columns plainer types there (an ARRAY of fixed length as a list)."
+            ) from error
 
     def path_of(self, path: str) -> str:
         """Where a file lies: a shallow clone names those of the table it was made of, by absolute address."""
@@ -146,6 +155,10 @@ class SourceFiles:
             items = self._shaped(column.items, wanted.item_type, kind["valueType"])
             return pa.MapArray.from_arrays(_offsets(column), keys, items).cast(wanted)
         if pa.types.is_list(wanted) or pa.types.is_large_list(wanted):
+            if pa.types.is_fixed_size_list(column.type):
+                # a NULL of it has values all the same, which must not become those of the list before
+                lists = column.cast(pa.list_(column.type.value_field))
+                column = lists.take(pa.array(np.arange(len(lists))))
             column = _alone(column)
             values = self._shaped(column.values, wanted.value_type, kind["elementType"])
             return pa.ListArray.from_arrays(_offsets(column), values).cast(wanted)
@@ -159,8 +172,9 @@ def nullable(schema: pa.Schema) -> pa.Schema:
 
 def cannot_convert(uri: str, column: str, old: pa.DataType, new: pa.DataType, error: object) -> TableError:
     """The error for old values of a column whose type has changed."""
+    before = str(old) if pa.types.is_unsigned_integer(old) else spark_type(old)
     return TableError(
-        f"Column {column} of the source table {uri} was {spark_type(old)} and is {spark_type(new)} now, and the old"
+        f"Column {column} of the source table {uri} was {before} and is {spark_type(new)} now, and the old"
         f" values cannot be converted ({error}). Declare a new stream on the table as it is now."
     )
 

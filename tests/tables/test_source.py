@@ -326,6 +326,44 @@ def test_footers_are_read_only_where_statistics_leave_instants_before_1970_open(
     assert len(asked) == 1
 
 
+def beside(path: str, rows: pa.Table, version: int = 1) -> None:
+    """A commit whose file was written as it is, whatever the types of the log."""
+    file = Path(path) / f"{version}.parquet"
+    pq.write_table(rows, file)
+    add = {"path": file.name, "partitionValues": {}, "modificationTime": 0, "dataChange": True}
+    action = {"add": add | {"size": file.stat().st_size}}
+    (Path(path) / "_delta_log" / f"{version:020d}.json").write_text(json.dumps(action) + "\n")
+
+
+def test_arrays_of_fixed_length_are_lists(path: str) -> None:
+    """As Polars and Arrow write them; a NULL among them has values of its own, which belong to nobody."""
+    inner = pa.struct([("x", pa.int32())])
+    DeltaTable.create(path, pa.schema([("a", pa.list_(pa.int32())), ("s", pa.list_(inner))]))
+    kinds = [pa.list_(pa.int32(), 2), pa.list_(inner, 1)]
+    rows = [[[1, 2], [{"x": 1}]], [None, None], [[3, None], [None]]]
+    columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
+    beside(path, pa.table(columns, names=["a", "s"]))
+    source = SourceTable(path)
+    source.version()
+    wanted = [{"a": a, "s": s} for a, s in rows]
+    found = source.changes(1).drop_columns(["__n"]).to_pylist()
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+    assert sorted(source.snapshot(1).to_pylist(), key=repr) == sorted(wanted, key=repr)
+
+
+def test_unsigned_numbers_beyond_the_type_of_the_log_are_refused_by_name(path: str) -> None:
+    DeltaTable.create(path, pa.schema([("a", pa.int8())]))
+    beside(path, pa.table({"a": pa.array([127], pa.uint8())}))
+    beside(path, pa.table({"a": pa.array([200], pa.uint8())}, schema=pa.schema([("a", pa.uint8())])), 2)
+    source = SourceTable(path)
+    source.version()
+    assert source.changes(1).to_pylist() == [{"a": 127, "__n": 1}]
+    with pytest.raises(TableError, match=r"Column a of the source table .* was uint8 and is tinyint now.* 200 not in"):
+        source.changes(2)
+    with pytest.raises(TableError, match=r"cannot be read \(version 2\).*write the column again"):
+        source.snapshot(2)
+
+
 def test_a_checkpoint_in_several_parts(path: str) -> None:
     for i in range(4):
         write_deltalake(path, table((i, "x")), mode="append")
