@@ -266,6 +266,11 @@ class _Planner:
                     f" was, and so does what reads it ({readers}); CREATE OR REPLACE {kind_of(statement).upper()}"
                     f" {name} admits it anew, and computes its readers from START"
                 )
+            elif name not in self.rebuilt and (why := self._redeclared(name, statement)):
+                yield (
+                    f"{name}: {why}, so admit stops until it is so again; CREATE OR REPLACE"
+                    f" {kind_of(statement).upper()} {name} admits it anew, and computes its readers from START"
+                )
         running = {n: row for n, row in self.deployed.items() if n in self.catalog.queries and n not in self.rebuilt}
         running = {n: row for n, row in running.items() if self.registry.computed(row, self.head.get(n))}
         if not self.catalog.environment.share_subplans:
@@ -339,7 +344,8 @@ class _Planner:
         if head.registration != row.registration:
             return "an earlier apply or drop was interrupted"
         if not isinstance(statement, CreateQuery):
-            return self._unpadded(name, statement) if statement.replace else ""
+            why = self._unpadded(name, statement) or self._redeclared(name, statement)
+            return why if statement.replace else ""
         below = [n for n in self.catalog.dependencies(statement) if n in self.rebuilt]
         below += [n for n in self.catalog.functions_of(statement) if n in self.rebuilt]
         shared = [n for n in Planned.of(row.planned).shared if self._is_rebuilt(n)]
@@ -358,17 +364,29 @@ class _Planner:
 
     def _unpadded(self, name: str, statement: Declared) -> str:
         """Which columns of a source an earlier version has admitted without the padding of CHAR(n); empty if none."""
+        padded, now = self._chars(name, statement)
+        found = [f"{c} is {kind.upper()}" for c, kind in now.items() if c not in padded]
+        return f"{', '.join(found)}, and was admitted without its padding by an earlier version" if found else ""
+
+    def _redeclared(self, name: str, statement: Declared) -> str:
+        """Which columns of a source were admitted as CHAR of another length than now; empty if none."""
+        padded, now = self._chars(name, statement)
+        found = [f"{c} was {k.upper()} and is {now.get(c, 'no CHAR').upper()} now" for c, k in padded.items()]
+        return ", ".join(text for text, (c, kind) in zip(found, padded.items(), strict=True) if now.get(c) != kind)
+
+    def _chars(self, name: str, statement: Declared) -> tuple[dict[str, str], dict[str, str]]:
+        """The columns that are admitted padded with the types by which they are, and the CHAR columns of the source now
+        that are admitted; nothing of a name that is no source or was never admitted.
+        """
         head = self.head.get(name)
         if head is None or isinstance(statement, CreateQuery | CreateFunction):
-            return ""
+            return {}, {}
         try:
-            chars = self.application.source_table(name).char_columns()
+            now = self.application.source_table(name).char_columns()
             admitted = {column for column, _ in self.application.input_schema(name).columns}
         except SweepAreaError:
-            return ""  # told of by _check
-        padded = head.info.get(CHARS, {})
-        found = [f"{c} is {kind.upper()}" for c, kind in chars.items() if c in admitted and c not in padded]
-        return f"{', '.join(found)}, and was admitted without its padding by an earlier version" if found else ""
+            return {}, {}  # told of by _check
+        return head.info.get(CHARS, {}), {c: kind for c, kind in now.items() if c in admitted}
 
     def _check(self, name: str, statement: Declared) -> None:
         """Whether the declaration can be run, as far as that shows without running it."""

@@ -155,6 +155,16 @@ def test_what_was_admitted_unpadded_goes_on_and_is_named_until_it_is_replaced(sp
     (log / f"{2:020d}.json").write_text(json.dumps(changed) + "\n")
     with pytest.raises(SweepAreaError, match=r"column d was CHAR\(8\) when it was first admitted"):
         admit(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query), "s", spark)
+    # the advice of that message helps
+    (note,) = plans.plan(opened(tmp_path, STREAM.format(replace="") + query)).notes
+    assert (
+        "s: d was CHAR(8) and is NO CHAR now, so admit stops until it is so again; CREATE OR REPLACE STREAM s" in note
+    )
+    app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
+    apply(app, plans.plan(app))
+    app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
+    admit(app, "s", spark)
+    assert app.char_columns("s") == {"c": "char(5)"}
 
 
 def test_a_char_column_that_is_taken_over_is_padded_and_so_is_what_reads_a_result(spark, tmp_path: Path) -> None:
