@@ -18,12 +18,14 @@ Analyze = Callable[[Node], Mapping[str, str]]
 
 class Untyped(SweepAreaError):
     """What ``analyze`` raises where an expression has no type: ``texts`` are the expressions that may be to blame, as
-    their author wrote them."""
+    their author wrote them; ``hint`` what to do about them, where the message does not say it."""
 
     type = "TypeError"
 
-    def __init__(self, message: str, texts: Iterable[str] = ()) -> None:
-        self.texts = tuple(texts)
+    def __init__(
+        self, message: str, texts: Iterable[str] = (), hint: str = "CAST its arguments, or use another function"
+    ) -> None:
+        self.texts, self.hint = tuple(texts), hint
         super().__init__(message)
 
 

@@ -228,9 +228,12 @@ class _Analysis:
         for field, each in zip(schema, asked, strict=not any(each.kind == "generator" for each in asked)):
             if each.condition and field.dataType.typeName() != "boolean":
                 type_ = ddl_type(field.dataType).upper()
-                return Untyped(f"a condition is needed, but {each.texts[0]} is of type {type_}", texts)
+                return Untyped(
+                    f"a condition is needed, but {each.texts[0]} is of type {type_}", texts, "Write a comparison"
+                )
             if each.kept and not storable(field.dataType, void=True):
-                return Untyped(UnheldTypeError("", ddl_type(field.dataType)).told(each.texts[0]), texts)
+                told = UnheldTypeError("", ddl_type(field.dataType)).told(each.texts[0])
+                return Untyped(told, texts, hint="")
         return None
 
     def _empty(self, columns: Sequence[Column]) -> DataFrame:
