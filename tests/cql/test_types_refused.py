@@ -6,6 +6,7 @@ import pytest
 
 from sweeparea.cql.binder import bind_select
 from sweeparea.cql.errors import TypeError_
+from sweeparea.cql.untyped_nulls import as_written
 from tests.cql.typed_expressions import INPUT
 
 
@@ -110,3 +111,15 @@ def test_what_no_table_holds_is_not_remembered(before: str, after: str):
 def test_a_long_list_is_looked_at_once_a_type():
     listed = ", ".join(f"{i}, '{i}', {i}.5" for i in range(5000))
     bind_select(f"SELECT k FROM S WHERE k IN ({listed})", INPUT)
+
+
+def test_a_stored_null_inside_keeps_the_names_of_fields_and_is_read_as_written():
+    text = "SELECT k, z.n + 1 AS y FROM (SELECT DISTINCT k, named_struct('n', NULL, 'q', k) AS z FROM S) v"
+    plan = bind_select(text, INPUT)
+    inner = plan.root.inputs[0]
+    stored = next(c.type for node in inner.walk() for c in node.columns if (c.type or "").startswith("struct<"))
+    assert stored.startswith("struct<n:string,")
+    assert as_written("`c1`", "array<struct<Ab:void,`c D`:map<string,void>>>") == (
+        "transform(`c1`, __v0 -> IF(__v0 IS NULL, NULL, named_struct('Ab', NULL, 'c D', "
+        "transform_values(__v0.`c D`, (__k2, __v2) -> NULL))))"
+    )

@@ -93,9 +93,9 @@ def _processed(spark: SparkSession, queries: list[str]) -> list[str]:
 @pytest.mark.spark
 def test_what_plan_accepts_is_processed(spark: SparkSession):
     made = Wide(Random(11))
-    values = _accepted(spark, (made.of("any", 2) for _ in range(99)), "SELECT {} AS z FROM S", 12)
-    calls = _accepted(spark, (made.aggregate(2) for _ in range(99)), "SELECT {} AS z FROM S [Range 5]", 10)
-    keys = _accepted(spark, (made.of("any", 2) for _ in range(99)), "SELECT DISTINCT {} AS z FROM S [Range 5]", 6)
+    values = _accepted(spark, (made.of("any", 2) for _ in range(99)), "SELECT {} AS z FROM S", 8)
+    calls = _accepted(spark, (made.aggregate(2) for _ in range(99)), "SELECT {} AS z FROM S [Range 5]", 6)
+    keys = _accepted(spark, (made.of("any", 2) for _ in range(99)), "SELECT DISTINCT {} AS z FROM S [Range 5]", 3)
     rows = "FROM S [Range 5] WHERE k > 0"  # none, so that no data can be wrong
     queries = [
         f"SELECT {', '.join(f'{e} AS z{i}' for i, e in enumerate(values))} FROM S WHERE k > 0",
