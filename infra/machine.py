@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import pwd
 import sys
 from collections.abc import Mapping
 
@@ -85,6 +86,21 @@ def require_fit_python() -> None:
     """UnfitError where this process would misread names of files or lacks docstrings."""
     if found := faults():
         raise UnfitError(" ".join(found))
+
+
+def require_named_user() -> None:
+    """SetupError where the system has no name for this user: Hadoop asks for one when a Spark starts, and takes it from
+    nowhere else.
+    """
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        user, group = os.geteuid(), os.getegid()
+        raise SetupError(
+            f"This system has no name for the user id {user}, and Spark does not start without one. Add a line such as"
+            f" 'spark:x:{user}:{group}::/tmp:/bin/sh' to /etc/passwd, run as a user who has a name, or let SPARK_REMOTE"
+            " name a Spark Connect server that somebody else started."
+        ) from None
 
 
 def fit_command() -> None:

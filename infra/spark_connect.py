@@ -56,6 +56,7 @@ def service(
     jvm_options: str = "",
 ) -> processes.Service:
     """The server as a service; by default with the installation's port, cores and memory."""
+    machine.require_named_user()
     java = java or find_java()
     port = settings.spark_port() if port is None else port
     folder = (run_folder or settings.run_folder()) / "spark"
@@ -74,6 +75,8 @@ def service(
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        # not in a home, which may not be there or not be writable
+        "spark.jars.ivy": str(folder / "ivy"),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC", STACK, jvm_options),

@@ -40,6 +40,10 @@ CONF = {
         f"org.apache.spark.sql.catalyst.optimizer.{rule}"
         for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation", "PruneFilters")
     ),
+    # as they are by default; a run that was killed leaves a leased session without (evaluation/long_expressions.py)
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.constraintPropagation.enabled": "true",
+    "spark.sql.subexpressionElimination.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # a plain Parquet read must not depend on how many files a slice left behind
@@ -158,6 +162,7 @@ def _local() -> SparkSession:
     from sweeparea.infra.java import find_java
     from sweeparea.infra.spark_connect import LOGGING
 
+    machine.require_named_user()
     java = find_java()
     if java.note:
         print(java.note, file=sys.stderr)
@@ -181,6 +186,7 @@ def _local() -> SparkSession:
     if active is not None:
         return _beside(active)
     warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
+    warehouse["spark.jars.ivy"] = str(scratch / "ivy")  # not in a home, which may not be there or not be writable
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
     host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
     remote = storage.spark_conf()

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra import machine, spark_connect, zones
+from sweeparea.infra.errors import SetupError
 from sweeparea.operators.wall_clock import bucket
+from sweeparea.spark_jobs.session import spark_session
 
 HOUR = 3_600_000_000
 FOREIGN = {
@@ -82,3 +84,19 @@ def test_a_process_of_others_is_told_what_to_set():
     assert "SetupError" in done.stderr
     assert "PYTHONUTF8=1" in done.stderr
     assert "PYTHONOPTIMIZE" in done.stderr
+
+
+def test_a_user_without_a_name_is_told_before_a_spark_starts(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setenv("SWEEPAREA_SPARK_MASTER", "local[2]")
+    monkeypatch.setattr(machine.os, "geteuid", lambda: 1_234_567_890)
+    with pytest.raises(SetupError, match=r"no name for the user id 1234567890, .*/etc/passwd.*SPARK_REMOTE"):
+        spark_connect.service(port=1)
+    with pytest.raises(SetupError, match="no name"), spark_session():
+        pass
+
+
+def test_nothing_of_spark_lies_in_a_home(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(spark_connect.jars, "class_path", lambda: "")
+    command = spark_connect.service(port=1).command
+    assert f"spark.jars.ivy={installation / '.run' / 'spark' / 'ivy'}" in command
