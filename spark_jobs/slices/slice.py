@@ -35,6 +35,7 @@ from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
 from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader, new_rows
+from sweeparea.spark_jobs.evaluation.long_expressions import room_for_expressions
 from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
@@ -102,7 +103,8 @@ class Slice:
         place = self.place
         publication = Publication(place.data, place.ledger, self.plan.name, "query", place.registration)
         try:
-            return self._run(publication)
+            with room_for_expressions(self.spark, self.plan):
+                return self._run(publication)
         except LostRace:
             raise
         except Exception:

@@ -1,0 +1,50 @@
+"""Long expressions in Spark: settings under which its time grows with their length, not with the square of it.
+
+Spark's optimizer compares every condition of a conjunction with every other, at every link of the chain
+(BooleanSimplification, the inference of constraints), and the search for common subexpressions does so again for each
+task. Whole-stage code generation makes one Java method of them all, which takes seconds to compile and is then too
+large to be run. What an expression means depends on none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.logical import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LONG = 5_000
+"""Characters of an expression that is long: some 400 conditions."""
+_RULES = "spark.sql.optimizer.excludedRules"
+_SIMPLIFICATION = "org.apache.spark.sql.catalyst.optimizer.BooleanSimplification"
+_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.subexpressionElimination.enabled": "false",
+}
+
+
+def has_long_expressions(plan: Plan) -> bool:
+    """Whether one expression of the plan is ``LONG`` or longer."""
+    return any(len(each.sql) >= LONG for node in plan.root.walk() for each in node.expressions())
+
+
+@contextmanager
+def room_for_expressions(spark: SparkSession, plan: Plan) -> Iterator[None]:
+    """While inside, ``spark`` is fit for the expressions of ``plan``; afterwards it is as it was."""
+    if not has_long_expressions(plan):
+        yield
+        return
+    wanted = {**_SETTINGS, _RULES: ",".join(filter(None, (spark.conf.get(_RULES, ""), _SIMPLIFICATION)))}
+    before = {key: spark.conf.get(key) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value or "")
