@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import config
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 
@@ -35,7 +36,7 @@ def _has_place() -> bool:
     except OSError:
         return False
     # both: numba reads the variable again when another one changes, and Spark's workers inherit it
-    os.environ[_VARIABLE] = numba.config.CACHE_DIR = str(folder)  # pyright: ignore[reportAttributeAccessIssue]
+    os.environ[_VARIABLE] = config.CACHE_DIR = str(folder)
     return _found()
 
 

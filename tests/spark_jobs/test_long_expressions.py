@@ -44,7 +44,8 @@ def test_a_session_is_fit_for_long_expressions_while_they_run(spark: SparkSessio
     usual = [CONF[key] for key in KEYS]
     inside: list[str | None] = []
     assert settings() == usual
-    pytest.raises(ZeroDivisionError, fails)
+    with pytest.raises(ZeroDivisionError):
+        fails()
     assert settings() == usual
     rules = f"{CONF[RULES]},org.apache.spark.sql.catalyst.optimizer.BooleanSimplification"
     assert inside == ([rules, "false", "false", "false"] if long else usual)
@@ -55,7 +56,7 @@ def test_a_slice_runs_so(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Slice, "_run", lambda self, publication: found.append(spark.conf.get(KEYS[1])))
     run = object.__new__(Slice)
     run.spark, run.plan = spark, plan(f"SELECT a FROM S WHERE {LONG}")
-    run.place = type("Place", (), {"data": "", "ledger": None, "registration": None})()
+    run.place = type("Place", (), {"data": "", "ledger": None, "registration": None})()  # type: ignore[assignment]
     monkeypatch.setattr("sweeparea.spark_jobs.slices.slice.Publication", lambda *given: None)
     run.run()
     assert found == ["false"]
