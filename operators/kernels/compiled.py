@@ -36,7 +36,7 @@ def _has_place() -> bool:
     except OSError:
         return False
     # both: numba reads the variable again when another one changes, and Spark's workers inherit it
-    os.environ[_VARIABLE] = config.CACHE_DIR = str(folder)
+    os.environ[_VARIABLE] = config.CACHE_DIR = str(folder)  # pyright: ignore[reportAttributeAccessIssue]
     return _found()
 
 
