@@ -107,12 +107,26 @@ def fit_command() -> None:
     """Starts a command again where its Python is unfit, as UTF-8 and with docstrings; returns where it is fit. What is
     printed is never refused for its encoding: signs that it lacks are escaped.
     """
+    _open_streams()
     if faults() and _AGAIN not in os.environ:
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], python_environment(os.environ) | {_AGAIN: "1"})
     os.environ.pop(_AGAIN, None)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _open_streams() -> None:
+    """Where standard input, output or errors are closed (``>&-``), nothing is read or said: else the next file that is
+    opened would get their number, and what is meant for a user.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _utf8(name: str) -> bool:

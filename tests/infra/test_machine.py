@@ -77,6 +77,16 @@ def test_a_command_reads_and_prints_names_as_utf8_whatever_the_locale(tmp_path: 
     assert "läden" in done.stderr.decode("utf-8")
 
 
+@pytest.mark.parametrize("closed", ["1>&-", "0<&- 1>&- 2>&-"])
+def test_a_command_runs_where_its_output_is_closed(tmp_path: Path, closed: str):
+    script = f'"$0" -m sweeparea status "$1" {closed}; test $? = 2'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable, str(tmp_path / "nothing")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_process_of_others_is_told_what_to_set():
     code = "from sweeparea.infra import machine; machine.require_fit_python()"
     given = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONOPTIMIZE": "2"}
