@@ -13,7 +13,7 @@ import pwd
 import sys
 from collections.abc import Mapping
 
-from sweeparea.infra.errors import UnfitError
+from sweeparea.infra.errors import SetupError, UnfitError
 
 INHERIT = "SWEEPAREA_SPARK_INHERIT"
 """Variables of other installations that our Spark takes over all the same."""
