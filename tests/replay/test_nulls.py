@@ -40,7 +40,8 @@ QUERIES = (
     "SELECT k, z FROM (SELECT NULL AS z, k FROM S{}) v ORDER BY z, NULL, k LIMIT 2",
     "SELECT v.k, T.k AS j FROM (SELECT k, NULL AS z FROM S{}) v LEFT JOIN T{} ON v.z = T.k",
     "SELECT k, LAG(NULL) OVER (ORDER BY k, s) AS n, LAG(k, 1, NULL) OVER (ORDER BY k, s) AS m FROM S{}",
-    "SELECT COUNT(DISTINCT k, NULL) AS a, MIN(array(NULL)) AS b, COUNT(DISTINCT array(NULL)) AS c FROM S{}",
+    "SELECT k, COUNT(DISTINCT s, NULL) AS a, MIN(array(NULL)) AS b, COUNT(DISTINCT array(NULL)) AS c FROM S{}"
+    " GROUP BY k",
     "SELECT v.k, T.k AS j FROM (SELECT k, array(NULL) AS z FROM S{}) v LEFT JOIN T{} ON v.z = array(T.k)",
     "SELECT k, z.`c D` + 1 AS y, COALESCE(z.Ab, 7) AS x FROM (SELECT DISTINCT k, named_struct('Ab', NULL, 'c D', k) AS"
     " z FROM S{}) v",
