@@ -32,7 +32,7 @@ class SetupError(SweepAreaError):
     exit_code = 3
 
 
-class UnfitError(SetupError):
+class UnfitSetupError(SetupError):
     """What is there would give other answers: a Python or a Spark with another language, encoding or rules of zones."""
 
 

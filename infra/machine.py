@@ -13,7 +13,7 @@ import pwd
 import sys
 from collections.abc import Mapping
 
-from sweeparea.infra.errors import SetupError, UnfitError
+from sweeparea.infra.errors import SetupError, UnfitSetupError
 
 INHERIT = "SWEEPAREA_SPARK_INHERIT"
 """Variables of other installations that our Spark takes over all the same."""
@@ -83,9 +83,9 @@ def faults() -> list[str]:
 
 
 def require_fit_python() -> None:
-    """UnfitError where this process would misread names of files or lacks docstrings."""
+    """UnfitSetupError where this process would misread names of files or lacks docstrings."""
     if found := faults():
-        raise UnfitError(" ".join(found))
+        raise UnfitSetupError(" ".join(found))
 
 
 def require_named_user() -> None:

@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeparea.infra import zones
-from sweeparea.infra.errors import UnfitError
+from sweeparea.infra.errors import UnfitSetupError
 from sweeparea.operators import zone_texts
 from sweeparea.operators.logical import Expr, Node, Plan
 from sweeparea.operators.sharing import nodes
@@ -55,7 +55,7 @@ class Passed(Protocol):
 
 
 def require_fit(spark: SparkSession, passed: Passed) -> None:
-    """UnfitError where the language of Spark's driver or executors would change answers."""
+    """UnfitSetupError where the language of Spark's driver or executors would change answers."""
     _SESSIONS[_identity(spark)] = passed
     if LOCALE in passed:
         return
@@ -68,7 +68,7 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
             found = list(row)[i * len(wanted) : (i + 1) * len(wanted)]
             for expression, is_, should in zip(_ANSWERS, found, wanted, strict=True):
                 if is_ != should:
-                    raise UnfitError(
+                    raise UnfitSetupError(
                         f"The {where} of this Spark would change answers by its language:"
                         f" {expression.replace('{} || ', '').replace(' + length({})', '')} is {is_!r} there and not"
                         f" {should!r}. Give it spark.{option}.extraJavaOptions=-Duser.language=en -Duser.country=US and"
@@ -78,7 +78,7 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
 
 
 def require_zones(spark: SparkSession, root: Node, *texts: str) -> None:
-    """UnfitError where Spark's Java has other rules for a zone that the plan uses, or an expression of ``texts``."""
+    """UnfitSetupError where Spark's Java has other rules for a zone that the plan uses, or an expression of ``texts``."""
     _require(spark, used(root).union(*map(_named, texts)))
 
 
@@ -99,7 +99,7 @@ def _require(spark: SparkSession, names: Iterable[str]) -> None:
             continue
         first = _difference(spark, name)
         if first is not None:
-            raise UnfitError(f"{_told(name, f'; they differ first about {first}')} Nothing was computed.")
+            raise UnfitSetupError(f"{_told(name, f'; they differ first about {first}')} Nothing was computed.")
         passed.add(probe)
 
 

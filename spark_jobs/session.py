@@ -76,7 +76,7 @@ _BESIDE: dict[str, SparkSession] = {}
 def spark_session() -> Iterator[SparkSession]:
     """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool.
 
-    UnfitError where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
+    UnfitSetupError where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
     """
     machine.require_fit_python()
     remote = _remote()

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from sweeparea.infra.errors import UnfitError
+from sweeparea.infra.errors import UnfitSetupError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def foreign(settings: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[st
 
 
 def reset(spark: SparkSession, ours: Mapping[str, str]) -> None:
-    """Resets what is foreign in a session of ours. UnfitError for what stays set."""
+    """Resets what is foreign in a session of ours. UnfitSetupError for what stays set."""
     odd = [key for key in foreign(spark.conf.getAll, ours) if spark.conf.isModifiable(key)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyspark's, about settings that it deprecates
@@ -48,7 +48,7 @@ def reset(spark: SparkSession, ours: Mapping[str, str]) -> None:
             spark.conf.unset(key)
     kept = spark.conf.getAll if odd else {}
     if stays := [f"{key} = {kept[key]}" for key in odd if key in kept]:
-        raise UnfitError(
+        raise UnfitSetupError(
             f"This Spark has settings that may change answers and cannot be reset: {', '.join(stays)}. Remove them from"
             " the configuration of the server and start it again. Nothing was computed."
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.cql.column_types import Untyped
 from sweeparea.cql.functions import WINDOW_ONLY
-from sweeparea.infra.errors import SetupError, UnfitError
+from sweeparea.infra.errors import SetupError, UnfitSetupError
 from sweeparea.operators.logical import (
     Aggregate,
     AggregateCall,
@@ -71,7 +71,7 @@ class Checking:
         return self.analyze.missing if isinstance(self.analyze, AskedOnce) else ""
 
     def check(self, root: Node, functions: Iterable[UserFunction] = ()) -> list[Untyped]:
-        """All that Spark's analyzer refuses in a plan that calls ``functions``. UnfitError where this Spark would
+        """All that Spark's analyzer refuses in a plan that calls ``functions``. UnfitSetupError where this Spark would
         compute other answers.
         """
         from sweeparea.spark_jobs.deployment import user_code
@@ -89,14 +89,14 @@ class Checking:
 class AskedOnce:
     """An analyzer for commands that need no Spark: it makes a session when a type is asked for that only Spark knows,
     and keeps it. Where none can be made, ``missing`` says why, and the types stay unknown, as without an analyzer.
-    UnfitError where one is there that would compute other answers.
+    UnfitSetupError where one is there that would compute other answers.
     """
 
     def __init__(self) -> None:
         self.missing = ""
         self._stack = contextlib.ExitStack()
         self._spark: SparkSession | None = None
-        self._unfit: UnfitError | None = None
+        self._unfit: UnfitSetupError | None = None
 
     def __call__(self, root: Node) -> Mapping[str, str]:
         spark = self.session()
@@ -114,7 +114,7 @@ class AskedOnce:
                 if not self.missing:
                     self._spark = self._stack.enter_context(spark_session())
                     atexit.register(self._stack.close)
-            except UnfitError as error:
+            except UnfitSetupError as error:
                 self._unfit = error
                 raise
             except SetupError as error:

@@ -71,5 +71,9 @@ def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
         for i, type_ in enumerate(said):
             if type_ is None or (name == "sum" and samples[i].startswith("timestamp")):
                 continue
+            if name in ("sum", "collect_set") and samples[i].startswith("interval"):
+                with pytest.raises(TypeError_, match="which no table holds, and rows are remembered by it"):
+                    bind_select(f"SELECT {name}(v{i}) AS z FROM S [Now]", inputs)
+                continue
             bound = bind_select(f"SELECT {name}(v{i}) AS z FROM S [Now]", inputs)
             assert bound.root.columns[0].type in (None, normal(type_)), f"{name}({samples[i]})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.infra import processes
-from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitError
+from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitSetupError
 from sweeparea.spark_jobs import session
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.analysis import AskedOnce, Checking, analyzer
@@ -162,7 +162,7 @@ def test_a_server_that_does_not_answer_is_no_spark(tmp_path, monkeypatch, start)
     assert f"Nothing answers at 127.0.0.1:{port}, which SPARK_REMOTE names" in note
 
 
-@pytest.mark.parametrize("fault", [SetupError("JAVA_HOME is /none."), UnfitError("Its language changes answers.")])
+@pytest.mark.parametrize("fault", [SetupError("JAVA_HOME is /none."), UnfitSetupError("Its language changes answers.")])
 def test_a_spark_that_would_change_answers_is_not_taken_for_none(tmp_path, monkeypatch, fault):
     begun = []
 
@@ -176,7 +176,7 @@ def test_a_spark_that_would_change_answers_is_not_taken_for_none(tmp_path, monke
     told = [str(problem) for problem in found.problems] + list(found.notes)
     assert len(told) == len(begun) == 1
     assert str(fault).rstrip(".") in told[0]
-    assert bool(found.problems) == isinstance(fault, UnfitError)
+    assert bool(found.problems) == isinstance(fault, UnfitSetupError)
 
 
 @pytest.mark.spark
