@@ -78,7 +78,7 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
 
 
 def require_zones(spark: SparkSession, root: Node, *texts: str) -> None:
-    """UnfitSetupError where Spark's Java has other rules for a zone that the plan or an expression of ``texts`` uses."""
+    """UnfitSetupError where Spark's Java has other rules for a zone that the plan, or one of ``texts``, uses."""
     _require(spark, used(root).union(*map(_named, texts)))
 
 
