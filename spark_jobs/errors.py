@@ -84,7 +84,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     blamed = named(_blamed(str(error)))
     swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
     if swept:
-        kind = SetupError if swept.group(1) == "SetupError" else DataError
+        kind = SetupError if swept.group(1).endswith("SetupError") else DataError
         return kind(f"{where}: {swept.group(2).strip()}")
     if (line := said_full(text)) and (explained := write_error("its files", OSError(line[:300]))):
         return SetupError(f"{where}: {explained}")
