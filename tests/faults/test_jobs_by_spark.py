@@ -29,7 +29,7 @@ def _results(found: dict) -> dict:
 @pytest.mark.parametrize(
     ("name", "point", "nth"),
     [
-        ("relation", "publish.ledger_committed", -1),
+        pytest.param("relation", "publish.ledger_committed", -1, marks=pytest.mark.slow),
         pytest.param("repair", "slice.staged_files", -1, marks=pytest.mark.slow),
         pytest.param("repair", "publish.ledger_committed", -1, marks=pytest.mark.slow),
         pytest.param("repair", "publish.ledger_committed", 0, marks=pytest.mark.slow),

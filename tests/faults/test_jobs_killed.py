@@ -63,9 +63,9 @@ def test_a_repair_is_killed_before_and_after_its_commit(server: Server) -> None:
     ("name", "point"),
     [
         ("replace", "replace.staged_areas"),
-        ("replace", "commit.before:_sweeparea/deployed"),
+        pytest.param("replace", "commit.before:_sweeparea/deployed", marks=pytest.mark.slow),
         pytest.param("columns", "publish.ledger_committed", marks=pytest.mark.slow),
-        ("backfill", "publish.ledger_committed"),
+        pytest.param("backfill", "publish.ledger_committed", marks=pytest.mark.slow),
         pytest.param("backfill", "rewrite.staged_areas", marks=pytest.mark.slow),
     ],
 )

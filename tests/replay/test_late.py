@@ -68,7 +68,7 @@ def _case(seed: int, rows: int = 12) -> dict:
 
 @pytest.mark.spark
 def test_random_lateness(spark: SparkSession):
-    _check(spark, [CHAIN, *map(_case, range(6))])
+    _check(spark, [CHAIN, *map(_case, range(4))])
 
 
 @pytest.mark.spark
