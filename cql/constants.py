@@ -4,6 +4,7 @@ parsed expression stands for. All in exact fractions.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,14 +28,15 @@ class Amount:
     kind: str
 
 
-class Arithmetic:
+class Arithmetic(ABC):
     """Reads sums and products of constants from tokens. A subclass reads one constant (``primary``)."""
 
     def __init__(self, source: SourceText, tokens: Sequence[Token], index: int, what: str) -> None:
         self.source, self.tokens, self.index, self.what = source, tokens, index, what
 
+    @abstractmethod
     def primary(self) -> Amount:
-        raise NotImplementedError
+        """The constant at ``index``, which is left behind it."""
 
     def behind_parenthesis(self, inner: Amount) -> Amount:
         """What ``(2 + 3)`` means with the tokens behind it, such as a unit."""
