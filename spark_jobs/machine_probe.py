@@ -77,21 +77,22 @@ def require_fit(spark: SparkSession, passed: Passed) -> None:
     passed.add(LOCALE)
 
 
-def require_zones(spark: SparkSession, root: Node, *texts: str) -> None:
-    """UnfitSetupError where Spark's Java has other rules for a zone that the plan, or one of ``texts``, uses."""
-    _require(spark, used(root).union(*map(_named, texts)))
+def require_zones(spark: SparkSession, root: Node) -> None:
+    """UnfitSetupError where Spark's Java has other rules for a zone that the plan uses."""
+    require(spark, used(root))
 
 
 def require_zones_in(spark: SparkSession, texts: Iterable[str]) -> None:
     """The same for expressions alone."""
-    _require(spark, set().union(*map(_named, texts)))
+    require(spark, set().union(*map(_named, texts)))
 
 
 def _named(text: str) -> set[str]:
     return zone_texts.named(text, zones.names()) - {"UTC"}
 
 
-def _require(spark: SparkSession, names: Iterable[str]) -> None:
+def require(spark: SparkSession, names: Iterable[str]) -> None:
+    """The same for zones by their names."""
     passed = _SESSIONS.setdefault(_identity(spark), set())
     for name in sorted(names):
         probe = f"zone {name} {zones.release()}"
@@ -114,7 +115,7 @@ def _told(name: str, more: str = "") -> str:
 def used(root: Node) -> set[str]:
     """The zones that a plan names: of windows, and in texts of its expressions."""
     names: set[str] = set()
-    for node in root.walk():
+    for node in nodes(root):
         if zone := getattr(getattr(node, "spec", None), "zone", None):
             names.add(zone)
         for text in _texts(node, node):
@@ -122,11 +123,15 @@ def used(root: Node) -> set[str]:
     return names - {"UTC"}
 
 
-def rules(plan: Plan, before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """By each zone that a plan names the rules by which its results were computed (``zones.digest``): those of
-    ``before``, as its ledger row has them, and those of now.
+def zones_of(plan: Plan) -> set[str]:
+    """The zones that a query names: in its plan and in its constraints."""
+    return used(plan.root).union(*(_named(c.condition.sql) for c in plan.constraints))
+
+
+def rules(names: Iterable[str], before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """By each zone that a query names (``zones_of``) the rules by which its results were computed (``zones.digest``):
+    those of ``before``, as its ledger row has them, and those of now.
     """
-    names = used(plan.root).union(*(_named(c.condition.sql) for c in plan.constraints))
     return {name: sorted({*before.get(name, ()), zones.digest(name)}) for name in sorted(names)}
 
 

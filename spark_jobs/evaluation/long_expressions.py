@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.logical import Plan
+from sweeparea.operators.sharing import nodes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +31,7 @@ _SETTINGS = {
 
 def has_long_expressions(plan: Plan) -> bool:
     """Whether one expression of the plan is ``LONG`` or longer."""
-    return any(len(each.sql) >= LONG for node in plan.root.walk() for each in node.expressions())
+    return any(len(each.sql) >= LONG for node in nodes(plan.root) for each in node.expressions())
 
 
 @contextmanager

@@ -142,7 +142,8 @@ class Slice:
             dict((previous.info.get("state_live") or {}) if previous else {}),
         )  # fmt: skip
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
-        machine_probe.require_zones(self.spark, plan.root, *(c.condition.sql for c in plan.constraints))
+        zones = machine_probe.zones_of(plan)
+        machine_probe.require(self.spark, zones)
         running = replace(plan, root=machine_probe.guarded(self.spark, plan.root))
         evaluation = Evaluation(self.spark, running, reader, areas, attempt, partitions, most)
         self._lap("plan")
@@ -172,7 +173,7 @@ class Slice:
             "start": plan.start,
             COLUMNS: {n: columns_hash(i.log) for n, i in inputs.items() if i.kind.startswith("query_")},
         }
-        if rules := machine_probe.rules(plan, {} if previous is None else previous.info.get(ZONES, {})):
+        if rules := machine_probe.rules(zones, {} if previous is None else previous.info.get(ZONES, {})):
             info[ZONES] = rules
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
         if previous is not None:  # what was changed afterwards stays told
