@@ -170,8 +170,13 @@ def test_services_that_were_started_end_on_interrupt(installation: Path, monkeyp
     monkeypatch.setattr(up, "find_java", lambda: Java(installation, 17, "test"))
     monkeypatch.setattr(up, "_start_spark", lambda java: up._start([sleeper(spark_connect.NAME)], ""))
     monkeypatch.setattr(up, "_start_airflow", late)
-    with pytest.raises(KeyboardInterrupt):
-        up.up()
+    # a process that a script starts in the background, as `make test` does, inherits SIGINT ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            up.up()
+    finally:
+        signal.signal(signal.SIGINT, before)
     time.sleep(0.6)
     assert processes.services() == []
 
