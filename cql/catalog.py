@@ -5,6 +5,7 @@ Loading is parsing only (no Spark, no Delta), since Airflow does it each time it
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -186,8 +187,7 @@ class Catalog:
     def inputs(self, query: CreateQuery | str) -> tuple[str, ...]:
         """What a query reads, as it reads it: declared names, and materializations of queries (``q__istream``)."""
         statement = self.query(query) if isinstance(query, str) else query
-        declared = {n.lower(): n for n in (*self.streams, *self.relations, *self.queries)}
-        queries = {n.lower(): n for n in self.queries}
+        declared, queries = self._spelled
         found: dict[str, None] = {}
         for name in table_names(statement.select):
             known = declared.get(name.lower())
@@ -197,6 +197,14 @@ class Catalog:
             elif owner is not None:
                 found.setdefault(f"{owner}__{name.lower().rpartition('__')[2]}")
         return tuple(found)
+
+    @functools.cached_property
+    def _spelled(self) -> tuple[dict[str, str], dict[str, str]]:
+        """By name in lower case the name as it was declared: of all that can be read, and of queries. Kept from when
+        the queries were first put in order: no name is added later.
+        """
+        queries = {n.lower(): n for n in self.queries}
+        return {n.lower(): n for n in (*self.streams, *self.relations)} | queries, queries
 
     def functions_of(self, query: CreateQuery | str) -> tuple[str, ...]:
         """The user's functions, aggregates and windows that a query's text names, as they were declared."""
@@ -247,25 +255,26 @@ class Catalog:
     def _order(self) -> list[SweepAreaError]:
         """Puts the queries in order of dependency. Every cycle is told of once."""
         ordered: dict[str, CreateQuery] = {}
-        visiting: list[str] = []
         cycles: dict[frozenset[str], list[str]] = {}
 
-        def visit(name: str) -> None:
-            if name in ordered:
-                return
-            if name in visiting:
-                cycle = visiting[visiting.index(name) :]
-                cycles.setdefault(frozenset(cycle), cycle)
-                return
-            visiting.append(name)
-            for dependency in self.dependencies(self.queries[name]):
-                if dependency in self.queries:
-                    visit(dependency)
-            visiting.pop()
-            ordered[name] = self.queries[name]
-
-        for name in self.queries:
-            visit(name)
+        # a stack of its own, since a chain of queries may be longer than Python's calls may nest
+        for first in self.queries:
+            open_ = [] if first in ordered else [(first, iter(self.dependencies(self.queries[first])))]
+            visiting = dict.fromkeys(name for name, _ in open_)
+            while open_:
+                name, rest = open_[-1]
+                following = next((n for n in rest if n in self.queries and n not in ordered), None)
+                if following is None:
+                    open_.pop()
+                    del visiting[name]
+                    ordered[name] = self.queries[name]
+                elif following in visiting:
+                    path = list(visiting)
+                    cycle = path[path.index(following) :]
+                    cycles.setdefault(frozenset(cycle), cycle)
+                else:
+                    visiting[following] = None
+                    open_.append((following, iter(self.dependencies(self.queries[following]))))
         self.queries = ordered
         errors: list[SweepAreaError] = []
         for cycle in cycles.values():

@@ -208,15 +208,34 @@ class Application:
 
     def input_schema(self, name: str) -> InputSchema:
         """Columns, types and time of an input, from what was admitted, else from its source or its query's plan."""
-        if name not in self._schemas:
-            owner = self.owner(name)
-            if owner != name:
-                self._schemas[name] = self._materialization_schema(name, owner)
-            elif self.is_query(name):
-                self._schemas[name] = self._query_schema(name)
-            else:
-                self._schemas[name] = self._source_schema(name)
+        # one after the other, since a chain of queries may be longer than Python's calls may nest
+        for each in (*self._queries_under(name), name):
+            if each not in self._schemas:
+                owner = self.owner(each)
+                if owner != each:
+                    self._schemas[each] = self._materialization_schema(each, owner)
+                elif self.is_query(each):
+                    self._schemas[each] = self._query_schema(each)
+                else:
+                    self._schemas[each] = self._source_schema(each)
         return self._schemas[name]
+
+    def _queries_under(self, name: str) -> list[str]:
+        """The queries that an input rests on, as it reads them and as far as their schemas are not known; each after
+        what it reads.
+        """
+        found: dict[str, None] = {}
+        open_ = [(name, False)]
+        while open_:
+            each, seen = open_.pop()
+            if seen:
+                found[each] = None
+            elif each not in self._schemas and each not in found:
+                owner = self.owner(each)
+                if owner in self.catalog.queries and owner not in self.catalog.cycles:
+                    open_.append((each, True))
+                    open_ += [(read, False) for read in reversed(self.catalog.inputs(owner))]
+        return list(found)
 
     def _source_schema(self, name: str) -> InputSchema:
         if name in self.catalog.relations:

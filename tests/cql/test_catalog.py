@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlglot import exp
 
 from sweeparea.cql.canonical import declaration, fingerprint
 from sweeparea.cql.catalog import Catalog
@@ -211,6 +214,17 @@ def test_queries_follow_what_they_read():
     assert catalog.dependencies("c") == ("b",)
     assert (catalog.readers("a"), catalog.readers("s")) == (("b",), ("a", "b"))
     assert (catalog.owner("b__istream"), catalog.owner("s")) == ("b", "s")
+
+
+def test_a_chain_of_queries_may_be_longer_than_calls_may_nest():
+    length = sys.getrecursionlimit()
+    source, first = parse_text(STREAM + ";\n" + query("q0", "s"), "f.cql")
+    chain = [first]
+    for i in range(1, length):
+        select = first.select.copy()
+        select.find(exp.Table).set("this", exp.to_identifier(f"q{i - 1}"))
+        chain.append(replace(first, name=f"q{i}", select=select))
+    assert list(Catalog.of([source, *reversed(chain)]).queries) == [f"q{i}" for i in range(length)]
 
 
 def test_cycles_are_shown_with_their_places_each_once():

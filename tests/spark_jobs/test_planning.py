@@ -80,6 +80,25 @@ def ran(app: Application, query: str) -> None:
     publication.commit(committed=100, info=info)
 
 
+def test_a_chain_of_queries_is_bound_one_after_the_other(folder, monkeypatch):
+    bind, under, deepest = Application.bind, [0], []
+
+    def counted(*args):
+        under[0] += 1
+        deepest.append(under[0])
+        try:
+            return bind(*args)
+        finally:
+            under[0] -= 1
+
+    monkeypatch.setattr(Application, "bind", counted)
+    chain = [f"CREATE CONTINUOUS QUERY q{i} AS SELECT x + 1 AS x FROM q{i - 1}__istream;\n" for i in range(5, 1, -1)]
+    chain.append("CREATE CONTINUOUS QUERY q1 AS ISTREAM(SELECT x FROM a [RANGE 10]);\n")
+    app = opened(folder, STREAMS + "".join(chain))
+    assert [c.type for c in app.whole("q5").root.columns] == ["bigint"]
+    assert max(deepest) == 2
+
+
 # -- rates -------------------------------------------------------------------------------------------------------------
 
 
