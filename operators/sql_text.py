@@ -56,35 +56,89 @@ def tokens(sql: str) -> tuple[Token, ...]:
 @functools.lru_cache(8192)
 def bare(sql: str) -> str:
     """The text without the parentheses around all of it."""
-    while True:
-        found = list(tokens(sql))
-        wrapped = len(found) > 2 and found[0].text == "(" and found[-1].text == ")"
-        if not wrapped or any(t.depth == 0 for t in found[1:-1]):
-            return sql.strip()
-        sql = sql[found[0].end : found[-1].start]
+    return _Text(sql).whole().bare().text
 
 
 @functools.lru_cache(8192)
 def parts(sql: str) -> tuple[str, ...]:
     """The conditions that AND connects, from left to right, each without parentheses around it."""
-    sql = bare(sql)
-    cuts: list[Token] = []
-    between = 0
-    for token in tokens(sql):
-        if token.depth:
-            continue
-        if token.word == "OR":
-            return (sql,)
-        if token.word == "BETWEEN":
-            between += 1
-        elif token.word == "AND" and between:
-            between -= 1
-        elif token.word == "AND":
-            cuts.append(token)
-    if not cuts:
-        return (sql,)
-    starts, ends = [0, *(c.end for c in cuts)], [*(c.start for c in cuts), len(sql)]
-    return tuple(part for a, b in zip(starts, ends, strict=True) for part in parts(sql[a:b].strip()))
+    found: list[str] = []
+    open_ = [_Text(sql).whole()]  # a stack, since a conjunction may be nested as deeply as it is long
+    while open_:
+        piece = open_.pop().bare()
+        inside = piece.conjuncts()
+        if inside:
+            open_ += reversed(inside)
+        else:
+            found.append(piece.text)
+    return tuple(found)
+
+
+class _Text:
+    """A text whose tokens are found once, however deeply its parts are taken apart."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql, self.tokens = sql, tokens(sql)
+        # by each token the next one that lies no deeper: all between the two lies inside what the first opens
+        self.after = [len(self.tokens)] * len(self.tokens)
+        pending: list[int] = []
+        for i, token in enumerate(self.tokens):
+            while pending and self.tokens[pending[-1]].depth >= token.depth:
+                self.after[pending.pop()] = i
+            pending.append(i)
+
+    def whole(self) -> _Piece:
+        return _Piece(self, 0, len(self.tokens), 0, len(self.sql))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """The tokens ``[first, last)`` of a text, and where they lie in it, with the white space around them."""
+
+    of: _Text
+    first: int
+    last: int
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.of.sql[self.start : self.end].strip()
+
+    def bare(self) -> _Piece:
+        """Without the parentheses around all of it."""
+        of, first, last, start, end = self.of, self.first, self.last, self.start, self.end
+        while (
+            last - first > 2
+            and of.tokens[first].text == "("
+            and of.tokens[last - 1].text == ")"
+            and of.after[first] == last - 1
+        ):
+            start, end = of.tokens[first].end, of.tokens[last - 1].start
+            first, last = first + 1, last - 1
+        return _Piece(of, first, last, start, end)
+
+    def conjuncts(self) -> list[_Piece]:
+        """The pieces that AND connects at its top; none where there is no such AND."""
+        cuts: list[int] = []
+        between, i = 0, self.first
+        while i < self.last:
+            word = self.of.tokens[i].word
+            if word == "OR":
+                return []
+            if word == "BETWEEN":
+                between += 1
+            elif word == "AND" and between:
+                between -= 1
+            elif word == "AND":
+                cuts.append(i)
+            i = self.of.after[i]
+        if not cuts:
+            return []
+        firsts, lasts = [self.first, *(i + 1 for i in cuts)], [*cuts, self.last]
+        starts = [self.start, *(self.of.tokens[i].end for i in cuts)]
+        ends = [*(self.of.tokens[i].start for i in cuts), self.end]
+        return [_Piece(self.of, *each) for each in zip(firsts, lasts, starts, ends, strict=True)]
 
 
 def substituted(sql: str, by: Mapping[str, str]) -> str:

@@ -40,6 +40,8 @@ CONF = {
         f"org.apache.spark.sql.catalyst.optimizer.{rule}"
         for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation", "PruneFilters")
     ),
+    # functions whose arguments need a cast are resolved one level an iteration: as many as may nest
+    "spark.sql.analyzer.maxIterations": "2000",
     # as they are by default; a run that was killed leaves a leased session without (evaluation/long_expressions.py)
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.constraintPropagation.enabled": "true",
