@@ -15,6 +15,7 @@ import logging
 import os
 import socket
 import sys
+import time
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from sweeparea.infra import machine, proxies, spark_connect, worker_daemon
+from sweeparea.infra.errors import SetupError
 from sweeparea.spark_jobs import machine_probe, session_settings
 
 if TYPE_CHECKING:
@@ -65,6 +67,9 @@ _STATIC = {
     "spark.driver.memory": "4g",
 }
 
+PATIENCE = 5.0
+"""Seconds within which a server must answer: one that is being started again may take some."""
+
 RESET = "settings"
 """How it is noted that foreign settings of a session were reset."""
 
@@ -78,11 +83,13 @@ _BESIDE: dict[str, SparkSession] = {}
 def spark_session() -> Iterator[SparkSession]:
     """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool.
 
-    UnfitSetupError where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
+    SetupError where the server that ``SPARK_REMOTE`` names does not answer within ``PATIENCE`` seconds; UnfitSetupError
+    where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
     """
     machine.require_fit_python()
     remote = _remote()
     if remote:
+        _require_answer()
         with _lease() as lease:
             spark = _connect(remote, lease)
             try:
@@ -138,6 +145,17 @@ def unanswered() -> str:
     except OSError as error:
         told = error.strerror or str(error)
         return f"Nothing answers at {host}:{port}, which SPARK_REMOTE names ({told})"
+
+
+def _require_answer() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while why := unanswered():
+        if time.monotonic() > deadline:
+            raise SetupError(
+                f"{why}. Start that server, or correct SPARK_REMOTE. Without it a Spark of this process computes, or the"
+                " server that `make up` starts."
+            )
+        time.sleep(0.5)
 
 
 def _remote() -> str | None:

@@ -6,7 +6,7 @@ import pytest
 
 from sweeparea.infra import processes
 from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitSetupError
-from sweeparea.spark_jobs import session
+from sweeparea.spark_jobs import jobs, session
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.analysis import AskedOnce, Checking, analyzer
 from sweeparea.spark_jobs.deployment.application import Application
@@ -160,6 +160,9 @@ def test_a_server_that_does_not_answer_is_no_spark(tmp_path, monkeypatch, start)
     [note] = found.notes
     assert "did not check the types" in note
     assert f"Nothing answers at 127.0.0.1:{port}, which SPARK_REMOTE names" in note
+    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    with pytest.raises(SetupError, match=f"Nothing answers at 127.0.0.1:{port}, .* Start that server"):
+        jobs.process(Application.open(tmp_path / "shop", tmp_path / "data", lenient=True), "q")
 
 
 @pytest.mark.parametrize("fault", [SetupError("JAVA_HOME is /none."), UnfitSetupError("Its language changes answers.")])
