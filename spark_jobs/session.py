@@ -152,8 +152,8 @@ def _require_answer() -> None:
     while why := unanswered():
         if time.monotonic() > deadline:
             raise SetupError(
-                f"{why}. Start that server, or correct SPARK_REMOTE. Without it a Spark of this process computes, or the"
-                " server that `make up` starts."
+                f"{why}. Start that server, or correct SPARK_REMOTE. Without it a Spark of this process computes, or"
+                " the server that `make up` starts."
             )
         time.sleep(0.5)
 
