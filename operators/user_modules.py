@@ -22,6 +22,7 @@ import importlib
 import importlib.util
 import os
 import pickle
+import platform
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from sweeparea.operators.user_resources import Folder, seen_by
 
 _PREFIX = "sweeparea_application_"
 _KNOWN: dict[str, Modules] = {}
@@ -105,6 +108,14 @@ class Modules:
         if path is None or self.path(name) is None or _is_module(head):
             return False
         return bool(self.path(name)) or not wanted or any(self.path(f"{name}.{w}") is not None for w in wanted)
+
+    def data_folder(self, name: str) -> Path | None:
+        """The folder of data files that ``name`` (``pkg.data``) means to these modules; None where it means none."""
+        parts = name.split(".")
+        folder = Path(self.folder, *parts)
+        if not all(map(str.isidentifier, parts)) or not folder.is_dir():
+            return None
+        return folder if self.has(parts[0]) or not _is_module(parts[0]) else None
 
     def load(self, name: str) -> ModuleType:
         """The module ``name`` of these, imported at its first use."""
@@ -210,9 +221,7 @@ class _Finder(MetaPathFinder):
         if source is None:
             return None
         if not source:
-            spec = ModuleSpec(fullname, None, is_package=True)
-            spec.submodule_search_locations = [str(Path(modules.folder, *name.split(".")))]
-            return spec
+            return Folder(Path(modules.folder, *filter(None, name.split(".")))).spec(fullname)
         file = Path(modules.folder, source)
         within = [str(file.parent)] if file.name == "__init__.py" else None
         loader = _Loader(fullname, str(file), modules, modules.sources[source])
@@ -242,7 +251,7 @@ class _Loader(SourceFileLoader):
 
 def _importer(modules: Modules) -> Callable[..., Any]:
     """``__import__`` as the modules of an application see it."""
-    machinery = _Importlib(modules)
+    seen = seen_by(modules)
 
     def __import__(
         name: str,
@@ -255,28 +264,9 @@ def _importer(modules: Modules) -> Callable[..., Any]:
             found = builtins.__import__(f"{modules.package}.{name}", globals, locals, fromlist or (), 0)
             return found if fromlist else sys.modules[f"{modules.package}.{name.partition('.')[0]}"]
         found = builtins.__import__(name, globals, locals, fromlist or (), level)
-        return machinery if found is importlib else found
+        return found if level else seen.get(getattr(found, "__name__", ""), found)
 
     return __import__
-
-
-class _Importlib(ModuleType):
-    """``importlib`` as the modules of an application see it: ``import_module`` knows them."""
-
-    def __init__(self, modules: Modules) -> None:
-        super().__init__("importlib")
-        self._modules = modules
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib, name)
-
-    def import_module(self, name: str, package: str | None = None) -> ModuleType:
-        modules = self._modules
-        if not name.startswith("."):
-            return modules.load(name) if modules.has(name) else importlib.import_module(name)
-        if package and modules.has(package):
-            package = f"{modules.package}.{package}"
-        return importlib.import_module(name, package)
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -295,11 +285,24 @@ class Call:
     def __call__(self, *arguments: Any) -> Any:
         try:
             return self.function(*arguments)
+        except FileNotFoundError as error:
+            self._tell_missing(error)
+            raise
         except Exception as error:
             place = self.modules.place(error)
             if place and len(error.args) == 1 and isinstance(error.args[0], str):
                 error.args = (f"{self.modules.told(error.args[0])} ({place})",)
             raise
+
+    def _tell_missing(self, error: FileNotFoundError) -> None:
+        """A file of the application that is not on this machine, where the application itself is not either."""
+        folder, name = Path(self.modules.folder), error.filename
+        if isinstance(name, str | os.PathLike) and Path(name).is_relative_to(folder) and not folder.is_dir():
+            error.strerror = (
+                f"{error.strerror}, since {folder} is not on this machine ({platform.node()}): only the sources of"
+                " modules are sent to Spark's workers. Read the file at the top of the module, into a constant, which"
+                " travels with the function"
+            )
 
     def __reduce__(self) -> Any:
         return _received, (self.modules, self.target, _constants(self.modules), self._by_value())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,66 @@ def test_what_python_looks_up_by_a_modules_name(tmp_path: Path) -> None:
     (tmp_path / "pkg" / "rates.txt").write_text("5")
     modules = written(tmp_path, pkg__of____init__="", pkg__of__measures=source)
     assert value(modules, "pkg.measures") == (True, True, "5", "5")
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("import importlib.resources", "importlib.resources.files('pkg').joinpath('rates.txt').read_text()"),
+        ("import importlib.resources as r", "(r.files('pkg.sub') / 'rates.txt').read_text()"),
+        ("from importlib import resources", "resources.files('spaces').joinpath('rates.txt').read_text()"),
+        ("from importlib.resources import files", "files('data').joinpath('more/rates.txt').read_text()"),
+        ("from importlib.resources import files", "files('pkg.data').joinpath('rates.txt').read_text()"),
+        ("from importlib.resources import files", "files(package='pkg').joinpath('rates.txt').read_text()"),
+        ("from importlib.resources import files", "files(__package__).joinpath('rates.txt').read_text()"),
+        ("from importlib.resources import files\nimport spaces", "files(spaces).joinpath('rates.txt').read_text()"),
+        ("from importlib.resources import read_text", "read_text('pkg', 'rates.txt')"),
+        ("from importlib import resources as r", "open(r.as_file(r.files('pkg') / 'rates.txt').__enter__()).read()"),
+        ("import pkgutil", "pkgutil.get_data('pkg', 'rates.txt').decode()"),
+        ("from pkgutil import get_data", "get_data(__package__ + '.pkg', 'rates.txt').decode()"),
+        (
+            "import importlib.util as u",
+            "'7' if u.find_spec('pkg.sub').origin.endswith('sub/__init__.py') else ''",
+        ),
+        ("from importlib.util import find_spec", "'7' if find_spec('.helper', __package__) else ''"),
+        ("from importlib.resources import files", "'7' if files('json').joinpath('decoder.py').is_file() else ''"),
+        ("import pkg.mod", "pkg.mod.K"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+def test_data_files_beside_modules(tmp_path: Path, head: str, body: str) -> None:
+    for folder in (".", "pkg", "pkg/sub", "pkg/data", "spaces", "data/more", "json"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "rates.txt").write_text("7")
+    modules = written(
+        tmp_path,
+        measures=f"{HEAD}{head}\nimport spaces.one\n{FACTOR.format(body)}",
+        helper="",
+        spaces__of__one="",
+        pkg__of____init__="",
+        pkg__of__sub__of____init__="",
+        pkg__of__mod="from importlib.resources import files\nK = files().joinpath('rates.txt').read_text()\n",
+    )
+    assert value(modules) == "7"
+    if "spaces" in body:  # a worker: one way tells for all
+        sent = pickle.dumps(user.load("measures:f", "function", modules))
+        assert in_another_process(sent, tmp_path) == "7"
+
+
+def test_a_worker_without_the_application_gets_what_was_read_at_the_top(tmp_path: Path) -> None:
+    read = "files('pkg').joinpath('rates.txt').read_text()"
+    source = f"{HEAD}from importlib.resources import files\nK = {read}\n"
+    folder = tmp_path / "app"
+    modules = written(
+        folder, at_top=source + FACTOR.format("K"), late=source + FACTOR.format(read), pkg__of____init__=""
+    )
+    (folder / "pkg" / "rates.txt").write_text("7")
+    sent = [pickle.dumps(user.load(f"{name}:f", "function", modules)) for name in ("at_top", "late")]
+    folder.rename(tmp_path / "gone")
+    assert in_another_process(sent[0], tmp_path) == "7"
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        in_another_process(sent[1], tmp_path)
+    assert re.search(r"app is not on this machine .* at the top of the module.*rates.txt", failed.value.stderr)
 
 
 def test_a_folder_without_init_that_only_a_declaration_names(tmp_path: Path) -> None:
