@@ -123,9 +123,16 @@ def used(root: Node) -> set[str]:
     return names - {"UTC"}
 
 
-def zones_of(plan: Plan) -> set[str]:
-    """The zones that a query names: in its plan and in its constraints."""
-    return used(plan.root).union(*(_named(c.condition.sql) for c in plan.constraints))
+def zones_of(plan: Plan) -> frozenset[str]:
+    """The zones that a query names: in its plan and in its constraints. Looked for once in a plan, whose slices follow
+    each other.
+    """
+    global _OF_LAST
+    last, found = _OF_LAST
+    if last is not plan:
+        found = frozenset(used(plan.root).union(*(_named(c.condition.sql) for c in plan.constraints)))
+        _OF_LAST = (plan, found)
+    return found
 
 
 def rules(names: Iterable[str], before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -279,6 +286,7 @@ def _difference(spark: SparkSession, name: str) -> dt.date | None:
 
 
 _SESSIONS: dict[str, Passed] = {}
+_OF_LAST: tuple[Plan | None, frozenset[str]] = (None, frozenset())
 
 
 def _identity(spark: Any) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.cql.canonical import declaration
 from sweeparea.cql.catalog import Declared
+from sweeparea.cql.column_lists import without_column_types
 from sweeparea.cql.differences import NEUTRAL_SETTINGS, Change, Difference, difference, unified
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.plan_printer import NotPrintable, print_plan
@@ -225,7 +226,8 @@ class Registry:
         try:
             planned = Planned.of(row.planned)
             rates, columns = planned.inputs or {}, planned.columns
-            before = application.bind(replace(old, name=row.name), row.settings, rates, columns)
+            old = replace(old, name=row.name, select=without_column_types(old.select))
+            before = application.bind(old, row.settings, rates, columns)
             now = application.bind(application.query(row.name), application.catalog.settings, rates, columns)
             return result_identity(before) == result_identity(now)
         except SweepAreaError:

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
+from sweeparea.operators.logical import Plan
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.rewriting.repair import repair
@@ -89,10 +91,9 @@ def _process(
         application.registration(name, head.get(name))
     application.settle(query)
     row = head.get(query)
-    if row is None or row.committed is None:
-        _check_types(application, query, spark)
-    plan = application.plan(query)
-    for hidden in application.hidden(query):
+    first = row is None or row.committed is None
+    plan = _checked(application, query, spark) if first else application.plan(query)
+    for hidden in filter(is_hidden, () if is_hidden(query) else plan.inputs):
         if not application.paused(query):
             _process_hidden(application, hidden, spark, until, cuts, tell)
     head = application.ledger.head()
@@ -131,12 +132,12 @@ def _process(
     return report
 
 
-def _check_types(application: Application, query: str, spark: SparkSession) -> None:
-    """Before the first slice: an expression that Spark refuses is told with its place in the text."""
+def _checked(application: Application, query: str, spark: SparkSession) -> Plan:
+    """The plan, before the first slice: an expression that Spark refuses is told with its place in the text."""
     from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
 
     with application.asking(Checking(analyzer(spark), lambda: spark)):
-        application.plan(query)
+        return application.plan(query)
 
 
 def _process_hidden(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -97,6 +98,25 @@ def test_a_chain_of_queries_is_bound_one_after_the_other(folder, monkeypatch):
     app = opened(folder, STREAMS + "".join(chain))
     assert [c.type for c in app.whole("q5").root.columns] == ["bigint"]
     assert max(deepest) == 2
+
+
+def test_types_in_a_list_of_columns_that_a_deployed_text_has_change_nothing(folder):
+    text = STREAMS + "CREATE CONTINUOUS QUERY q AS SELECT p FROM a AS v(t, p) [RANGE 10];\n"
+    app = opened(folder, text)
+    applied(app)
+    for name in "abc":
+        admitted(app, name, 10, 0, 100)
+    ran(app, "q")
+
+    def older(rows):  # the version that registered it took types, and left them out
+        typed = rows["q"].definition.replace("v(t, p)", "v(t, p INT)")
+        return {**rows, "q": replace(rows["q"], definition=typed, fingerprint="older")}
+
+    app.registry.deployed.change(older)
+    [step] = plan(opened(folder)).changes
+    assert (step.name, step.action) == ("q", Action.UPDATE)
+    refused = plan(opened(folder, text.replace("v(t, p)", "v(t, p INT)")))
+    assert "Name the columns alone" in str(refused.problems[0])
 
 
 # -- rates -------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from sweeparea.infra import processes
 from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitSetupError
-from sweeparea.spark_jobs import jobs, session
+from sweeparea.spark_jobs import jobs, machine_probe, session
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.analysis import AskedOnce, Checking, analyzer
 from sweeparea.spark_jobs.deployment.application import Application
@@ -137,6 +137,22 @@ def test_the_first_run_tells_the_place_of_what_nobody_checked(tmp_path, spark):
     admit(app, "s", spark)
     with pytest.raises(SweepAreaError, match=r"shop\.cql:4:2: TypeError: .*NULL_TYPE"):
         process(app, "q", spark)
+
+
+@pytest.mark.spark
+def test_a_run_binds_a_query_for_its_names_and_for_its_slices(tmp_path, spark, monkeypatch):
+    text = HEAD + BY + "HEARTBEAT FOR at AS at;\nCREATE CONTINUOUS QUERY q AS SELECT shop FROM s [NOW];"
+    assert problems(tmp_path, text) == []
+    app = Application.open(tmp_path / "shop", tmp_path / "data")
+    admit(app, "s", spark)
+    app.registration("q", None)
+    bind, used, called = Application.bind, machine_probe.used, []
+    monkeypatch.setattr(Application, "bind", lambda *args: called.append("bind") or bind(*args))
+    monkeypatch.setattr(machine_probe, "used", lambda root: called.append("zones") or used(root))
+    done = process(app, "q", spark, cuts=[shop.tick(0)])
+    assert done.slices == 2
+    # the zones: once when types are checked, once for all slices
+    assert (called.count("bind"), called.count("zones")) == (2, 2)
 
 
 QUERY = "HEARTBEAT FOR at AS at;\nCREATE CONTINUOUS QUERY q AS SELECT transform(array(items), x -> x) AS z FROM s;"
