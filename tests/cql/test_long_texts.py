@@ -12,6 +12,7 @@ from sweeparea.cql.parser import parse
 from sweeparea.cql.rewrites.conditions import all_of, conjunction
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators import sql_text
 from sweeparea.operators.logical import Expr, Select
 from sweeparea.operators.plan_identity import state_identity
 from tests.cql.schemas import plan
@@ -92,6 +93,15 @@ def test_conditions_put_together_at_once_or_one_by_one_are_one_text(count: int) 
         one_by_one = conjunction(one_by_one, condition)
     assert all_of(conditions) == one_by_one
     assert all_of([]) is None
+
+
+def test_a_nested_conjunction_is_cut_with_its_tokens_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, texts = sql_text.tokens, []
+    monkeypatch.setattr(sql_text, "tokens", lambda sql: texts.append(sql) or found(sql))
+    cut = sql_text.parts.__wrapped__("(" * 300 + "a <> 0" + "".join(f") AND (b <> {i})" for i in range(299)) + ")")
+    assert cut == ("a <> 0", *(f"b <> {i}" for i in range(299)))
+    assert sql_text.bare.__wrapped__("(" * 300 + " a " + ")" * 300) == "a"
+    assert len(texts) == 2
 
 
 def test_a_long_conjunction_stands_side_by_side() -> None:

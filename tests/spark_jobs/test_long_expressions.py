@@ -51,6 +51,11 @@ def test_a_session_is_fit_for_long_expressions_while_they_run(spark: SparkSessio
     assert inside == ([rules, "false", "false", "false"] if long else usual)
 
 
+def test_functions_nest_deeper_than_sparks_analyzer_has_iterations_by_default(spark: SparkSession):
+    nested = f"{'greatest(1, ' * 120}id{')' * 120}"  # each 1 is cast once the type of what is inside is known
+    assert spark.range(0).selectExpr(f"{nested} AS z").schema["z"].dataType.typeName() == "long"
+
+
 def test_a_slice_runs_so(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     found = []
     monkeypatch.setattr(Slice, "_run", lambda self, publication: found.append(spark.conf.get(KEYS[1])))
