@@ -22,7 +22,7 @@ import psutil
 import requests
 
 from sweeparea.infra import machine, postgres, processes, proxies, settings
-from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.infra.errors import SetupError, exit_code_of
 
 USER = "admin"
 API_SERVER = "airflow-api-server"
@@ -226,11 +226,11 @@ def _fernet_key() -> str:
 
 def main(arguments: list[str]) -> int:
     """``python -m sweeparea.infra.airflow ..``: Airflow's own command in the environment of the services."""
-    try:
+
+    def command() -> int:
         return subprocess.run([str(executable()), *arguments], env=environment()).returncode
-    except SweepAreaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+
+    return exit_code_of(command, "the command of Airflow was ended")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.infra.errors import SetupError, exit_code_of
 
 OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +29,9 @@ PYTHON = VENV / "bin" / "python"
 
 def main(arguments: list[str]) -> int:
     """``python3 -m sweeparea.infra.bootstrap [--example]``."""
-    try:
-        build("--example" in arguments)
-    except SweepAreaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(
+        lambda: build("--example" in arguments), "run the same command again: it goes on with the step that was at work"
+    )
 
 
 def build(example: bool) -> None:

@@ -1,6 +1,10 @@
-"""The root of every error that a user is meant to read."""
+"""The root of every error that a user is meant to read, and how commands of set-up end."""
 
 from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
 
 
 class SweepAreaError(Exception):
@@ -41,3 +45,18 @@ def shortened(text: str, length: int = 800) -> str:
     if len(text) <= length:
         return text
     return f"{text[: length * 2 // 3].rstrip()} .. {text[-length // 3 :].lstrip()}"
+
+
+def exit_code_of(command: Callable[[], int | None], interrupted: str) -> int:
+    """Runs a command of set-up; returns its exit code. An error is one paragraph; after Ctrl-C or SIGTERM, which ends
+    as Ctrl-C does, ``interrupted`` tells how things stand.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return command() or 0
+    except SweepAreaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"interrupted; {interrupted}", file=sys.stderr)
+        return 130

@@ -18,7 +18,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from sweeparea.infra import machine, settings
-from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.infra.errors import SetupError, exit_code_of
 from sweeparea.infra.java import Java, find_java
 
 _STORE_PASSWORD = "changeit"
@@ -216,19 +216,18 @@ def _trust_store(path: Path) -> Path | None:
 
 def main() -> int:
     """``make jars``; with ``--s3`` also those for object stores on S3."""
+    return exit_code_of(_main, "run the same command again: it fetches what is missing")
+
+
+def _main() -> None:
     wanted = [*read_lock(), *(s3_lock() if "--s3" in sys.argv else [])]
-    try:
-        java = find_java()
-        if java.note:
-            print(f"[jars] {java.note}", flush=True)
-        if check(settings.jars_folder(), wanted):
-            print(f"[jars] fetching the Delta jars with Java {java.version} of {java.origin} ..", flush=True)
-            fetched = fetch(java, jars=wanted)
-            print(f"[jars] {len(fetched)} files checked and put into {settings.jars_folder()}", flush=True)
-    except SweepAreaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    java = find_java()
+    if java.note:
+        print(f"[jars] {java.note}", flush=True)
+    if check(settings.jars_folder(), wanted):
+        print(f"[jars] fetching the Delta jars with Java {java.version} of {java.origin} ..", flush=True)
+        fetched = fetch(java, jars=wanted)
+        print(f"[jars] {len(fetched)} files checked and put into {settings.jars_folder()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from sweeparea.infra.bootstrap import INFRA, UV
+from sweeparea.infra.errors import exit_code_of
 
 _OPTIONS = [
     "--quiet",
@@ -35,6 +36,10 @@ def compile_lock(source: Path, target: Path, options: list[str]) -> None:
 
 def main() -> int:
     """Rewrite requirements.lock, then the locks that follow from it."""
+    return exit_code_of(_main, "run `make lock` again: some lock files may be of before")
+
+
+def _main() -> None:
     compile_lock(Path("infra/requirements.in"), Path("infra/requirements.lock"), [])
     text = (INFRA / "requirements.lock").read_text()
     small = {
@@ -52,7 +57,6 @@ def main() -> int:
                 Path("infra") / name,
                 ["--no-annotate", "--no-deps" if name == "example.lock" else "--no-strip-extras"],
             )
-    return 0
 
 
 if __name__ == "__main__":

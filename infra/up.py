@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 
 from sweeparea.infra import airflow, postgres, processes, settings, spark_connect
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import exit_code_of
 from sweeparea.infra.java import find_java
 
 # the order of ending: who uses others first
@@ -186,16 +185,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] not in commands:
         print(f"usage: python -m sweeparea.infra.up {'|'.join(commands)}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        commands[arguments[0]]()
-    except SweepAreaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted; `make status` tells whether something still runs", file=sys.stderr)
-        return 130
-    return 0
+    return exit_code_of(commands[arguments[0]], "`make status` tells whether something still runs")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ backfill through its REST API, read results with SQL. Run again, it goes on wher
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from queries.flights import importer
 from sweeparea.infra import airflow, settings
 from sweeparea.infra.airflow_client import AirflowClient
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, exit_code_of
 from sweeparea.tables.ledger import Ledger, LedgerRow
 
 APP = "flights"
@@ -101,7 +100,7 @@ class Demo:
         if rows:
             say(f"the rest of the year: {rows:,} flights in one commit; waiting for their admission")
         last = importer.LAST_DAY
-        self._wait("the rest of the year is admitted", lambda head: self._heartbeat(head) >= self._day(last))
+        self._wait("admission of the rest of the year", lambda head: self._heartbeat(head) >= self._day(last))
         behind = [q for q in QUERIES if not self._up_to_date(self.ledger.head(), q)]
         for query in behind:
             self.airflow.backfill(f"{APP}__{query}", *REST)
@@ -179,12 +178,9 @@ class Demo:
 
 def main() -> int:
     """Runs the demo; an error is one paragraph."""
-    try:
-        Demo().run()
-    except SweepAreaError as error:
-        print(f"[demo] {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(
+        lambda: Demo().run(), "the services run on: `make demo` goes on where it stopped, `make stop` ends them"
+    )
 
 
 if __name__ == "__main__":

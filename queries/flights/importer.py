@@ -30,7 +30,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from queries.flights.source import csv_folder
 from sweeparea.infra import settings
-from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.infra.errors import SetupError, SweepAreaError, exit_code_of
 
 FIRST_DAY = date(2013, 1, 1)
 LAST_DAY = date(2014, 1, 1)
@@ -342,12 +342,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ):
         commands.add_parser(name, help=text).set_defaults(run=run)
     arguments = parser.parse_args(argv)
-    try:
-        arguments.run(arguments)
-    except SweepAreaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code_of(lambda: arguments.run(arguments), "run the same command again: what is loaded is skipped")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sweeparea.infra import bootstrap
+from queries.flights import demo, importer
+from sweeparea.infra import bootstrap, jars, lock, up
 from sweeparea.infra.errors import SetupError
 
 
@@ -114,3 +117,33 @@ def test_a_wheel_holds_the_packages_and_their_files(tmp_path: Path):
         "sweeparea/dags/airflow/sweeparea_dags.py",
     } <= set(files)
     assert {name.split("/")[0].split("-")[0] for name in files} == {"sweeparea"}
+
+
+@pytest.mark.parametrize(
+    ("module", "work", "told"),
+    [
+        (bootstrap, "build", "run the same command again: it goes on"),
+        (jars, "find_java", "run the same command again: it fetches what is missing"),
+        (lock, "compile_lock", "run `make lock` again"),
+        (up, "status", "`make status` tells"),
+        (demo, "Demo", "`make demo` goes on where it stopped, `make stop` ends them"),
+        (importer, "_run_status", "what is loaded is skipped"),
+    ],
+)
+def test_an_interrupted_command_of_set_up_tells_how_to_go_on(
+    module: Any, work: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, work, interrupted)
+    arguments = {bootstrap: ([],), up: (["status"],), importer: (["status"],)}.get(module, ())
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert module.main(*arguments) == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    said = capsys.readouterr()
+    assert said.err.startswith("interrupted; ")
+    assert told in said.err
+    assert not said.out
