@@ -24,14 +24,15 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from sweeparea.cql.source_formats import FILES, PARSED, in_folder
+from sweeparea.infra import zones
 from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.spark_jobs import machine_probe
 from sweeparea.spark_jobs.admission.format_files import looked_over, matched_over
 from sweeparea.spark_jobs.admission.format_json import REFUSED, by_texts, json_records
 from sweeparea.spark_jobs.admission.format_names import require_seen
 from sweeparea.spark_jobs.deployment.application import refuse_reserved
 from sweeparea.spark_jobs.errors import readable
 from sweeparea.spark_jobs.frames import quoted
-from sweeparea.spark_jobs.machine_probe import require_zones_in
 from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
@@ -72,7 +73,8 @@ def land(
         require_seen(name, path, found.files, spark)
     elif source.format.lower() in FILES:
         require_seen(name, *matched_over(name, path, folder), spark)
-    require_zones_in(spark, [f"from_utc_timestamp(x, '{v}')" for k, v in source.options if k.lower() == "timezone"])
+    named = {v for k, v in source.options if k.lower() == "timezone"}
+    machine_probe.require(spark, named & zones.names() - {"UTC"})
     log = DeltaLog(folder)
     try:
         frame = _read(spark, source, path, name, found.keys if found else ())

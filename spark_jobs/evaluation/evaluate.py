@@ -55,7 +55,7 @@ from sweeparea.operators.logical import (
 )
 from sweeparea.operators.ticks import INF
 from sweeparea.operators.windows import TimeWindow, UserWindow
-from sweeparea.spark_jobs import frames
+from sweeparea.spark_jobs import frames, machine_probe
 from sweeparea.spark_jobs.deployment import user_code
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.encode import Encoder
@@ -216,7 +216,9 @@ class Evaluation:
         return union_all.apply(node, bags) if bags else None
 
     def _windowed(self, node: Window, stream: DataFrame | None) -> DataFrame | None:
-        return None if stream is None else window.apply(node, stream, self.reader.instant_sql)
+        if stream is None:
+            return None
+        return window.apply(node, stream, self.reader.instant_sql, partial(machine_probe.guarded_text, self.spark))
 
     # -- windows in which later elements decide, user-defined windows --------------------------------------------------
 

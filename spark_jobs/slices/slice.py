@@ -86,7 +86,7 @@ class Slice:
         only: Only | None = None,
     ) -> None:
         self.application, self.plan, self.spark = application, lowered(plan), spark
-        self._zones = machine_probe.zones_of(plan)
+        self._declared = plan
         self.h0, self.h1 = h0, h1
         self.pins, self.beginning, self.only = pins, beginning, only
         self.place = place or Place.of(application, plan.name)
@@ -143,7 +143,7 @@ class Slice:
             dict((previous.info.get("state_live") or {}) if previous else {}),
         )  # fmt: skip
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
-        machine_probe.require(self.spark, self._zones)
+        machine_probe.require_zones_of(self.spark, self._declared)
         running = replace(plan, root=machine_probe.guarded(self.spark, plan.root))
         evaluation = Evaluation(self.spark, running, reader, areas, attempt, partitions, most)
         self._lap("plan")
@@ -173,7 +173,8 @@ class Slice:
             "start": plan.start,
             COLUMNS: {n: columns_hash(i.log) for n, i in inputs.items() if i.kind.startswith("query_")},
         }
-        if rules := machine_probe.rules(self._zones, {} if previous is None else previous.info.get(ZONES, {})):
+        zones = machine_probe.zones_of(self._declared)
+        if rules := machine_probe.rules(zones, {} if previous is None else previous.info.get(ZONES, {})):
             info[ZONES] = rules
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
         if previous is not None:  # what was changed afterwards stays told

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sweeparea.infra.errors import SetupError
+from sweeparea.operators.windows import Calendar
 from sweeparea.spark_jobs import machine_probe
 from sweeparea.spark_jobs.admission.format_names import require_seen
 
@@ -42,16 +44,63 @@ def test_another_language_is_refused_with_the_setting(spark: SparkSession, langu
     assert passed == {machine_probe.LOCALE}
 
 
-def test_other_rules_of_a_zone_are_refused_by_its_name(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
-    name = "America/Mexico_City"
-    assert machine_probe._difference(spark, name) is None
-    here = machine_probe._changes
-    monkeypatch.setattr(machine_probe, "_changes", lambda zone: dict(list(here(zone).items())[:-1]))
-    plan: Any = None
-    monkeypatch.setattr(machine_probe, "used", lambda root: {name})
+MEXICO = "America/Mexico_City"
+
+
+def test_other_rules_of_a_zone_are_refused_where_instants_reach_them(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
     machine_probe.require_fit(spark, set())
-    with pytest.raises(SetupError, match=r"America/Mexico_City.*differ first about 2022-10-30"):
-        machine_probe.require_zones(spark, plan)
+    assert machine_probe.differences(spark, MEXICO) == ()
+    assert machine_probe.differences(spark, "Etc/GMT+5") == ()
+    begin = dt.datetime(2022, 10, 30, tzinfo=dt.UTC)
+    here = machine_probe._changes
+    monkeypatch.setattr(machine_probe, "_changes", lambda zone: here(zone)[:-1])  # the end of summer time
+    machine_probe.require_fit(spark, set())
+    assert machine_probe.differences(spark, MEXICO) == ((int(begin.timestamp()), None),)
+    machine_probe.require(spark, (), [MEXICO])
+    with pytest.raises(SetupError, match=f"{MEXICO}.*they differ from 2022-10-30\\."):
+        machine_probe.require(spark, [MEXICO])
+    asked = machine_probe.guarded_text(spark, f"from_utc_timestamp(t, '{MEXICO}')")
+    steps = Calendar("day", MEXICO).steps("unix_micros(t)")
+    rows = "SELECT TIMESTAMP '{}' AS t FROM range(1)"
+    wanted = {"2022-10-29 23:59:59": "2022-10-29 18:59:59", "1900-01-01 00:00:00": "1899-12-31 17:23:24"}
+    for at, local in wanted.items():
+        assert [str(row.x) for row in spark.sql(rows.format(at)).selectExpr(f"{asked} AS x").collect()] == [local]
+    windows = [f"{machine_probe.guarded_text(spark, text)} AS {name}" for name, text in steps]
+    assert spark.sql(rows.format("2022-09-29 00:00:00")).selectExpr(*windows).collect()
+    told = rf"The time zone {MEXICO}: Spark's Java has other rules .* from 2022-10-30, and a row asks for them"
+    for expressions in ([f"{asked} AS x"], windows):
+        with pytest.raises(Exception, match=told):
+            spark.sql(rows.format("2022-10-30 00:00:00")).selectExpr(*expressions).collect()
+    with pytest.raises(Exception, match=told):
+        spark.sql(rows.format("2900-06-01 00:00:00")).selectExpr(f"{asked} AS x").collect()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "days"),
+    [
+        ({0: 0}, {0: 0}, []),
+        ({0: 0}, {0: 60}, [(-1, 100)]),
+        ({0: 0, 10: 60}, {0: 0, 12: 60}, [(9, 12)]),
+        ({0: 0, 10: 60, 20: 0}, {0: 0, 10: 60}, [(19, 100)]),
+        ({0: 0, 10: 60}, {0: 0}, [(9, 100)]),
+        ({0: 5, 10: 60}, {0: 0, 10: 60}, [(-1, 10)]),
+    ],
+)
+def test_days_at_whose_ends_offsets_differ(ours: dict[int, int], theirs: dict[int, int], days: list[tuple[int, int]]):
+    assert list(machine_probe._unequal(ours, theirs, 100)) == days
+
+
+def test_what_differs_after_2100_repeats_itself():
+    day, first, last = 86_400, -100, 200_000
+    spans = machine_probe._spans
+    assert spans([(5, 7), (7, 9), (20, 21)], first, last) == ((5 * day, 9 * day), (20 * day, 21 * day))
+    assert spans([(-101, 4)], first, last) == ((None, 4 * day),)
+    assert spans([(5, 6), (60_000, 60_001), (70_000, 70_001)], first, last) == (
+        (5 * day, 6 * day),
+        (60_000 * day, None),
+    )
 
 
 def test_a_file_that_java_does_not_see_is_refused(spark: SparkSession, tmp_path: Path):

@@ -10,6 +10,7 @@ import pytest
 
 from sweeparea.infra import zones
 from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.operators.zone_texts import Spans
 from sweeparea.spark_jobs import machine_probe
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.plan import plan
@@ -41,13 +42,14 @@ def test_rules_of_zones_are_noted_compared_and_guarded(
     app = shop.application(tmp_path, STREAM.format(f"from_utc_timestamp(at, '{BERLIN}')") + QUERIES)
     shop.sell(tmp_path, [(0, BERLIN, 1.0, 1), (10, "Asia/Tokyo", 1.0, 1), (20, "UTC", 1.0, 1)])
     asked: list[str] = []
-    found = machine_probe._difference
+    found = machine_probe._differences
+    sixth = int(dt.datetime(2020, 1, 6, tzinfo=dt.UTC).timestamp())
 
-    def difference(spark: SparkSession, name: str) -> dt.date | None:
+    def differences(spark: SparkSession, name: str) -> Spans:
         asked.append(name)
-        return found(spark, name) if name != OTHER else dt.date(2026, 11, 1)
+        return found(spark, name) if name != OTHER else ((sixth, None),)
 
-    monkeypatch.setattr(machine_probe, "_difference", difference)
+    monkeypatch.setattr(machine_probe, "_differences", differences)
     monkeypatch.setattr(machine_probe, "differing", lambda spark: frozenset({OTHER}))
     machine_probe.require_fit(spark, set())
     admit(app, "sales", spark)
@@ -73,8 +75,25 @@ def test_rules_of_zones_are_noted_compared_and_guarded(
     assert "zones" not in app.ledger.head()["locals"].info
     with pytest.raises(SweepAreaError, match=f"The time zone {OTHER}: Spark's Java has other rules"):
         process(app, "locals", spark)
-    # what is judged of a source is asked for as well
-    other = shop.application(tmp_path / "other", STREAM.format(f"from_utc_timestamp(at, '{OTHER}')"))
-    shop.sell(tmp_path / "other", [(0, "a", 1.0, 1)])
-    with pytest.raises(SetupError, match=f"The time zone {OTHER}: .* first about 2026-11-01"):
+    # other rules count where instants reach them: in windows, and in what is judged of a source
+    local = f"from_utc_timestamp(at, '{OTHER}')"
+    other = shop.application(tmp_path / "other", STREAM.format(local) + QUERIES.replace(MEXICO, OTHER))
+    shop.sell(tmp_path / "other", [(0, "UTC", 1.0, 1), (86_400, "UTC", 1.0, 1)])
+    admit(other, "sales", spark)
+    process(other, "days", spark)
+    assert [row[0] for row in shop.contents(other, "days")] == [0, 1]
+    shop.sell(tmp_path / "other", [(5 * 86_400, "UTC", 1.0, 1)])
+    told = f"The time zone {OTHER}: .* they differ from 2020-01-06, and a row asks for them there"
+    with pytest.raises(SweepAreaError, match=told):
+        admit(other, "sales", spark)
+    other = shop.application(tmp_path / "third", STREAM.format("at") + QUERIES.replace(MEXICO, OTHER))
+    shop.sell(tmp_path / "third", [(0, "UTC", 1.0, 1), (5 * 86_400, "UTC", 1.0, 1), (5 * 86_400 + 10, "UTC", 1.0, 1)])
+    admit(other, "sales", spark)
+    with pytest.raises(SweepAreaError, match=told):
+        process(other, "days", spark)
+    # where no instant tells, they count in all years from 1970 to 2100
+    fixed = STREAM.format(f"TIMESTAMP '2020-01-01 00:00:00 {OTHER}'")
+    other = shop.application(tmp_path / "fourth", fixed)
+    shop.sell(tmp_path / "fourth", [(0, "a", 1.0, 1)])
+    with pytest.raises(SetupError, match=f"The time zone {OTHER}: .* they differ from 2020-01-06"):
         admit(other, "sales", spark)
