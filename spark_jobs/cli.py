@@ -241,7 +241,7 @@ def _plan(options: argparse.Namespace) -> int:
     application = _open(options, lenient=True)
     planned = plan(application, options.prune, True, _checking(application, options.check_types))
     print(text(planned, diffs=not options.no_diff))
-    return 2 if planned.problems else int(options.check and bool(planned.changes))
+    return planned.exit_code or int(options.check and bool(planned.changes))
 
 
 def _apply(options: argparse.Namespace) -> int:

@@ -109,7 +109,9 @@ def apply(
 def _apply(application: Application, plan: DeploymentPlan, tell: Tell, replacement: Replacement) -> int:
     if plan.problems:
         count = len(plan.problems)
-        raise NotApplied(f"Nothing was applied: the plan has {count} problem{'s' if count > 1 else ''}, shown above.")
+        error = NotApplied(f"Nothing was applied: the plan has {count} problem{'s' if count > 1 else ''}, shown above.")
+        error.exit_code = plan.exit_code
+        raise error
     registry, head = application.registry, application.ledger.head()
     rebuilt = plan.of(Action.REBUILD)
     for step in reversed(rebuilt):

@@ -18,7 +18,7 @@ from sweeparea.cql.errors import CqlErrors, in_order
 from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.statements import CreateFunction, CreateQuery
 from sweeparea.infra import zones
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UnfitSetupError, UsageError
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
@@ -85,6 +85,14 @@ class DeploymentPlan:
     def changes(self) -> tuple[Step, ...]:
         """What ``apply`` would do."""
         return self.of(Action.REGISTER, Action.UPDATE, Action.REBUILD, Action.DROP)
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with that shows the problems: as for wrong texts, unless all are of a Spark that is unfit."""
+        if not self.problems:
+            return 0
+        unfit = all(isinstance(problem, UnfitSetupError) for problem in self.problems)
+        return (UnfitSetupError if unfit else UsageError).exit_code
 
 
 def plan(
