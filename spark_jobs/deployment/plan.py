@@ -88,7 +88,7 @@ class DeploymentPlan:
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with that shows the problems: as for wrong texts, unless all are of a Spark that is unfit."""
+        """What a command ends with that shows the problems: as for wrong texts, unless an unfit Spark is all."""
         if not self.problems:
             return 0
         unfit = all(isinstance(problem, UnfitSetupError) for problem in self.problems)

@@ -16,5 +16,5 @@ from sweeparea.spark_jobs.deployment.plan import DeploymentPlan
         ((UnfitSetupError("a Turkish Spark"), UsageError("text")), 2),
     ],
 )
-def test_a_plan_whose_problems_are_those_of_an_unfit_spark_ends_as_such(problems: tuple[SweepAreaError, ...], code: int):
+def test_a_plan_ends_as_unfit_where_that_is_all_that_is_wrong(problems: tuple[SweepAreaError, ...], code: int):
     assert DeploymentPlan("shop", "data", (), problems).exit_code == code
