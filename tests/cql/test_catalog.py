@@ -13,7 +13,7 @@ from sweeparea.cql.canonical import declaration, fingerprint
 from sweeparea.cql.catalog import Catalog
 from sweeparea.cql.differences import difference
 from sweeparea.cql.errors import CqlErrors
-from sweeparea.cql.statements import parse_text, read_file
+from sweeparea.cql.statements import CreateQuery, parse_text, read_file
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 
@@ -219,6 +219,7 @@ def test_queries_follow_what_they_read():
 def test_a_chain_of_queries_may_be_longer_than_calls_may_nest():
     length = sys.getrecursionlimit()
     source, first = parse_text(STREAM + ";\n" + query("q0", "s"), "f.cql")
+    assert isinstance(first, CreateQuery)
     chain = [first]
     for i in range(1, length):
         select = first.select.copy()
