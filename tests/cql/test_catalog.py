@@ -223,7 +223,9 @@ def test_a_chain_of_queries_may_be_longer_than_calls_may_nest():
     chain = [first]
     for i in range(1, length):
         select = first.select.copy()
-        select.find(exp.Table).set("this", exp.to_identifier(f"q{i - 1}"))
+        table = select.find(exp.Table)
+        assert table is not None
+        table.set("this", exp.to_identifier(f"q{i - 1}"))
         chain.append(replace(first, name=f"q{i}", select=select))
     assert list(Catalog.of([source, *reversed(chain)]).queries) == [f"q{i}" for i in range(length)]
 
