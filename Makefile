@@ -14,25 +14,25 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 env:  ## the environment .venv: all that the command sweeparea needs without Airflow
-	@$(PYTHON) -m sweeparea.infra.bootstrap
+	@$(PYTHON) -m sweeparea.infra.setup.bootstrap
 
 example:  ## as env, with the CSV files of the flights example
-	@$(PYTHON) -m sweeparea.infra.bootstrap --example
+	@$(PYTHON) -m sweeparea.infra.setup.bootstrap --example
 
 jars: env  ## as env, with the Delta jars of the Spark server
-	@$(PY) -m sweeparea.infra.jars
+	@$(PY) -m sweeparea.infra.setup.jars
 
 demo: example jars up  ## set up and start everything, load the flights of 2013, show results
 	@$(PY) -m queries.flights.demo
 
 up: jars  ## start PostgreSQL, Spark Connect and Airflow
-	@$(PY) -m sweeparea.infra.up start
+	@$(PY) -m sweeparea.infra.services.up start
 
 status: env  ## what runs, where
-	@$(PY) -m sweeparea.infra.up status
+	@$(PY) -m sweeparea.infra.services.up status
 
 stop:  ## end all that was started, by process id
-	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.up stop; else echo "nothing was set up here, so nothing runs"; fi
+	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.services.up stop; else echo "nothing was set up here, so nothing runs"; fi
 
 lint: example  ## ruff and pyright
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright
@@ -59,7 +59,7 @@ faults: jars  ## kill and suspend runs at every point that they pass (an hour or
 	@$(PYTEST) tests/faults && $(PY) -m benchmarks.faults
 
 s3: jars  ## the jobs against an S3 server on this machine (fetches 690 MB of jars and moto, once)
-	@$(PY) -m sweeparea.infra.jars --s3
+	@$(PY) -m sweeparea.infra.setup.jars --s3
 	@test -x .tools/moto/bin/moto_server || { $(PYTHON) -m venv .tools/moto && .tools/moto/bin/python -m pip install -q 'moto[server,s3]==5.2.5'; }
 	@SWEEPAREA_MOTO=$(CURDIR)/.tools/moto/bin/python $(PYTEST) tests/s3
 
@@ -73,10 +73,10 @@ mutants: jars  ## put faults into the engine one by one: do the tests notice? (h
 	@$(PY) -m tests.mutations --only '$(ONLY)'
 
 lock: env  ## rewrite the lock files from infra/requirements.in
-	@$(PYTHON) -m sweeparea.infra.lock
+	@$(PYTHON) -m sweeparea.infra.setup.lock
 
 clean:  ## stop, then remove data, results and services' files; keeps .venv .tools .jars
-	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.up clean; fi
+	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.services.up clean; fi
 	@rm -rf .data .run .pytest_cache .ruff_cache .hypothesis
 	@echo "removed .data and .run; kept .venv, .tools and .jars (make distclean removes these too)"
 

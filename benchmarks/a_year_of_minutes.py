@@ -26,12 +26,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sweeparea.tables import scan
-from sweeparea.tables.compaction import compact
-from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import Publication, recover
-from sweeparea.tables.retention import trim
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.compaction import compact
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import Publication, recover
+from sweeparea.tables.publication.retention import trim
 
 YEAR = 525_600
 WEEK = 10_080
@@ -162,10 +162,10 @@ def slices(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
 
     from benchmarks.small_slice import DECLARATIONS
     from benchmarks.small_slice import minute as readings
-    from sweeparea.spark_jobs.admission.admit import admit
-    from sweeparea.spark_jobs.deployment.application import Application
-    from sweeparea.spark_jobs.session import spark_session
+    from sweeparea.spark_jobs.admission.stream.admit import admit
+    from sweeparea.spark_jobs.declarations.application import Application
     from sweeparea.spark_jobs.slices.process import process
+    from sweeparea.spark_jobs.spark.session import spark_session
     from sweeparea.spark_jobs.upkeep.maintain import maintain
 
     chance = random.Random(1)

@@ -16,20 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import (
-    aggregate,
-    condition_window,
-    relation_to_stream,
-    rows_window,
-    session_window,
-    two_counts,
-)
-from sweeparea.operators.arrivals import ArrivalSpec
-from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.kernels import aggregate as kernel
 from sweeparea.operators.kernels.instants import segments
 from sweeparea.operators.kernels.sorting import group_order
-from sweeparea.operators.snapshot import OrderKey
+from sweeparea.operators.sweeps import aggregate, relation_to_stream, two_counts
+from sweeparea.operators.sweeps.snapshot import OrderKey
+from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.windows import condition_window, rows_window, session_window
+from sweeparea.operators.windows.arrivals import ArrivalSpec
 
 ROWS, TICKS, WINDOW = 1_000_000, 1_000_000, 60
 Sweep = Callable[[], object]

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting.backfill import backfill
-from sweeparea.spark_jobs.session import spark_session
 from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.spark.session import spark_session
 
 TEXT = """
 CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY at CHRONON INTERVAL 1 SECOND

@@ -34,8 +34,8 @@ HAVING COUNT(*) > 3
 
 def inputs() -> dict[str, Any]:
     """Four streams and relations."""
-    from sweeparea.cql.binder import InputSchema
-    from sweeparea.operators.logical import TimeDomain
+    from sweeparea.cql.binding.binder import InputSchema
+    from sweeparea.operators.plan.logical import TimeDomain
 
     seconds = TimeDomain("TIMESTAMP", 1_000_000)
 
@@ -69,8 +69,8 @@ def main() -> None:
     arguments.add_argument("--profile", action="store_true", help="show where the time goes")
     options = arguments.parse_args()
 
-    from sweeparea.cql.binder import bind_select
-    from sweeparea.cql.parser import parse_query_text
+    from sweeparea.cql.binding.binder import bind_select
+    from sweeparea.cql.syntax.parser import parse_query_text
 
     given = inputs()
 

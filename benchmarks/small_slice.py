@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.spark.session import spark_session
 
 SLICES, WARM_UP, ROWS, KEYS = 40, 10, 1_000, 50
 DECLARATIONS = """

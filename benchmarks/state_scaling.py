@@ -17,10 +17,10 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from benchmarks.cpu import cpu_seconds
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.spark.session import spark_session
 
 ROWS, SLICES, WARM_UP = 1_000, 9, 3
 START = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp())

@@ -10,7 +10,7 @@ import statistics
 import sys
 
 from sweeparea.infra import settings
-from sweeparea.tables.ledger import Ledger
+from sweeparea.tables.publication.ledger import Ledger
 
 
 def main() -> None:

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 from queries.flights import importer
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.spark.session import spark_session
+from sweeparea.tables.log.delta_log import DeltaLog
 
 DAY = 24 * 60
 """Ticks of a day: the stream's chronon is a minute."""

@@ -109,7 +109,7 @@ def load(name: str) -> Application:
     """Parses an application: a folder's name, or ``folder@environment``. Raises a SweepAreaError that names file and
     line of what is wrong.
     """
-    from sweeparea.cql.catalog import Catalog
+    from sweeparea.cql.declarations.catalog import Catalog
 
     folder_name, env = environments.split_name(name)
     folder = settings.application(folder_name)
@@ -174,7 +174,7 @@ def _source(statement: Any, kind: str, data: locations.Folder) -> Source:
     source = statement.source
     uri, files = _locate(source.uri, data), None
     if source.kind == "format":
-        from sweeparea.cql.source_formats import in_folder
+        from sweeparea.cql.syntax.source_formats import in_folder
         from sweeparea.tables.layout import Layout
 
         uri, files = Layout(str(data)).landing(statement.name), uri if in_folder(source) else ""

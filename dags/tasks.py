@@ -26,28 +26,28 @@ FINAL = {"ParseError", "BindError", "TypeError", "RefusedError", "DataError"}
 
 def admit(app: str, stream: str) -> dict[str, Any]:
     """Admits what is new in the source of a stream, or copies a static relation."""
-    from sweeparea.spark_jobs import jobs
+    from sweeparea.spark_jobs.commands import jobs
 
     return _outcome(jobs.admit, app, stream)
 
 
 def process(app: str, query: str, until: int | None = None) -> dict[str, Any]:
     """Processes a query up to its heartbeat, or up to the tick ``until``."""
-    from sweeparea.spark_jobs import jobs
+    from sweeparea.spark_jobs.commands import jobs
 
     return _outcome(jobs.process, app, query, until)
 
 
 def maintain(app: str) -> dict[str, Any]:
     """Maintains the tables of an application; needs no Spark."""
-    from sweeparea.spark_jobs import jobs
+    from sweeparea.spark_jobs.commands import jobs
 
     return jobs.maintain(app)
 
 
 def backfill(app: str, query: str, start: datetime, end: datetime) -> dict[str, Any]:
     """Processes or recomputes the instants of [start, end) of a query."""
-    from sweeparea.spark_jobs import jobs
+    from sweeparea.spark_jobs.commands import jobs
 
     return _outcome(jobs.backfill, app, query, start, end)
 

@@ -15,7 +15,7 @@ from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.heartbeats.policies import last_tick_at
 
 if TYPE_CHECKING:
-    from sweeparea.tables.ledger import LedgerRow
+    from sweeparea.tables.publication.ledger import LedgerRow
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def snapshot(data_folder: str, queries: Mapping[str, Sequence[str]]) -> dict[str
     A static relation is at the end of time from the moment it has been copied, so it holds up its readers until then
     only. Raises NoTimeError for a query without inputs.
     """
-    from sweeparea.tables.ledger import Ledger
+    from sweeparea.tables.publication.ledger import Ledger
 
     return judge(Ledger(data_folder).head(), queries)
 

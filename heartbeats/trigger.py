@@ -20,7 +20,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from sweeparea.heartbeats.readiness import judge, known
 
 if TYPE_CHECKING:
-    from sweeparea.tables.ledger import LedgerRow
+    from sweeparea.tables.publication.ledger import LedgerRow
 
 log = logging.getLogger(__name__)
 
@@ -142,8 +142,8 @@ class Store:
     others."""
 
     def __init__(self, watched: Watched):
-        from sweeparea.tables.deployed import Deployed
-        from sweeparea.tables.ledger import Ledger
+        from sweeparea.tables.publication.deployed import Deployed
+        from sweeparea.tables.publication.ledger import Ledger
 
         self.watched = watched
         self.ledger = Ledger(watched.data_folder)
@@ -180,7 +180,7 @@ class Store:
 
     def arrived(self, stream: str, path: str) -> dict[str, dict[str, Any]]:
         """A stream whose source has something that was not landed yet."""
-        from sweeparea.tables.landing import arrived
+        from sweeparea.tables.sources.landing import arrived
 
         try:
             new = arrived(self.watched.sources[stream], path, time.time())
@@ -192,8 +192,8 @@ class Store:
         return {stream: {"arrived": new}} if new else {}
 
     def version(self, stream: str, uri: str) -> int | None:
-        from sweeparea.tables.landing import LandingTable
-        from sweeparea.tables.source import SourceTable
+        from sweeparea.tables.sources.landing import LandingTable
+        from sweeparea.tables.sources.source import SourceTable
 
         try:
             if stream not in self.tables:

@@ -16,8 +16,8 @@ if "scheduler" in sys.argv:
         "deltalake",
         "sqlglot",
         "pyspark.sql.connect.session",
-        "sweeparea.spark_jobs.jobs",
-        "sweeparea.spark_jobs.admission.admit",
+        "sweeparea.spark_jobs.commands.jobs",
+        "sweeparea.spark_jobs.admission.stream.admit",
         "sweeparea.spark_jobs.slices.process",
     ):
         with contextlib.suppress(ImportError):

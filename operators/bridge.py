@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.operators.bag import N
-from sweeparea.operators.columns import conform
-from sweeparea.operators.expiry_log import Division, divided
-from sweeparea.operators.netting import net_changes
-from sweeparea.operators.sweep_area import SweepArea
+from sweeparea.operators.state.expiry_log import Division, divided
+from sweeparea.operators.state.sweep_area import SweepArea
+from sweeparea.operators.values.bag import N
+from sweeparea.operators.values.columns import conform
+from sweeparea.operators.values.netting import net_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -84,7 +84,7 @@ def write_carry(carry: pa.Table, target: Target, attempt: str) -> None:
 
 
 def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[str, Any]:
-    from sweeparea.tables.files import write_file
+    from sweeparea.tables.log.files import write_file
 
     table = pa.Table.from_arrays(
         [table.column(i).cast(f.type) for i, f in enumerate(target.schema)], schema=target.schema
@@ -129,7 +129,7 @@ class ExpandTask:
     attempt: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from sweeparea.operators.snapshot import expand
+        from sweeparea.operators.sweeps.snapshot import expand
 
         rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:
@@ -166,7 +166,7 @@ class RowCount:
     op: str
 
     def note(self, rows: int) -> None:
-        from sweeparea.tables.files import filesystem
+        from sweeparea.tables.log.files import filesystem
 
         fs, base = filesystem(self.folder)
         fs.create_dir(base, recursive=True)
@@ -174,7 +174,7 @@ class RowCount:
             sink.write(str(rows).encode())
 
     def total(self) -> int:
-        from sweeparea.tables.files import files_in, filesystem
+        from sweeparea.tables.log.files import files_in, filesystem
 
         fs, _ = filesystem(self.folder)
         total = 0
@@ -206,8 +206,8 @@ class MaterializeTask:
     anew: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from sweeparea.operators.emission import changes, emit
-        from sweeparea.operators.relation_to_stream import sweep
+        from sweeparea.operators.sweeps.emission import changes, emit
+        from sweeparea.operators.sweeps.relation_to_stream import sweep
 
         if self.carry is None:
             rows, stage = _gather(batches, self.schema), None
@@ -280,7 +280,7 @@ class StreamTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
 
-        from sweeparea.operators.relation_to_stream import sweep
+        from sweeparea.operators.sweeps.relation_to_stream import sweep
 
         rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:

@@ -1,5 +1,5 @@
 """``python -m sweeparea`` is the command ``sweeparea``."""
 
-from sweeparea.spark_jobs.cli import main
+from sweeparea.spark_jobs.commands.cli import main
 
 raise SystemExit(main())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Starting Spark takes seconds and a process can hold one Spark only, so every test uses this session."""
-    from sweeparea.spark_jobs.session import spark_session
+    from sweeparea.spark_jobs.spark.session import spark_session
 
     # never a developer's running server
     os.environ["SWEEPAREA_SPARK_MASTER"] = "local[2]"

@@ -6,10 +6,10 @@ from collections.abc import Container
 
 from sweeparea.cql.explain.tree import top_text
 from sweeparea.cql.explain.words import describe
-from sweeparea.operators import support
-from sweeparea.operators.encoding import Edges
-from sweeparea.operators.logical import Node, Plan, RelationScan, StreamScan
-from sweeparea.operators.sharing import nodes
+from sweeparea.operators.plan import support
+from sweeparea.operators.plan.encoding import Edges
+from sweeparea.operators.plan.logical import Node, Plan, RelationScan, StreamScan
+from sweeparea.operators.plan.sharing import nodes
 
 
 def as_mermaid(plan: Plan, static: Container[str]) -> str:

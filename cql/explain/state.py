@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from sweeparea.operators import sharing, support
-from sweeparea.operators import windows as spec
-from sweeparea.operators.aggregate_names import OF_VALUES, ORDERED
-from sweeparea.operators.encoding import Edges
-from sweeparea.operators.logical import (
+from sweeparea.operators.aggregates.names import OF_VALUES, ORDERED
+from sweeparea.operators.plan import sharing, support
+from sweeparea.operators.plan.encoding import Edges
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
@@ -22,8 +21,9 @@ from sweeparea.operators.logical import (
     TopK,
     Window,
 )
-from sweeparea.operators.lowering import lowered
-from sweeparea.operators.patterns import readable_again, settled
+from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.patterns import readable_again, settled
+from sweeparea.operators.windows import definitions as spec
 
 
 def state(plan: Plan, static: Container[str]) -> Iterator[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from sweeparea.cql.dialect import tokenize
-from sweeparea.cql.plan_printer import NotPrintable, print_plan
-from sweeparea.cql.source_text import SourceText
-from sweeparea.cql.tokens import Token, TokenType
-from sweeparea.operators.logical import Plan
+from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan
+from sweeparea.cql.syntax.dialect import tokenize
+from sweeparea.cql.text.source_text import SourceText
+from sweeparea.cql.text.tokens import Token, TokenType
+from sweeparea.operators.plan.logical import Plan
 
 _BREAKS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "UNION", "EXCEPT", "INTERSECT"),

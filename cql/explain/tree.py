@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
-from sweeparea.cql.context import time_text
+from sweeparea.cql.binding.context import time_text
+from sweeparea.cql.explain.patterns import reach_of, read_again
 from sweeparea.cql.explain.state import evaluation, state
 from sweeparea.cql.explain.words import columns_text, cut, describe, instant_text, length_text, stream_text
-from sweeparea.cql.patterns import reach_of, read_again
-from sweeparea.operators.encoding import Edges
-from sweeparea.operators.logical import Node, Plan, RelationScan
-from sweeparea.operators.sharing import nodes
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.plan.encoding import Edges
+from sweeparea.operators.plan.logical import Node, Plan, RelationScan
+from sweeparea.operators.plan.sharing import nodes
+from sweeparea.operators.time.ticks import INF
 
 
 def as_tree(plan: Plan, static: Container[str]) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from sweeparea.cql.durations import micros_text
 from sweeparea.cql.rewrites.conditions import bare
-from sweeparea.operators import windows as spec
-from sweeparea.operators.logical import (
+from sweeparea.cql.text.durations import micros_text
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
@@ -32,6 +31,7 @@ from sweeparea.operators.logical import (
     Window,
     WindowFunction,
 )
+from sweeparea.operators.windows import definitions as spec
 
 WIDTH = 150
 

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sweeparea.cql.rewrites.conditions import conjuncts, equality, tree
 from sweeparea.cql.rewrites.rule import Rewriting
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     Analytic,
     Difference,
@@ -37,7 +37,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.windows import Rows
+from sweeparea.operators.windows.definitions import Rows
 
 RATE = 1.0
 ROWS = 1_000.0

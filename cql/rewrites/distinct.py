@@ -9,7 +9,7 @@ from dataclasses import replace
 from sweeparea.cql.rewrites.conditions import column, column_of, substitute
 from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     Difference,
     Intersect,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sweeparea.cql.prune import prune, unique
 from sweeparea.cql.rewrites import distinct, joins, negation, projection, reorder, selection, windows
+from sweeparea.cql.rewrites.prune import prune, unique
 from sweeparea.cql.rewrites.rule import Input, Rewriting, Rule
 from sweeparea.cql.rewrites.sharing import SHARE, share
-from sweeparea.operators.logical import Node, Plan
+from sweeparea.operators.plan.logical import Node, Plan
 
 FIRST: tuple[Rule, ...] = (
     *selection.RULES,

@@ -18,7 +18,18 @@ from sweeparea.cql.rewrites.conditions import (
 )
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.cql.rewrites.selection import select
-from sweeparea.operators.logical import Aggregate, Enrich, Expr, Generate, Join, Node, Project, Select, TopK, Window
+from sweeparea.operators.plan.logical import (
+    Aggregate,
+    Enrich,
+    Expr,
+    Generate,
+    Join,
+    Node,
+    Project,
+    Select,
+    TopK,
+    Window,
+)
 
 
 def _outer_to_inner(node: Node, _: Rewriting) -> Node | None:

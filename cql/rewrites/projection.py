@@ -1,5 +1,5 @@
 """Projections: one after the other becomes one, and what changes nothing goes. (Columns that nothing reads are
-left out by ``cql/prune.py``.)
+left out by ``cql/rewrites/prune.py``.)
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections import Counter
 
 from sweeparea.cql.rewrites.conditions import column_of, substitute, tree
 from sweeparea.cql.rewrites.rule import MAX_TEXT, Rewriting, Rule
-from sweeparea.operators.logical import Node, Project
+from sweeparea.operators.plan.logical import Node, Project
 
 
 def _merge(node: Node, _: Rewriting) -> Node | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sweeparea.cql.rewrites.conditions import substitute
 from sweeparea.cql.rewrites.identity import IDS
-from sweeparea.operators.logical import Column, Expr, Node
-from sweeparea.operators.sharing import nodes
+from sweeparea.operators.plan.logical import Column, Expr, Node
+from sweeparea.operators.plan.sharing import nodes
 
 
 def renumbered(root: Node) -> Node:

@@ -18,7 +18,7 @@ from sweeparea.cql.rewrites.conditions import (
     substitute,
 )
 from sweeparea.cql.rewrites.rule import MAX_TEXT, Rewriting, Rule, ids
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     Analytic,
     Column,
@@ -34,7 +34,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.windows import TimeWindow, UserWindow
+from sweeparea.operators.windows.definitions import TimeWindow, UserWindow
 
 
 def push_selection(node: Node, *conditions: Expr) -> Node:

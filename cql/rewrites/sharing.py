@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 
-from sweeparea.cql.hidden_names import DIGITS, PREFIX, is_hidden
-from sweeparea.cql.prune import prune
 from sweeparea.cql.rewrites.conditions import column
 from sweeparea.cql.rewrites.identity import Identity
+from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.renumber import renumbered
-from sweeparea.operators.logical import (
+from sweeparea.cql.syntax.hidden_names import DIGITS, PREFIX, is_hidden
+from sweeparea.operators.plan.logical import (
     Column,
     Enrich,
     Generate,
@@ -29,9 +29,9 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.sharing import nodes
-from sweeparea.operators.stored_names import text_of
-from sweeparea.operators.windows import TimeWindow
+from sweeparea.operators.plan.sharing import nodes
+from sweeparea.operators.plan.stored_names import text_of
+from sweeparea.operators.windows.definitions import TimeWindow
 
 SHARE = "common_subplans"
 """The name of ``share``."""

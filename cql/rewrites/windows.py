@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sweeparea.cql.rewrites.conditions import column
 from sweeparea.cql.rewrites.rule import Rewriting, Rule
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Column,
     Enrich,
     Expr,
@@ -28,7 +28,7 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.windows import Range, TimeWindow, Unbounded
+from sweeparea.operators.windows.definitions import Range, TimeWindow, Unbounded
 
 NOW = Range(1)
 

@@ -54,8 +54,8 @@ def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
     from sweeparea.dags.factory import admit_dag_id
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.admission.admit_heartbeat import advance_to
-    from sweeparea.spark_jobs.deployment.application import Application as Opened
+    from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance_to
+    from sweeparea.spark_jobs.declarations.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")
@@ -76,7 +76,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
     from sweeparea.dags.factory import query_dag_id
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.deployment.application import Application as Opened
+    from sweeparea.spark_jobs.declarations.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
@@ -93,7 +93,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
 def _application_state(application: Application, allowed: set[str]) -> dict[str, Any]:
     from sweeparea.dags.factory import admit_dag_id, query_dag_id
     from sweeparea.heartbeats.readiness import judge
-    from sweeparea.tables.ledger import Ledger
+    from sweeparea.tables.publication.ledger import Ledger
 
     head = Ledger(application.data_folder).head()
     positions = judge(head, application.watched()["queries"])

@@ -6,7 +6,7 @@ import numpy as np
 
 from sweeparea.operators.kernels import exact
 from sweeparea.operators.kernels.compiled import njit
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.time.ticks import INF
 
 
 @njit(cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.time.ticks import INF
 
 
 @njit(cache=True)

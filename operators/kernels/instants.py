@@ -11,7 +11,7 @@ import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.time.ticks import INF
 
 NO_MARK = INF
 

@@ -1,4 +1,4 @@
-"""Hashing of bytes and of lists of hashes, for ``operators/key_hash.py``."""
+"""Hashing of bytes and of lists of hashes, for ``operators/values/key_hash.py``."""
 
 from __future__ import annotations
 

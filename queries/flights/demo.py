@@ -12,10 +12,11 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 from queries.flights import importer
-from sweeparea.infra import airflow, settings
-from sweeparea.infra.airflow_client import AirflowClient
+from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError, exit_code_of
-from sweeparea.tables.ledger import Ledger, LedgerRow
+from sweeparea.infra.services import airflow
+from sweeparea.infra.services.airflow_client import AirflowClient
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
 
 APP = "flights"
 QUERIES = ("delay_by_origin", "congestion_alerts", "seats_in_air")
@@ -167,8 +168,8 @@ class Demo:
     # -- showing -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        from sweeparea.spark_jobs.deployment.application import Application
-        from sweeparea.spark_jobs.sql import Reader
+        from sweeparea.spark_jobs.commands.sql import Reader
+        from sweeparea.spark_jobs.declarations.application import Application
 
         reader = Reader(Application.open(APP))
         for title, statement in EXAMPLES:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeparea.spark_jobs.cases.replay import replay
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.operators.plan.logical import Plan, TimeDomain
 from sweeparea.spark_jobs.cases.shape import shaped
 from sweeparea.spark_jobs.cases.source import Source
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.schema import spark_type
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.tables.log.schema import spark_type
+from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.analysis import Checking
+    from sweeparea.spark_jobs.declarations.analysis import Checking
 
 _TABLES = ("relation", "istream", "dstream")
 

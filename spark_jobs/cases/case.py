@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.logical import Plan, TimeDomain
-from sweeparea.spark_jobs import json_values
-from sweeparea.spark_jobs.admission.admit_stage import next_seq
+from sweeparea.operators.plan.logical import Plan, TimeDomain
+from sweeparea.spark_jobs.admission.stream.admit_stage import next_seq
 from sweeparea.spark_jobs.cases.application import ReplayApplication
 from sweeparea.spark_jobs.cases.rows import sorted_rows
 from sweeparea.spark_jobs.cases.shape import member, shaped, text
 from sweeparea.spark_jobs.cases.source import Source
-from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import CORRECTION
-from sweeparea.tables.publish import Publication
+from sweeparea.spark_jobs.spark import json_values
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.ledger import CORRECTION
+from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.spark_jobs.cases.case import Case
-from sweeparea.spark_jobs.errors import readable
+from sweeparea.spark_jobs.spark.errors import readable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.operators.logical import TimeDomain
-from sweeparea.operators.order import record_sort_indices
-from sweeparea.spark_jobs import json_values
+from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.values.order import record_sort_indices
+from sweeparea.spark_jobs.spark import json_values
 
 
 def sorted_rows(table: pa.Table, width: int, time: TimeDomain) -> list[list[Any]]:

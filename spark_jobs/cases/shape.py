@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweeparea.cql.errors import listing
+from sweeparea.cql.text.errors import listing
 from sweeparea.infra.errors import DataError
 
 SHOWN = "docs/running.md shows what a case holds."

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.logical import TimeDomain
-from sweeparea.spark_jobs import json_values
+from sweeparea.operators.plan.logical import TimeDomain
 from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text, whole
-from sweeparea.spark_jobs.deployment.application import refuse_reserved
-from sweeparea.tables.schema import arrow_type
+from sweeparea.spark_jobs.declarations.application import refuse_reserved
+from sweeparea.spark_jobs.spark import json_values
+from sweeparea.tables.log.schema import arrow_type
 
 
 class Source:

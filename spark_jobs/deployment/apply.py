@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.drop import drop, drop_unread, take_away
 from sweeparea.spark_jobs.deployment.plan import Action, DeploymentPlan, Step
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import uuid
 
-from sweeparea.cql.errors import listing, nearest
-from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.text.errors import listing, nearest
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of, shared_by_others
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import has_folder, move_folder, remove_at_once, remove_folder, tables_in
+from sweeparea.tables.log.files import has_folder, move_folder, remove_at_once, remove_folder, tables_in
 
 SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sweeparea.cql import statements as st
-from sweeparea.cql.errors import BindError, ParseError, raise_all
+from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.explain import explain
 from sweeparea.cql.explain.words import describe
-from sweeparea.cql.hidden_names import is_hidden
-from sweeparea.cql.offered import not_offered_statements
-from sweeparea.cql.parser import parse_query_text
 from sweeparea.cql.rewrites import Input
-from sweeparea.operators.logical import Plan
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.cql.syntax import statements as st
+from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.syntax.parser import parse_query_text
+from sweeparea.cql.text.errors import BindError, ParseError, raise_all
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.planning import measured
 from sweeparea.spark_jobs.deployment.registry import kind_of
 from sweeparea.spark_jobs.evaluation.inputs import before_start

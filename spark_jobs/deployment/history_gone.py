@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.patterns import reach_of, read_again
+from sweeparea.cql.explain.patterns import reach_of, read_again
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
-from sweeparea.spark_jobs.instants import instant_text
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.spark_jobs.spark.instants import instant_text
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.application import Application
+    from sweeparea.spark_jobs.declarations.application import Application
 
 RETAINED = "retained"
 """In a stream's ledger info: the greatest tick at or below which elements have gone; carried on by every commit."""

@@ -12,26 +12,26 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.catalog import Declared, table_names
-from sweeparea.cql.differences import Difference
-from sweeparea.cql.errors import CqlErrors, in_order
-from sweeparea.cql.hidden_names import is_hidden
-from sweeparea.cql.statements import CreateFunction, CreateQuery
+from sweeparea.cql.declarations.catalog import Declared, table_names
+from sweeparea.cql.declarations.differences import Difference
+from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
+from sweeparea.cql.text.errors import CqlErrors, in_order
 from sweeparea.infra import zones
 from sweeparea.infra.errors import SweepAreaError, UnfitSetupError, UsageError
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.user_code import registered
 from sweeparea.spark_jobs.deployment import planning
-from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
 from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.registry import ChangedDefinition, kind_of
-from sweeparea.spark_jobs.deployment.user_code import registered
-from sweeparea.tables.char_columns import CHARS
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.deployed import DeployedRow
-from sweeparea.tables.ledger import ZONES, LedgerRow
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.deployed import DeployedRow
+from sweeparea.tables.publication.ledger import ZONES, LedgerRow
+from sweeparea.tables.sources.char_columns import CHARS
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.analysis import Checking
+    from sweeparea.spark_jobs.declarations.analysis import Checking
 
 
 class Action(Enum):

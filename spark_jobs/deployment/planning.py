@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.rewrites import Input, choose
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.application import Application
+    from sweeparea.spark_jobs.declarations.application import Application
 
 DIGITS = 3
 """Significant digits of a rate: more would only be noise."""

@@ -14,28 +14,28 @@ from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.canonical import declaration
-from sweeparea.cql.catalog import Declared
-from sweeparea.cql.column_lists import without_column_types
-from sweeparea.cql.differences import NEUTRAL_SETTINGS, Change, Difference, difference, unified
-from sweeparea.cql.hidden_names import is_hidden
-from sweeparea.cql.plan_printer import NotPrintable, print_plan
+from sweeparea.cql.declarations.canonical import declaration
+from sweeparea.cql.declarations.catalog import Declared
+from sweeparea.cql.declarations.differences import NEUTRAL_SETTINGS, Change, Difference, difference, unified
+from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan
 from sweeparea.cql.rewrites import Input, take
-from sweeparea.cql.statements import CreateFunction, CreateQuery, CreateRelation, CreateStream, parse_text
+from sweeparea.cql.syntax.column_lists import without_column_types
+from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery, CreateRelation, CreateStream, parse_text
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.encoding import strategy_of
-from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.operators.plan.encoding import strategy_of
+from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
 from sweeparea.spark_jobs.deployment import planning
 from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
-from sweeparea.tables.delta_log import DeltaLog, schema_text
-from sweeparea.tables.deployed import Deployed, DeployedRow, Rows
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.ledger import LedgerRow, now_micros
+from sweeparea.tables.log.delta_log import DeltaLog, schema_text
+from sweeparea.tables.publication.deployed import Deployed, DeployedRow, Rows
+from sweeparea.tables.publication.ledger import LedgerRow, now_micros
 
 if TYPE_CHECKING:
-    from sweeparea.operators.logical import Plan
-    from sweeparea.spark_jobs.deployment.application import Application
+    from sweeparea.operators.plan.logical import Plan
+    from sweeparea.spark_jobs.declarations.application import Application
 
 
 class ChangedDefinition(SweepAreaError):

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sweeparea.operators import moments
-from sweeparea.operators.lists import OfLists
-from sweeparea.operators.moments import Exact
-from sweeparea.operators.user_aggregate import UserAggregate
+from sweeparea.operators.aggregates import moments
+from sweeparea.operators.aggregates.moments import Exact
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
+from sweeparea.operators.values.lists import OfLists
 
 _FLOATS = (pa.types.is_floating, pa.types.is_string, pa.types.is_large_string)
 

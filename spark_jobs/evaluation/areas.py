@@ -1,8 +1,8 @@
 """Where a slice finds the SweepAreas of its operators and stages the next ones.
 
-Three layouts. *Keyed*: a log of which a slice touches the keys that it has to do with (``operators/sweep_area.py``).
+Three layouts. *Keyed*: a log of which a slice touches the keys that it has to do with (``operators/state/sweep_area.py``).
 *Whole*: one snapshot, read and replaced by every slice, for operators without a key and for those that look at every
-row at every instant. *Held*: the live rows of a join's side, a log by the time of expiry (``operators/expiry_log.py``).
+row at every instant. *Held*: the live rows of a join's side, a log by the time of expiry (``operators/state/expiry_log.py``).
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import bridge, expiry_log
-from sweeparea.operators.bag import TE
-from sweeparea.operators.sweep_area import DUE, SEQ, AreaFile, Due, Lazily, SweepArea, to_merge
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import frames
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile
+from sweeparea.operators import bridge
+from sweeparea.operators.state import expiry_log
+from sweeparea.operators.state.sweep_area import DUE, SEQ, AreaFile, Due, Lazily, SweepArea, to_merge
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.bag import TE
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

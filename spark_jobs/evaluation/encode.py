@@ -1,5 +1,5 @@
 """Edges whose ends travel as negative tuples, on Spark: W-Expire at windows, and rows that come and go within a slice
-told as two. Which edges these are ``operators/encoding.py`` says.
+told as two. Which edges these are ``operators/plan/encoding.py`` says.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import expire
-from sweeparea.operators.bag import BAG, TE, TS, N
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.logical import Node
-from sweeparea.operators.sweep_area import bag_due
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.frames import fields
+from sweeparea.operators.plan.logical import Node
+from sweeparea.operators.state.sweep_area import bag_due
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.bag import BAG, TE, TS, N
+from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.operators.windows import negative_tuples
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +47,7 @@ class Encoder:
         new = None if bag is None else bag.selectExpr(*ids, *BAG)
         like = new if new is not None else self._of.shape.bag(node)
         schema = pa.schema([*fields(like, ids), *BAG_FIELDS])
-        task = partial(self._of.sweeps.sweep_task, expire.sweep, schema, schema)
+        task = partial(self._of.sweeps.sweep_task, negative_tuples.sweep, schema, schema)
         return self._of.sweeps.swept(op, new, schema, ids, bag_due, task, frames.ddl(schema))
 
     def held(self, node: Node, past: DataFrame | None) -> DataFrame | None:

@@ -15,25 +15,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import (
-    bridge,
-    enrich,
-    generate,
-    join,
-    one_row,
-    patterns,
-    project,
-    relation_to_stream,
-    select,
-    sharing,
-    support,
-    union_all,
-    window,
-)
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.encoding import Edges
-from sweeparea.operators.logical import (
+from sweeparea.operators import bridge
+from sweeparea.operators.linear import generate, one_row, project, select, union_all
+from sweeparea.operators.plan import patterns, sharing, support
+from sweeparea.operators.plan.encoding import Edges
+from sweeparea.operators.plan.logical import (
     Aggregate,
     Analytic,
     Difference,
@@ -53,10 +39,13 @@ from sweeparea.operators.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.windows import TimeWindow, UserWindow
-from sweeparea.spark_jobs import frames, machine_probe
-from sweeparea.spark_jobs.deployment import user_code
+from sweeparea.operators.sweeps import enrich, join, relation_to_stream
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.bag import BAG
+from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.operators.windows import window
+from sweeparea.operators.windows.definitions import TimeWindow, UserWindow
+from sweeparea.spark_jobs.declarations import user_code
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.encode import Encoder
 from sweeparea.spark_jobs.evaluation.inner_join import InnerJoins
@@ -66,8 +55,9 @@ from sweeparea.spark_jobs.evaluation.sweeps import Sweeps
 from sweeparea.spark_jobs.evaluation.swept_groups import SweptGroups
 from sweeparea.spark_jobs.evaluation.swept_windows import SweptWindows
 from sweeparea.spark_jobs.evaluation.two_sided import TwoSided
-from sweeparea.spark_jobs.frames import fields
-from sweeparea.tables.files import write_file
+from sweeparea.spark_jobs.spark import frames, machine_probe
+from sweeparea.spark_jobs.spark.frames import fields
+from sweeparea.tables.log.files import write_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,6 +1,6 @@
 """Snapshot expansion on Spark: what each kind of node needs of its rows, and its SQL over one segment after another.
 
-``operators/snapshot.py`` says what is done and why it is exact. Here a node's keys, arguments and orders become columns
+``operators/sweeps/snapshot.py`` says what is done and why it is exact. Here a node's keys, arguments and orders become columns
 of the rows (``raw``), and its SQL is evaluated once over the expanded rows, with the segment as a grouping of its own
 (``evaluate``): ``GROUP BY`` for aggregates, ``PARTITION BY`` for window functions.
 """
@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge, lists, user
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.logical import Aggregate, AggregateCall, Analytic, Node, UserFunction, WindowFunction
-from sweeparea.operators.snapshot import PRESENT, rank_column
-from sweeparea.operators.user_aggregate import UserAggregate
-from sweeparea.spark_jobs import frames
+from sweeparea.operators import bridge, user
+from sweeparea.operators.plan.logical import Aggregate, AggregateCall, Analytic, Node, UserFunction, WindowFunction
+from sweeparea.operators.sweeps.snapshot import PRESENT, rank_column
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
+from sweeparea.operators.values import lists
+from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, Value, value_of
 from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
-from sweeparea.tables.schema import ddl_type
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.tables.log.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -176,7 +177,7 @@ _OWN = _RANKS | {"LAG", "LEAD", "NTH_VALUE", "FIRST", "LAST"}
 
 
 def _window_value(call: Call) -> Value:
-    # a list's elements come in the order of the frame, and MAX_BY has a second argument without ties (cql/analytic.py)
+    # a list's elements come in the order of the frame, and MAX_BY has a second argument without ties (cql/binding/select/analytic.py)
     if call.function not in (*_OWN, "COLLECT_LIST", "COLLECT_SET", "LISTAGG", "MAX_BY", "MIN_BY"):
         return value_of(call)
     if call.function in _OWN and call.condition is None:

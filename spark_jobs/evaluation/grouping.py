@@ -1,4 +1,4 @@
-"""Grouping as the sweep sees it: SQL's aggregates broken into base aggregates (``operators/aggregate_calls.py``), and
+"""Grouping as the sweep sees it: SQL's aggregates broken into base aggregates (``operators/aggregates/calls.py``), and
 put together again by Spark SQL.
 
 AVG(x) is the exact SUM(x) over COUNT(x) (semantics: that sum divided by the count); LAST, MAX_BY and MIN_BY are FIRST
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators.aggregate import BaseCall
-from sweeparea.operators.aggregate_names import ORDERED, SUMS_OF_POWERS, TOTALS
-from sweeparea.operators.logical import Aggregate, AggregateCall, Expr, SortKey
-from sweeparea.operators.moment_sums import powers_of
-from sweeparea.operators.moments import PAIRS
-from sweeparea.operators.snapshot import OrderKey
-from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.errors import ArgumentTypeError
+from sweeparea.operators.aggregates.moment_sums import powers_of
+from sweeparea.operators.aggregates.moments import PAIRS
+from sweeparea.operators.aggregates.names import ORDERED, SUMS_OF_POWERS, TOTALS
+from sweeparea.operators.plan.logical import Aggregate, AggregateCall, Expr, SortKey
+from sweeparea.operators.sweeps.aggregate import BaseCall
+from sweeparea.operators.sweeps.snapshot import OrderKey
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

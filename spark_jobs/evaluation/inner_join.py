@@ -1,4 +1,4 @@
-"""The inner join: new rows of each side with new and held rows of the other (``operators/join.py``)."""
+"""The inner join: new rows of each side with new and held rows of the other (``operators/sweeps/join.py``)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge, expiry_log, join, patterns
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.conditions import take_apart
-from sweeparea.operators.encoding import DELTA
-from sweeparea.operators.logical import Join, Node
-from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.frames import concatenated, fields
+from sweeparea.operators import bridge
+from sweeparea.operators.plan import patterns
+from sweeparea.operators.plan.conditions import take_apart
+from sweeparea.operators.plan.encoding import DELTA
+from sweeparea.operators.plan.logical import Join, Node
+from sweeparea.operators.state import expiry_log
+from sweeparea.operators.sweeps import join
+from sweeparea.operators.values.bag import BAG
+from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import concatenated, fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from sweeparea.operators.bag import TE, TS, N
-from sweeparea.operators.logical import Plan, RelationScan, StreamScan, TimeDomain
-from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.operators.plan.logical import Plan, RelationScan, StreamScan, TimeDomain
+from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

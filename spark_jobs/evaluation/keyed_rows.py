@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import top_k
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.logical import Expr, SortKey, TopK
-from sweeparea.operators.snapshot import OrderKey, SnapshotSpec, rank_column
+from sweeparea.operators.plan.logical import Expr, SortKey, TopK
+from sweeparea.operators.sweeps import top_k
+from sweeparea.operators.sweeps.snapshot import OrderKey, SnapshotSpec, rank_column
+from sweeparea.operators.values.bag import BAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ class KeyedRows:
 
 
 class TopKRows(KeyedRows):
-    """The rows of ORDER BY .. LIMIT, and its sweep (``operators/top_k.py``)."""
+    """The rows of ORDER BY .. LIMIT, and its sweep (``operators/sweeps/top_k.py``)."""
 
     def __init__(self, node: TopK) -> None:
         super().__init__()

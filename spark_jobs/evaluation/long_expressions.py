@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.sharing import nodes
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.sharing import nodes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sweeparea.operators import enrich, generate, join, one_row, project, select, support, union_all, window
-from sweeparea.operators.bag import BAG, TS
-from sweeparea.operators.logical import (
+from sweeparea.operators.linear import generate, one_row, project, select, union_all
+from sweeparea.operators.plan import support
+from sweeparea.operators.plan.logical import (
     Aggregate,
     Analytic,
     Difference,
@@ -27,10 +27,13 @@ from sweeparea.operators.logical import (
     UserFunction,
     Window,
 )
-from sweeparea.operators.windows import TimeWindow
-from sweeparea.spark_jobs import frames
+from sweeparea.operators.sweeps import enrich, join
+from sweeparea.operators.values.bag import BAG, TS
+from sweeparea.operators.windows import window
+from sweeparea.operators.windows.definitions import TimeWindow
 from sweeparea.spark_jobs.evaluation.expansion import expansion_of
 from sweeparea.spark_jobs.evaluation.grouping import Grouping
+from sweeparea.spark_jobs.spark import frames
 
 if TYPE_CHECKING:
     import pyarrow as pa

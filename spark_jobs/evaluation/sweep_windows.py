@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.operators import condition_window, rows_window, session_window, user_window
-from sweeparea.operators.arrivals import ArrivalSpec
-from sweeparea.operators.bag import TS, N
-from sweeparea.operators.logical import Window
-from sweeparea.operators.sweep_area import Due, Later, never
-from sweeparea.operators.windows import Rows, Session, UserWindow, When
+from sweeparea.operators.plan.logical import Window
+from sweeparea.operators.state.sweep_area import Due, Later, never
+from sweeparea.operators.values.bag import TS, N
+from sweeparea.operators.windows import condition_window, rows_window, session_window, user_window
+from sweeparea.operators.windows.arrivals import ArrivalSpec
+from sweeparea.operators.windows.definitions import Rows, Session, UserWindow, When
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

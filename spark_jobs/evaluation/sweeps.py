@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge, support
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.logical import Aggregate, Node, Project, Select
-from sweeparea.operators.sweep_area import Due, SweepArea
+from sweeparea.operators import bridge
+from sweeparea.operators.plan import support
+from sweeparea.operators.plan.logical import Aggregate, Node, Project, Select
+from sweeparea.operators.state.sweep_area import Due, SweepArea
+from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.grouping import Grouping
-from sweeparea.spark_jobs.frames import concatenated
+from sweeparea.spark_jobs.spark.frames import concatenated
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sweeparea.operators import aggregate, bridge, relation_to_stream, snapshot
-from sweeparea.operators.bag import BAG, TS
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.logical import Aggregate, Node, RelationToStream, TopK
-from sweeparea.operators.sweep_area import SweepArea, bag_due
-from sweeparea.spark_jobs import frames
+from sweeparea.operators import bridge
+from sweeparea.operators.plan.logical import Aggregate, Node, RelationToStream, TopK
+from sweeparea.operators.state.sweep_area import SweepArea, bag_due
+from sweeparea.operators.sweeps import aggregate, relation_to_stream, snapshot
+from sweeparea.operators.values.bag import BAG, TS
+from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.expansion import expansion_of
 from sweeparea.spark_jobs.evaluation.grouping import Grouping
 from sweeparea.spark_jobs.evaluation.keyed_rows import TopKRows
-from sweeparea.spark_jobs.frames import concatenated, fields
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import concatenated, fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,7 +62,7 @@ class SweptGroups:
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
     def expand(self, node: Node) -> DataFrame | None:
-        """What has no incremental operator, by snapshot expansion (``operators/snapshot.py``)."""
+        """What has no incremental operator, by snapshot expansion (``operators/sweeps/snapshot.py``)."""
         op, how = self._of.names[id(node)], expansion_of(node, self._of.plan.functions)
         [below], keys = node.inputs, list(how.keys)
         bag = self._of.new(below)

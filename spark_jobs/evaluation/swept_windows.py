@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.operators import bridge, user
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.logical import Window
-from sweeparea.spark_jobs import frames
+from sweeparea.operators.plan.logical import Window
+from sweeparea.operators.values.bag import BAG
+from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.sweep_windows import WindowRows
-from sweeparea.spark_jobs.frames import fields
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,7 +1,7 @@
 """Operators that look at two bags at once, beside the inner join: semi, anti and outer joins, difference, intersection,
 and duplicate elimination, which is their sweep over one bag.
 
-They are put together from the inner join, from sums of bags and from one sweep (``operators/two_counts.py``). A side
+They are put together from the inner join, from sums of bags and from one sweep (``operators/sweeps/two_counts.py``). A side
 that is read twice is computed once (``once``). The joins that make them up are nodes of their own, with SweepAreas of
 their own, named after the node that they belong to.
 """
@@ -12,13 +12,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sweeparea.operators import difference, expiry_log, intersect, outer_join, semi_join, two_counts, union_all
-from sweeparea.operators.bag import BAG, TE, TS, N
-from sweeparea.operators.logical import Aggregate, Difference, Expr, Intersect, Join, Node
-from sweeparea.operators.sweep_area import bag_due
-from sweeparea.spark_jobs import frames
-from sweeparea.spark_jobs.frames import concatenated, fields
-from sweeparea.tables.schema import ddl_type
+from sweeparea.operators.linear import union_all
+from sweeparea.operators.plan.logical import Aggregate, Difference, Expr, Intersect, Join, Node
+from sweeparea.operators.state import expiry_log
+from sweeparea.operators.state.sweep_area import bag_due
+from sweeparea.operators.sweeps import difference, intersect, outer_join, semi_join, two_counts
+from sweeparea.operators.values.bag import BAG, TE, TS, N
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import concatenated, fields
+from sweeparea.tables.log.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +39,7 @@ class TwoSided:
     # -- semi, anti and outer joins ------------------------------------------------------------------------------------
 
     def semi_join(self, node: Join) -> DataFrame | None:
-        """What a slice adds to a semi or anti join (``operators/semi_join.py``)."""
+        """What a slice adds to a semi or anti join (``operators/sweeps/semi_join.py``)."""
         found, ids = self._semi_plan(node), [c.id for c in node.columns]
         if node.kind == "anti" or not found.by_sum:
             self._of.once(node.left)
@@ -84,7 +86,7 @@ class TwoSided:
         return ddl_type(asked.dataType)
 
     def outer_join(self, node: Join) -> DataFrame | None:
-        """What a slice adds to a left or full outer join (``operators/outer_join.py``)."""
+        """What a slice adds to a left or full outer join (``operators/sweeps/outer_join.py``)."""
         self._of.once(node.left)
         self._of.once(node.right)
         inner, *antis = self._parts_of_outer(node)

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.touched import warm_from
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.touched import warm_from
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
-from sweeparea.spark_jobs.errors import NotReadyError
 from sweeparea.spark_jobs.evaluation.inputs import new_rows
-from sweeparea.spark_jobs.instants import instant_text, slice_text
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell, slices
 from sweeparea.spark_jobs.slices.corrections import pending
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.spark.errors import NotReadyError
+from sweeparea.spark_jobs.spark.instants import instant_text, slice_text
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

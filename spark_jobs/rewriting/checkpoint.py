@@ -14,20 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sweeparea.operators.leaves import leaf_stem
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.lowering import lowered
-from sweeparea.operators.open_rows import holds_open
-from sweeparea.operators.plan_identity import state_identity
-from sweeparea.operators.sweep_area import SEQ
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.state.leaves import leaf_stem
+from sweeparea.operators.state.open_rows import holds_open
+from sweeparea.operators.state.sweep_area import SEQ
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.corrections import pending
 from sweeparea.spark_jobs.slices.place import BESIDE, BUILT, Place
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile, copy_staged, filesystem, is_file, write_pieces
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import TABLES, Publication
-from sweeparea.tables.snapshot import version_at
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, copy_staged, filesystem, is_file, write_pieces
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import TABLES, Publication
+from sweeparea.tables.publication.snapshot import version_at
 
 TRIES = 5
 

@@ -14,17 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import keys, splice
-from sweeparea.operators.key_hash import in_part
-from sweeparea.operators.logical import TimeDomain
-from sweeparea.operators.netting import netted
-from sweeparea.operators.splice import Changed
-from sweeparea.operators.ticks import INF, MIN_TICK
+from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.state import splice
+from sweeparea.operators.state.splice import Changed
+from sweeparea.operators.time.ticks import INF, MIN_TICK
+from sweeparea.operators.values import keys
+from sweeparea.operators.values.key_hash import in_part
+from sweeparea.operators.values.netting import netted
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.slices import corrections
 from sweeparea.spark_jobs.slices.only import Only
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile
 
 PART_ROWS = 4_000_000
 """About how many rows of a table are looked at at a time; it is read once for each such part of its records."""

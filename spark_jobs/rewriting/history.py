@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import keys
-from sweeparea.operators.logical import TimeDomain
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import frames
-from sweeparea.tables import scan, stats
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile
+from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.tables.log import scan, stats
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

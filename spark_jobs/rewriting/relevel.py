@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import keys, splice
-from sweeparea.operators.bag import TE, TS, N
-from sweeparea.operators.columns import conform, with_columns
-from sweeparea.operators.sweep_area import HASH, SweepArea, growth
-from sweeparea.operators.ticks import INF
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile, describe_file, list_files, write_file
+from sweeparea.operators.state import splice
+from sweeparea.operators.state.sweep_area import HASH, SweepArea, growth
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys
+from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.values.columns import conform, with_columns
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, describe_file, list_files, write_file
 
 
 def relevel(

@@ -1,6 +1,6 @@
 """Late repair: what a query's inputs changed at instants that it has committed is brought into its results (law L1).
 
-Only the stretch of time that the changes can touch is computed anew (``operators/touched.py``), beside the published
+Only the stretch of time that the changes can touch is computed anew (``operators/plan/touched.py``), beside the published
 tables; what differs is published as one commit and logged, and passed on to the queries that read this one.
 """
 
@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.touched import Stretch, touched
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.instants import slice_text
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.touched import Stretch, touched
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting.rewrite import NotMet, NotSelectable, Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import announced, pending
 from sweeparea.spark_jobs.slices.only import only
 from sweeparea.spark_jobs.slices.place import Place
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import Publication, recover
+from sweeparea.spark_jobs.spark.instants import slice_text
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import Publication, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

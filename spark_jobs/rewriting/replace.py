@@ -14,21 +14,21 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.plan_identity import result_identity, state_identity
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan_identity import result_identity, state_identity
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.errors import NotReadyError
-from sweeparea.spark_jobs.instants import instant_text
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import pending
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.deployed import definition
-from sweeparea.tables.files import remove_at_once, remove_folder
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import DEFINITION, TABLES, recover
+from sweeparea.spark_jobs.spark.errors import NotReadyError
+from sweeparea.spark_jobs.spark.instants import instant_text
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import remove_at_once, remove_folder
+from sweeparea.tables.publication.deployed import definition
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import DEFINITION, TABLES, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

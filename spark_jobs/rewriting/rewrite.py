@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators.columns import with_columns
-from sweeparea.operators.leaves import leaf_stem
-from sweeparea.operators.splice import NotMet
-from sweeparea.operators.sweep_area import HASH, SEQ, SweepArea
+from sweeparea.operators.state.leaves import leaf_stem
+from sweeparea.operators.state.splice import NotMet
+from sweeparea.operators.state.sweep_area import HASH, SEQ, SweepArea
+from sweeparea.operators.values.columns import with_columns
 from sweeparea.spark_jobs.rewriting.difference import Comparison, Difference
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.rewriting.relevel import relevel
@@ -28,14 +28,14 @@ from sweeparea.spark_jobs.slices import corrections
 from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
 from sweeparea.spark_jobs.slices.slice import MATERIALIZE
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, copy_staged, write_file
-from sweeparea.tables.ledger import CORRECTION, ZONES, LedgerRow
-from sweeparea.tables.publish import DEFINITION, TABLES, Publication
-from sweeparea.tables.schema import same_columns
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, copy_staged, write_file
+from sweeparea.tables.log.schema import same_columns
+from sweeparea.tables.publication.ledger import CORRECTION, ZONES, LedgerRow
+from sweeparea.tables.publication.publish import DEFINITION, TABLES, Publication
 
 CAUSE = "a new definition"
 STATE = ("state_rows", "state_bytes", "state_touched", "state_live", "state_keys")

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.touched import memory, warm_from
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.touched import memory, warm_from
+from sweeparea.operators.time.ticks import INF
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.evaluation.inputs import new_rows
 from sweeparea.spark_jobs.rewriting import checkpoint
@@ -24,11 +24,11 @@ from sweeparea.spark_jobs.slices.catch_up import Tell, catch_up, limit
 from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import Place
 from sweeparea.spark_jobs.slices.slice import Slice
-from sweeparea.tables.attempts import Attempts
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.files import remove_folder
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import remove_folder
+from sweeparea.tables.publication.attempts import Attempts
+from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

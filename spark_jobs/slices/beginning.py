@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.bag import BAG, TE, TS, N
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import frames
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.slices.only import Only
+from sweeparea.spark_jobs.spark import frames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.errors import readable
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.evaluation.inputs import new_rows
-from sweeparea.spark_jobs.instants import instant_text, slice_text
 from sweeparea.spark_jobs.slices.corrections import Corrected
+from sweeparea.spark_jobs.spark.errors import readable
+from sweeparea.spark_jobs.spark.instants import instant_text, slice_text
 
 MAX_ROWS = 5_000_000
 """Default of ``slice.max_rows``: about how many new input rows one slice takes."""

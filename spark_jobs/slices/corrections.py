@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import keys
-from sweeparea.operators.logical import Plan, TimeDomain
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.touched import Stretch
+from sweeparea.operators.plan.logical import Plan, TimeDomain
+from sweeparea.operators.plan.touched import Stretch
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.evaluation.inputs import own_ticks
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.application import Application
+    from sweeparea.spark_jobs.declarations.application import Application
 
 
 class Corrected(SweepAreaError):

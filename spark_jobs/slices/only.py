@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.operators.keyed_by import Key, keys
-from sweeparea.operators.logical import Node, Plan, RelationScan, StreamScan
-from sweeparea.operators.lowering import lowered
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.keyed_by import Key, keys
+from sweeparea.operators.plan.logical import Node, Plan, RelationScan, StreamScan
+from sweeparea.operators.plan.lowering import lowered
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.corrections import admitted_between
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

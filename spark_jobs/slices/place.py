@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeparea.tables.layout import Layout
-from sweeparea.tables.ledger import Ledger
+from sweeparea.tables.publication.ledger import Ledger
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.application import Application
+    from sweeparea.spark_jobs.declarations.application import Application
 
 BUILT = "built"
 """In a query's ledger info: the commit before which SweepAreas are not gone on from."""

@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
-from sweeparea.operators.logical import Plan
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.rewriting.repair import repair
 from sweeparea.spark_jobs.slices.catch_up import catch_up
 from sweeparea.spark_jobs.slices.corrections import Corrected
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import recover
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,7 +134,7 @@ def _process(
 
 def _checked(application: Application, query: str, spark: SparkSession) -> Plan:
     """The plan, before the first slice: an expression that Spark refuses is told with its place in the text."""
-    from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer
+    from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer
 
     with application.asking(Checking(analyzer(spark), lambda: spark)):
         return application.plan(query)

@@ -16,40 +16,41 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators import bridge, relation_to_stream
-from sweeparea.operators.bag import BAG
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.lowering import lowered
-from sweeparea.operators.open_rows import Exchange, OpenRows
-from sweeparea.operators.plan_identity import state_identity
-from sweeparea.operators.sweep_area import SweepArea, bag_due, growth
+from sweeparea.operators import bridge
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.state.open_rows import Exchange, OpenRows
+from sweeparea.operators.state.sweep_area import SweepArea, bag_due, growth
+from sweeparea.operators.sweeps import relation_to_stream
+from sweeparea.operators.values.bag import BAG
+from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.quality import suites, verdict
-from sweeparea.spark_jobs import frames, machine_probe
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.deployment.registry import COLUMNS, columns_hash
-from sweeparea.spark_jobs.errors import ArgumentTypeError
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
 from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader, new_rows
 from sweeparea.spark_jobs.evaluation.long_expressions import room_for_expressions
-from sweeparea.spark_jobs.instants import as_instant, instant_text, slice_text
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
 from sweeparea.spark_jobs.slices.corrections import Corrected, pending
 from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.spark import frames, machine_probe
+from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
+from sweeparea.spark_jobs.spark.instants import as_instant, instant_text, slice_text
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.files import DataFile, describe_file, files_in, remove_file, remove_folder
-from sweeparea.tables.ledger import CORRECTION, ZONES, LedgerRow
-from sweeparea.tables.publish import Publication, recover
-from sweeparea.tables.snapshot import version_at
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, describe_file, files_in, remove_file, remove_folder
+from sweeparea.tables.publication.ledger import CORRECTION, ZONES, LedgerRow
+from sweeparea.tables.publication.publish import Publication, recover
+from sweeparea.tables.publication.snapshot import version_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pyarrow.fs import FileType
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import filesystem
-from sweeparea.tables.ledger import Ledger, LedgerRow
-from sweeparea.tables.publish import TABLES
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.publish import TABLES
 
 MISSING = "the table is missing"
 

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile, filesystem
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, filesystem
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import recover
 
 THREADS = 8
 SHOWN = 3

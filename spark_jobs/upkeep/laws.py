@@ -13,14 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import keys, splice
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.key_hash import in_part
-from sweeparea.operators.netting import netted
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs.instants import instant_text
+from sweeparea.operators.state import splice
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys
+from sweeparea.operators.values.key_hash import in_part
+from sweeparea.operators.values.netting import netted
 from sweeparea.spark_jobs.rewriting.difference import PART_ROWS
 from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.spark.instants import instant_text
 
 STREAMS = {"istream": 1, "dstream": -1}
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.operators.open_rows import holds_open
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.state.open_rows import holds_open
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
-from sweeparea.tables.attempts import Attempts
-from sweeparea.tables.compaction import Compacted, compact
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import recover
-from sweeparea.tables.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
+from sweeparea.tables.log.compaction import Compacted, compact
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.attempts import Attempts
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import recover
+from sweeparea.tables.publication.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
 
 RETENTION = "maintenance.retention"
 """The setting that says how long former versions of tables can be read."""
@@ -138,7 +138,7 @@ def _retain(application: Application, name: str, dry_run: bool, report: Maintain
 
 
 def _pack(log: DeltaLog, table: str, dry_run: bool) -> Compacted:
-    """SweepAreas merge themselves, and open rows of a relation lie as slices lay them (``operators/open_rows.py``)."""
+    """SweepAreas merge themselves, and open rows of a relation lie as slices lay them (``operators/state/open_rows.py``)."""
     columns = log.schema().names
     if table.startswith("admitted/"):
         return compact(log, "__tick", dry_run=dry_run)

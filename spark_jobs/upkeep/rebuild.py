@@ -12,23 +12,23 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.touched import memory
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.touched import memory
+from sweeparea.operators.time.ticks import INF
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import gone_up_to
-from sweeparea.spark_jobs.errors import NotReadyError
-from sweeparea.spark_jobs.instants import slice_text
 from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
 from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
+from sweeparea.spark_jobs.spark.errors import NotReadyError
+from sweeparea.spark_jobs.spark.instants import slice_text
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.files import has_folder, move_folder
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import has_folder, move_folder
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.cql.hidden_names import is_hidden
-from sweeparea.cql.patterns import reach_of, read_again
+from sweeparea.cql.explain.patterns import reach_of, read_again
+from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.touched import memory
-from sweeparea.spark_jobs.admission.admit_state import REPAIRS_FROM
+from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.touched import memory
+from sweeparea.operators.time.ticks import INF
+from sweeparea.spark_jobs.admission.stream.admit_state import REPAIRS_FROM
 from sweeparea.spark_jobs.deployment.history_gone import RETAINED
-from sweeparea.spark_jobs.instants import instant_text
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile, write_pieces
-from sweeparea.tables.ledger import LedgerRow
-from sweeparea.tables.publish import Publication
+from sweeparea.spark_jobs.spark.instants import instant_text
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, write_pieces
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.deployment.application import Application
+    from sweeparea.spark_jobs.declarations.application import Application
 
 
 @dataclass

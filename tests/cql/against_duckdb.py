@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import duckdb
 
-from sweeparea.cql.binder import InputSchema, bind_select
+from sweeparea.cql.binding.binder import InputSchema, bind_select
 from tests.cql.nested_queries import TABLES
 from tests.cql.plan_oracle import Table, evaluate
 

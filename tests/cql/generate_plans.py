@@ -6,8 +6,7 @@ import dataclasses
 from random import Random
 
 from sweeparea.cql.rewrites.conditions import substitute
-from sweeparea.operators import windows as w
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
@@ -30,6 +29,7 @@ from sweeparea.operators.logical import (
     Window,
     WindowFunction,
 )
+from sweeparea.operators.windows import definitions as w
 from tests.cql.plan_oracle import Relation, Stream
 
 LAST = 8

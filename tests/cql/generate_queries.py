@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from sweeparea.cql.context import InputSchema
-from sweeparea.cql.types import family
+from sweeparea.cql.binding.context import InputSchema
+from sweeparea.cql.functions.types import family
 
 FEATURES = frozenset(
     {

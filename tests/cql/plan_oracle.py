@@ -28,8 +28,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from sweeparea.operators import windows as w
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
@@ -55,7 +54,8 @@ from sweeparea.operators.logical import (
     Window,
     WindowFunction,
 )
-from sweeparea.tables.schema import arrow_type
+from sweeparea.operators.windows import definitions as w
+from sweeparea.tables.log.schema import arrow_type
 
 Row = tuple[Any, ...]
 Elements = list[tuple[int, Row]]

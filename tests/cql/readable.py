@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.operators.logical import Node, Plan, TimeDomain
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.operators.plan.logical import Node, Plan, TimeDomain
 
 TIMESTAMP = TimeDomain("TIMESTAMP", 1_000_000)
 

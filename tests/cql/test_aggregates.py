@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql import functions
-from sweeparea.cql.aggregates import AGGREGATES, GROUPING
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.cql.errors import CqlError
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.cql.binding.select.aggregates import AGGREGATES, GROUPING
+from sweeparea.cql.functions import functions
+from sweeparea.cql.text.errors import CqlError
 from tests.cql.readable import Readable
 from tests.cql.schemas import plan
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.cql.errors import RefusedError
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.cql.text.errors import RefusedError
 from tests.cql import char_tables
 from tests.cql.plan_oracle import Table, evaluate
 

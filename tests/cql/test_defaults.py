@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind, bind_select
-from sweeparea.cql.errors import RefusedError, TypeError_
-from sweeparea.cql.statements import CreateQuery, parse_text
-from sweeparea.operators.logical import Aggregate, Plan, RelationToStream, TimeDomain, Window
-from sweeparea.operators.windows import Range, Unbounded
+from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
+from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.text.errors import RefusedError, TypeError_
+from sweeparea.operators.plan.logical import Aggregate, Plan, RelationToStream, TimeDomain, Window
+from sweeparea.operators.windows.definitions import Range, Unbounded
 from tests.cql.schemas import TICKS, TIMES, nodes, plan, tree
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind, bind_select
-from sweeparea.cql.catalog import Catalog
-from sweeparea.cql.errors import CqlErrors
-from sweeparea.cql.statements import CreateQuery, parse_text
+from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
+from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.text.errors import CqlErrors
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.plan.logical import TimeDomain
 from tests.cql.schemas import TICKS, TIMES, plan
 
 GOLDEN = Path(__file__).parent / "golden" / "errors"

@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from sweeparea.cql.binding.monotonicity import is_monotonic
 from sweeparea.cql.explain import FORMS, explain
-from sweeparea.cql.monotonicity import is_monotonic
-from sweeparea.cql.patterns import edge_of, reach_of
-from sweeparea.operators import windows as w
-from sweeparea.operators.logical import (
+from sweeparea.cql.explain.patterns import edge_of, reach_of
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
@@ -42,7 +41,8 @@ from sweeparea.operators.logical import (
     Window,
     WindowFunction,
 )
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.windows import definitions as w
 from tests.cql.schemas import plan
 
 GOLDEN = Path(__file__).parent / "golden" / "explain"

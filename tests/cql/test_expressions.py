@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.operators.logical import Project, StreamScan, TimeDomain
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.operators.plan.logical import Project, StreamScan, TimeDomain
 from tests.cql.schemas import nodes
 
 COLUMNS = (

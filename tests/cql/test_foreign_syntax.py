@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.errors import BindError, CqlError, CqlErrors, ParseError, RefusedError, TypeError_
-from sweeparea.operators.logical import TopK
+from sweeparea.cql.text.errors import BindError, CqlError, CqlErrors, ParseError, RefusedError, TypeError_
+from sweeparea.operators.plan.logical import TopK
 from tests.cql.schemas import nodes, plan
 
 REFUSED = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql import functions, signatures
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.cql.column_types import unknown
-from sweeparea.cql.errors import RefusedError, TypeError_
-from sweeparea.operators.logical import TimeDomain
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.cql.functions import functions, signatures
+from sweeparea.cql.functions.column_types import unknown
+from sweeparea.cql.text.errors import RefusedError, TypeError_
+from sweeparea.operators.plan.logical import TimeDomain
 from tests.cql.schemas import plan
 
 INPUTS = {

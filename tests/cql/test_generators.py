@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.cql.errors import CqlError
-from sweeparea.operators.logical import Generate, Plan
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.cql.text.errors import CqlError
+from sweeparea.operators.plan.logical import Generate, Plan
 from tests.cql.readable import Readable
 from tests.cql.schemas import TICKS, nodes, tree
 

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from sweeparea.cql.catalog import Catalog, table_names
-from sweeparea.cql.parser import parse
+from sweeparea.cql.declarations.catalog import Catalog, table_names
 from sweeparea.cql.rewrites.conditions import all_of, conjunction
+from sweeparea.cql.syntax.parser import parse
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import sql_text
-from sweeparea.operators.logical import Expr, Select
-from sweeparea.operators.plan_identity import state_identity
+from sweeparea.operators.plan import sql_text
+from sweeparea.operators.plan.logical import Expr, Select
+from sweeparea.operators.plan.plan_identity import state_identity
 from tests.cql.schemas import plan
 
 LEVELS = 500

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.errors import BindError
+from sweeparea.cql.text.errors import BindError
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Aggregate, Join, Project, RelationScan, Select, StreamScan
+from sweeparea.operators.plan.logical import Aggregate, Join, Project, RelationScan, Select, StreamScan
 from tests.cql.schemas import nodes, plan
 
 
@@ -46,7 +46,7 @@ def test_the_instant_is_a_pseudo_column() -> None:
 
 
 def test_a_timestamp_column_named_ts_is_the_pseudo_column() -> None:
-    from sweeparea.cql.binder import InputSchema, bind_select
+    from sweeparea.cql.binding.binder import InputSchema, bind_select
 
     inputs = {"E": InputSchema("E", "stream", (("ts", "bigint"), ("a", "int")))}
     assert [c.label for c in bind_select("SELECT * FROM E [Now]", inputs).root.columns] == ["a"]

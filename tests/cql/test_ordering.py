@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.errors import CqlError
-from sweeparea.operators.logical import TopK
+from sweeparea.cql.text.errors import CqlError
+from sweeparea.operators.plan.logical import TopK
 from tests.cql.readable import Readable
 from tests.cql.schemas import nodes, plan, tree
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind
-from sweeparea.cql.statements import CreateQuery, CreateRelation, CreateStream, parse_text, read_file
+from sweeparea.cql.binding.binder import InputSchema, bind
+from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream, parse_text, read_file
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan, TimeDomain
+from sweeparea.operators.plan.logical import Plan, TimeDomain
 
 FOLDER = Path(__file__).parent / "papers"
 TABLE = Path(__file__).parents[2] / "docs" / "papers.md"

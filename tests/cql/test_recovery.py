@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.catalog import Catalog
-from sweeparea.cql.errors import CqlErrors
-from sweeparea.cql.statements import SourceSpec, parse_text
+from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.cql.syntax.statements import SourceSpec, parse_text
+from sweeparea.cql.text.errors import CqlErrors
 from sweeparea.infra.errors import SweepAreaError
 
 STREAM = "CREATE STREAM reading FROM DELTA 'x' TIMESTAMP BY taken;\n"

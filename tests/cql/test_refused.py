@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from sweeparea.cql.catalog import Catalog
-from sweeparea.cql.errors import RefusedError
-from sweeparea.cql.offered import not_offered_statements
-from sweeparea.cql.statements import parse_text
+from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.cql.declarations.offered import not_offered_statements
+from sweeparea.cql.syntax.statements import parse_text
+from sweeparea.cql.text.errors import RefusedError
 from tests.cql.schemas import plan
 
 QUERIES = {

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from sweeparea.cql.prune import prune
 from sweeparea.cql.rewrites import NAMES, Input, Rewriting, Rule, optimize, push_selection
 from sweeparea.cql.rewrites.driver import NODE_RULES, apply
 from sweeparea.cql.rewrites.identity import Identity
+from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.renumber import renumbered
 from sweeparea.cql.rewrites.sharing import share, share_between
 from sweeparea.cql.rewrites.windows import emit_each
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     Column,
     Expr,
@@ -29,7 +29,7 @@ from sweeparea.operators.logical import (
     TimeDomain,
     Window,
 )
-from sweeparea.operators.windows import Range
+from sweeparea.operators.windows.definitions import Range
 from tests.cql.generate_plans import LAST, Plans, inputs
 from tests.cql.plan_oracle import Oracle, Relation, Stream, elements, emitted
 

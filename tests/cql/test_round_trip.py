@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from sweeparea.cql.binder import bind, bind_select
-from sweeparea.cql.contents import contents
+from sweeparea.cql.binding.binder import bind, bind_select
+from sweeparea.cql.declarations.contents import contents
+from sweeparea.cql.declarations.printer import print_statement
 from sweeparea.cql.explain import explain
-from sweeparea.cql.normal_form import normal_form
-from sweeparea.cql.plan_printer import NotPrintable, print_plan, print_query
-from sweeparea.cql.printer import print_statement
-from sweeparea.cql.statements import CreateQuery, parse_text
+from sweeparea.cql.printing.normal_form import normal_form
+from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan, print_query
+from sweeparea.cql.syntax.statements import CreateQuery, parse_text
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Plan
+from sweeparea.operators.plan.logical import Plan
 from tests.cql.generate_queries import QueryGenerator
 from tests.cql.schemas import TICKS, TIMES, plan
 from tests.cql.test_papers import bound, files, schemas

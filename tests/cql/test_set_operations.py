@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.errors import BindError, ParseError, RefusedError, TypeError_
-from sweeparea.operators.logical import Aggregate, Difference, Intersect, OneRow, Project, UnionAll
+from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
+from sweeparea.operators.plan.logical import Aggregate, Difference, Intersect, OneRow, Project, UnionAll
 from tests.cql.against_duckdb import planned, run_by_duckdb
 from tests.cql.schemas import nodes, plan, tree
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.catalog import Catalog
-from sweeparea.cql.errors import BindError, CqlError, RefusedError
-from sweeparea.cql.source_formats import columns_of
-from sweeparea.cql.statements import parse_text
+from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.cql.syntax.source_formats import columns_of
+from sweeparea.cql.syntax.statements import parse_text
+from sweeparea.cql.text.errors import BindError, CqlError, RefusedError
 
 STREAM = "CREATE STREAM s FROM FORMAT {} TIMESTAMP BY t HEARTBEAT FOR t AS t"
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from sweeparea.cql import keywords
-from sweeparea.cql.binder import InputSchema, bind, bind_select
-from sweeparea.cql.canonical import declaration
-from sweeparea.cql.differences import difference
-from sweeparea.cql.errors import CqlError, CqlErrors, ParseError, RefusedError, TypeError_
-from sweeparea.cql.plan_printer import print_plan
-from sweeparea.cql.statements import CreateQuery, parse_text
+from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
+from sweeparea.cql.declarations.canonical import declaration
+from sweeparea.cql.declarations.differences import difference
+from sweeparea.cql.printing.plan_printer import print_plan
+from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.text import keywords
+from sweeparea.cql.text.errors import CqlError, CqlErrors, ParseError, RefusedError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.logical import Node, Plan, TimeDomain
-from sweeparea.operators.plan_identity import result_identity
+from sweeparea.operators.plan.logical import Node, Plan, TimeDomain
+from sweeparea.operators.plan.plan_identity import result_identity
 from tests.cql.schemas import TICKS, TIMES, plan
 
 INPUTS = {**TICKS, **TIMES, "fine": InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql import statements as st
-from sweeparea.cql.catalog import Catalog
-from sweeparea.cql.context import InputSchema
-from sweeparea.cql.errors import BindError, CqlErrors, ParseError, RefusedError
-from sweeparea.cql.source_expressions import bind_source_expression
+from sweeparea.cql.binding.context import InputSchema
+from sweeparea.cql.binding.source_expressions import bind_source_expression
+from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.cql.syntax import statements as st
+from sweeparea.cql.text.errors import BindError, CqlErrors, ParseError, RefusedError
 from sweeparea.infra.errors import SetupError
-from sweeparea.operators.logical import TimeDomain
+from sweeparea.operators.plan.logical import TimeDomain
 
 APPLICATION = """
 CREATE OR REPLACE STREAM flights
@@ -408,7 +408,7 @@ def test_catalog_tells_the_faults_of_all_files(tmp_path: Path) -> None:
 def test_loading_a_catalog_imports_no_engine(tmp_path: Path) -> None:
     write(tmp_path, a=APPLICATION)
     code = (
-        "import sys; from sweeparea.cql.catalog import Catalog; import sweeparea.cql.binder, sweeparea.cql.explain;"
+        "import sys; from sweeparea.cql.declarations.catalog import Catalog; import sweeparea.cql.binding.binder, sweeparea.cql.explain;"
         f"c = Catalog.load({str(tmp_path)!r}); assert list(c.queries) == ['delayed_routes'];"
         "engines = {'pyspark', 'deltalake', 'pyarrow', 'numba', 'numpy', 'airflow'};"
         "heavy = {m.split('.')[0] for m in sys.modules} & engines;"

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from sweeparea.cql.errors import BindError, RefusedError, TypeError_
-from sweeparea.operators.logical import Aggregate, Analytic, Join, Node, Plan, Project, RelationToStream, TopK
+from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
+from sweeparea.operators.plan.logical import Aggregate, Analytic, Join, Node, Plan, Project, RelationToStream, TopK
 from tests.cql.against_duckdb import MANY, planned, run_by_duckdb
 from tests.cql.nested_queries import random_query, random_tables
 from tests.cql.schemas import nodes, plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binder import bind_select
-from sweeparea.cql.errors import TypeError_
-from sweeparea.cql.untyped_nulls import as_written
+from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.functions.untyped_nulls import as_written
+from sweeparea.cql.text.errors import TypeError_
 from tests.cql.typed_expressions import INPUT
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binder import bind_select
-from sweeparea.cql.errors import BindError, CqlError
-from sweeparea.cql.statements import CreateFunction, parse_text
-from sweeparea.cql.user_functions import register
-from sweeparea.operators.logical import Plan, UserFunction
+from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.functions.user_functions import register
+from sweeparea.cql.syntax.statements import CreateFunction, parse_text
+from sweeparea.cql.text.errors import BindError, CqlError
+from sweeparea.operators.plan.logical import Plan, UserFunction
 from tests.cql.readable import Readable
 from tests.cql.schemas import TICKS
 

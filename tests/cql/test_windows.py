@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind, bind_select
-from sweeparea.cql.errors import BindError, ParseError, RefusedError, TypeError_
-from sweeparea.cql.statements import CreateQuery, parse_text
-from sweeparea.operators.logical import Aggregate, Plan, RelationToStream, TimeDomain, UserFunction, Window
-from sweeparea.operators.windows import (
+from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
+from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
+from sweeparea.operators.plan.logical import Aggregate, Plan, RelationToStream, TimeDomain, UserFunction, Window
+from sweeparea.operators.windows.definitions import (
     Calendar,
     Fixed,
     Hopping,
@@ -23,7 +23,7 @@ from sweeparea.operators.windows import (
     UserWindow,
     When,
 )
-from sweeparea.operators.windows import Window as Spec
+from sweeparea.operators.windows.definitions import Window as Spec
 from tests.cql.schemas import TICKS, TIMES, nodes, plan
 
 HOUR, DAY = 3600, 86_400

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binder import bind_select
-from sweeparea.cql.errors import ParseError, TypeError_
+from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.text.errors import ParseError, TypeError_
 from tests.cql.typed_expressions import INPUT
 
 

@@ -109,7 +109,7 @@ from datetime import datetime, timezone
 from airflow.dag_processing.dagbag import DagBag
 from sweeparea.infra.errors import DataError
 calls = []
-jobs = types.ModuleType("sweeparea.spark_jobs.jobs")
+jobs = types.ModuleType("sweeparea.spark_jobs.commands.jobs")
 def process(app, query, until):
     calls.append(["process", app, query, until])
     if query == "surges":
@@ -127,7 +127,7 @@ def maintain(app):
     calls.append(["maintain", app])
     return {"deleted": 0}
 jobs.process, jobs.admit, jobs.backfill, jobs.maintain = process, admit, backfill, maintain
-sys.modules["sweeparea.spark_jobs.jobs"] = jobs
+sys.modules["sweeparea.spark_jobs.commands.jobs"] = jobs
 bag = DagBag()
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import sync_bag_to_db

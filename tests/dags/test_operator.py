@@ -76,10 +76,10 @@ def job(monkeypatch, outcome):
             raise outcome
         return outcome
 
-    module = types.ModuleType("sweeparea.spark_jobs.jobs")
+    module = types.ModuleType("sweeparea.spark_jobs.commands.jobs")
     module.process = process  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sweeparea.spark_jobs.jobs", module)
-    monkeypatch.setattr("sweeparea.spark_jobs.jobs", module, raising=False)
+    monkeypatch.setitem(sys.modules, "sweeparea.spark_jobs.commands.jobs", module)
+    monkeypatch.setattr("sweeparea.spark_jobs.commands.jobs", module, raising=False)
 
 
 def test_nothing_to_do_is_a_skip(monkeypatch):

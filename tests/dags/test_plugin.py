@@ -9,7 +9,7 @@ pytestmark = pytest.mark.airflow
 PAGE = """
 import json
 from types import SimpleNamespace
-import sweeparea.tables.ledger as ledger
+import sweeparea.tables.publication.ledger as ledger
 
 minute = 60_000_000
 row = lambda kind, committed, **info: ledger.LedgerRow("-", kind, "r", 1, committed, "a", info=info, at=5 * minute)

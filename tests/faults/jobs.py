@@ -9,17 +9,17 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from sweeparea.spark_jobs.admission import source_rows
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.sources import source_rows
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.rewriting.backfill import backfill
-from sweeparea.spark_jobs.session import spark_session
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import tables_in
+from sweeparea.spark_jobs.spark.session import spark_session
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import tables_in
 from tests.spark_jobs import shop
 
 LARGE = """

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.deployed import Deployed, DeployedRow
-from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
-from sweeparea.tables.publish import Publication, recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.deployed import Deployed, DeployedRow
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.publish import Publication, recover
 
 SCHEMA = pa.schema([("tick", pa.int64()), ("text", pa.string())])
 ENDED = "ended"

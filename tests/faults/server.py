@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeparea.infra import spark_connect
+from sweeparea.infra.services import spark_connect
 from tests.faults.strikes import Scenario
 from tests.faults.zygote import Zygote
 

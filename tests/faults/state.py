@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.ledger import Ledger, LedgerRow
-from sweeparea.tables.publish import recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.publish import recover
 
 CHANGING = ("seconds", "state_bytes", "definition", "commit_time", "instant", "source_id")
 """What the ledger's ``info`` says of a run rather than of its results, when a source's commit was made, and the id of a

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sweeparea.spark_jobs.sql import Reader
+from sweeparea.spark_jobs.commands.sql import Reader
 from tests.faults import jobs
 from tests.faults.server import JOBS, Server
 from tests.faults.state import contents

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.snapshot import Snapshot
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.snapshot import Snapshot
 from tests.faults import publications
 from tests.faults.strikes import Scenario
 from tests.faults.zygote import Zygote

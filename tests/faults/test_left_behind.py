@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.tables.attempts import FOREIGN_SECONDS, Attempts
-from sweeparea.tables.files import SYNC, write_file
 from sweeparea.tables.layout import Layout
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.log.files import SYNC, write_file
+from sweeparea.tables.publication.attempts import FOREIGN_SECONDS, Attempts
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import Publication
 from tests.faults import publications
 
 DEAD = "0123456789abcdef" * 2

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import ForeignWrite, TableError
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import Publication, recover
-from sweeparea.tables.snapshot import version_at
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import Publication, recover
+from sweeparea.tables.publication.snapshot import version_at
 from tests.faults import publications
 from tests.faults.state import contents
 from tests.faults.strikes import Scenario

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from sweeparea.tables.ledger import Ledger
+from sweeparea.tables.publication.ledger import Ledger
 from tests.faults.publications import drop, made_anew, trim_log
 from tests.faults.state import contents, difference
 from tests.faults.strikes import Scenario

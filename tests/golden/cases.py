@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable
 
 from sweeparea.spark_jobs.cases.case import Case
-from sweeparea.spark_jobs.errors import readable
-from sweeparea.tables.ledger import Ledger
+from sweeparea.spark_jobs.spark.errors import readable
+from sweeparea.tables.publication.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

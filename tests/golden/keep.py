@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.explain import FORMS, explain
 from sweeparea.spark_jobs.deployment.explaining import explained
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.spark.session import spark_session
 from tests.golden import stored, texts
 from tests.golden.cases import run_all
 from tests.replay.generate import generate

@@ -14,16 +14,16 @@ from deltalake import DeltaTable, write_deltalake
 
 from queries.flights import importer
 from queries.nexmark import loader
-from sweeparea.cql.canonical import declaration
+from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.explain.state import state
-from sweeparea.cql.hidden_names import is_hidden
 from sweeparea.cql.rewrites.sharing import subplans
-from sweeparea.cql.statements import parse_text
-from sweeparea.operators.lowering import lowered
-from sweeparea.operators.plan_identity import result_identity, state_identity
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.syntax.statements import parse_text
+from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.plan_identity import result_identity, state_identity
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
 from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
 from tests.golden import texts
 
 _INSTANT = pa.timestamp("us", "UTC")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.operators.logical import Analytic, Node, Plan, UserFunction
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.operators.plan.logical import Analytic, Node, Plan, UserFunction
 from tests.cql.schemas import TICKS, TIMES
 
 FUNCTIONS = (

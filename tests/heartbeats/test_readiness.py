@@ -8,7 +8,7 @@ import pytest
 
 from sweeparea.heartbeats.minimum import INFINITE, NoTimeError, query_heartbeat
 from sweeparea.heartbeats.readiness import Ready, judge, snapshot
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publication.ledger import LedgerRow
 
 
 def test_the_minimum_waits_for_every_input():
@@ -96,8 +96,8 @@ def test_snapshot_reads_the_ledger_once(monkeypatch):
         def head(self):
             return {"s": _row(4), "q": _row(None)}
 
-    module = types.ModuleType("sweeparea.tables.ledger")
+    module = types.ModuleType("sweeparea.tables.publication.ledger")
     module.Ledger = Ledger  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sweeparea.tables.ledger", module)
+    monkeypatch.setitem(sys.modules, "sweeparea.tables.publication.ledger", module)
     assert snapshot("/data/app", {"q": ["s"]}) == {"q": Ready(None, 4)}
     assert reads == ["/data/app"]

@@ -8,7 +8,7 @@ import pytest
 
 from sweeparea.heartbeats import trigger as module
 from sweeparea.heartbeats.trigger import BehindTrigger, Gate, Store, Watched
-from sweeparea.tables.ledger import LedgerRow
+from sweeparea.tables.publication.ledger import LedgerRow
 
 WATCHED = {
     "data_folder": "/data/shop",
@@ -46,8 +46,8 @@ class SourceTable:
 
 @pytest.fixture
 def world(monkeypatch):
-    monkeypatch.setattr("sweeparea.tables.ledger.Ledger", Ledger)
-    monkeypatch.setattr("sweeparea.tables.source.SourceTable", SourceTable)
+    monkeypatch.setattr("sweeparea.tables.publication.ledger.Ledger", Ledger)
+    monkeypatch.setattr("sweeparea.tables.sources.source.SourceTable", SourceTable)
     monkeypatch.setattr(Ledger, "rows", {})
     monkeypatch.setattr(SourceTable, "versions", dict.fromkeys(WATCHED["sources"].values(), OSError("no such table")))
     return SimpleNamespace(rows=Ledger.rows, versions=SourceTable.versions)
@@ -112,7 +112,7 @@ def test_a_paused_query_is_not_behind(world, monkeypatch):
         "sales": SimpleNamespace(name="sales", paused=True),
         "surges": SimpleNamespace(name="surges", paused=False),
     }
-    monkeypatch.setattr("sweeparea.tables.deployed.Deployed.rows", lambda self: paused)
+    monkeypatch.setattr("sweeparea.tables.publication.deployed.Deployed.rows", lambda self: paused)
     world.rows.update(orders=row(9, source_version=0), sales=row(5), surges=row(3))
     assert [*Store(Watched(**WATCHED)).behind()] == ["surges"]
     paused["sales"].paused = False

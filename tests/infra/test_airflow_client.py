@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sweeparea.infra.airflow_client import AirflowClient, AirflowError
+from sweeparea.infra.services.airflow_client import AirflowClient, AirflowError
 
 
 class FakeAirflow(ThreadingHTTPServer):

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from queries.flights import demo, importer
-from sweeparea.infra import bootstrap, jars, lock, up
 from sweeparea.infra.errors import SetupError
+from sweeparea.infra.services import up
+from sweeparea.infra.setup import bootstrap, jars, lock
 
 
 @pytest.fixture

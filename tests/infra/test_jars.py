@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import jars
 from sweeparea.infra.errors import SetupError
-from sweeparea.infra.java import Java
+from sweeparea.infra.setup import jars
+from sweeparea.infra.setup.java import Java
 
 GOOD = hashlib.sha256(b"good\n").hexdigest()
 ONE = jars.Jar("org.one", "one", "1.0", GOOD)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra.errors import SetupError
-from sweeparea.infra.java import find_java, write_launcher
+from sweeparea.infra.setup.java import find_java, write_launcher
 
 
 def fake_java(home: Path, version: str | None) -> Path:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import machine, spark_connect, zones
+from sweeparea.infra import machine, zones
 from sweeparea.infra.errors import SetupError
-from sweeparea.operators.wall_clock import bucket
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.infra.services import spark_connect
+from sweeparea.operators.time.wall_clock import bucket
+from sweeparea.spark_jobs.spark.session import spark_session
 
 HOUR = 3_600_000_000
 FOREIGN = {

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import processes
 from sweeparea.infra.errors import SetupError
+from sweeparea.infra.services import processes
 
 
 def service(folder: Path, code: str, **options) -> processes.Service:

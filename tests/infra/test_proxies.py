@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import airflow, proxies
+from sweeparea.infra import proxies
+from sweeparea.infra.services import airflow
 
 PROXY = "http://127.0.0.1:9"  # nothing listens there
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy", "no_proxy", "NO_PROXY", "no_grpc_proxy", "ALL_PROXY")

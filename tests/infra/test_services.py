@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import airflow, jars, postgres, processes, spark_connect, up
 from sweeparea.infra.errors import SetupError
-from sweeparea.infra.java import Java
+from sweeparea.infra.services import airflow, postgres, processes, spark_connect, up
+from sweeparea.infra.setup import jars
+from sweeparea.infra.setup.java import Java
 
 
 def test_secrets_are_made_once_for_their_owner_only(installation: Path):

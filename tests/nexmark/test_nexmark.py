@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable
 
 from queries.nexmark import answers, demo, loader
-from sweeparea.cql.catalog import Catalog
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.layout import Layout
 

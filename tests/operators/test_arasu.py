@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import rows_window
-from sweeparea.operators.arrivals import ArrivalSpec
-from sweeparea.operators.relation_to_stream import Every, MaterializeSpec, sweep
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.windows import Range, TimeWindow, Unbounded
+from sweeparea.operators.sweeps.relation_to_stream import Every, MaterializeSpec, sweep
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.windows import rows_window
+from sweeparea.operators.windows.arrivals import ArrivalSpec
+from sweeparea.operators.windows.definitions import Range, TimeWindow, Unbounded
 from tests.operators import brute, test_arrival_windows
 from tests.operators.test_relation_to_stream import CUTS, LAST, table
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import condition_window, rows_window, session_window
-from sweeparea.operators.arrivals import ArrivalSpec
-from sweeparea.operators.ticks import INF, MAX_TICK
+from sweeparea.operators.time.ticks import INF, MAX_TICK
+from sweeparea.operators.windows import condition_window, rows_window, session_window
+from sweeparea.operators.windows.arrivals import ArrivalSpec
 from tests.operators import brute, brute_windows
 
 LAST = 24

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import condition_window, expire, rows_window, session_window, two_counts
-from sweeparea.operators.arrivals import ArrivalSpec
 from sweeparea.operators.kernels.aggregate import undominated, united
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.netting import compacted
-from sweeparea.operators.snapshot import SnapshotSpec, expand
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.snapshot import SnapshotSpec, expand
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.netting import compacted
+from sweeparea.operators.windows import condition_window, negative_tuples, rows_window, session_window
+from sweeparea.operators.windows.arrivals import ArrivalSpec
 from tests.operators import brute
 
 BAG = [pa.field(c, pa.int64()) for c in ("__ts", "__te", "__n")]
@@ -103,8 +104,8 @@ class TestBags:
 
     def test_what_a_window_has_told_to_the_end_is_gone(self):
         rows = bag([(1, v % 3, v % 9, 10 + v % 5, 1) for v in range(500)])
-        assert expire.sweep(rows, -1, 11)[1].num_rows == 3 * 3
-        assert expire.sweep(rows, -1, 14)[1].num_rows == 0
+        assert negative_tuples.sweep(rows, -1, 11)[1].num_rows == 3 * 3
+        assert negative_tuples.sweep(rows, -1, 14)[1].num_rows == 0
 
     def test_a_side_of_a_join_holds_the_net_of_what_lives(self):
         rows = [(1, v % 4, v, v + 30, 1) for v in range(100)]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.coalesce import coalesce
-from sweeparea.operators.split import split
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.intervals.coalesce import coalesce
+from sweeparea.operators.intervals.split import split
+from sweeparea.operators.time.ticks import INF
 from tests.operators import brute
 
 LAST = 30

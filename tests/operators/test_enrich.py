@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import enrich
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.sweeps import enrich
+from sweeparea.operators.time.ticks import INF
 
 LAST = 12
 SCHEMA = pa.schema([("r", pa.string()), *((c, pa.int64()) for c in ("__ts", "__te", "__n"))])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.exact import Accumulator
+from sweeparea.operators.values.exact import Accumulator
 
 EDGES = [5e-324, 2.0**-1022, 2.0**-1022 - 5e-324, 1.7976931348623157e308, 1e308, 1e16, 1.0, 0.1, -0.0, 2.0**53 + 2]
 FINITE = st.sampled_from([*EDGES, *(-x for x in EDGES)]) | st.floats(allow_nan=False, allow_infinity=False)

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import bridge, expiry_log, keys
-from sweeparea.operators.expiry_log import Division, LoggedFile
-from sweeparea.operators.ticks import INF
+from sweeparea.operators import bridge
+from sweeparea.operators.state import expiry_log
+from sweeparea.operators.state.expiry_log import Division, LoggedFile
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys
 from tests.operators import brute
 
 LAST = 30

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import keys, order
+from sweeparea.operators.values import keys, order
 
 FLOATS = st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5, 5e-324]) | st.floats()
 SCALARS: list[tuple[pa.DataType, st.SearchStrategy]] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Analytic,
@@ -14,8 +14,8 @@ from sweeparea.operators.logical import (
     TopK,
     WindowFunction,
 )
-from sweeparea.operators.lowering import lower
-from sweeparea.operators.support import expansion
+from sweeparea.operators.plan.lowering import lower
+from sweeparea.operators.plan.support import expansion
 
 A, B = Column("a", "a", "int"), Column("b", "b", "double")
 INPUT = RelationScan("R", ((A, "a"), (B, "b")))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators import moments
+from sweeparea.operators.aggregates import moments
 from tests.replay import bags
 
 HOSTILE = st.sampled_from([0.0, -0.0, 1.0, 0.1, 1e16, -1e16, 1e-300, 1e300, 5e-324, math.inf, -math.inf, math.nan])

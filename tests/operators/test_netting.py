@@ -6,10 +6,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.logical import Column, Expr, Project, RelationScan, Select, UnionAll
-from sweeparea.operators.netting import compacted, net_changes
-from sweeparea.operators.sharing import nodes, read_twice, shared
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.plan.logical import Column, Expr, Project, RelationScan, Select, UnionAll
+from sweeparea.operators.plan.sharing import nodes, read_twice, shared
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.netting import compacted, net_changes
 from tests.operators import brute
 
 LAST = 20

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators import open_rows
-from sweeparea.operators.key_hash import key_hash
-from sweeparea.operators.leaves import leaf_range
-from sweeparea.operators.open_rows import OpenRows
-from sweeparea.tables.files import DataFile, write_file
+from sweeparea.operators.state import open_rows
+from sweeparea.operators.state.leaves import leaf_range
+from sweeparea.operators.state.open_rows import OpenRows
+from sweeparea.operators.values.key_hash import key_hash
+from sweeparea.tables.log.files import DataFile, write_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators import aggregate
-from sweeparea.operators.emission import changes
-from sweeparea.operators.relation_to_stream import MaterializeSpec, sweep
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.sweeps import aggregate
+from sweeparea.operators.sweeps.emission import changes
+from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec, sweep
+from sweeparea.operators.time.ticks import INF
 from tests.operators import brute
 
 LAST = 24

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.relation_to_stream import Every, MaterializeSpec, sweep
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.sweeps.relation_to_stream import Every, MaterializeSpec, sweep
+from sweeparea.operators.time.ticks import INF
 from tests.operators import brute
 from tests.operators.test_relation_to_stream import CUTS, LAST, arrivals, record, table
 

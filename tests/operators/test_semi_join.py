@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import two_counts
-from sweeparea.operators.conditions import conjunction, take_apart
-from sweeparea.operators.logical import Aggregate, Column, Expr, Join, Project, RelationScan, Select
-from sweeparea.operators.outer_join import unmatched
-from sweeparea.operators.semi_join import plan_of
-from sweeparea.operators.two_counts import TwoCountsSpec
+from sweeparea.operators.plan.conditions import conjunction, take_apart
+from sweeparea.operators.plan.logical import Aggregate, Column, Expr, Join, Project, RelationScan, Select
+from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.outer_join import unmatched
+from sweeparea.operators.sweeps.semi_join import plan_of
+from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
 from tests.operators import brute
 from tests.operators.test_two_counts import CUTS, KNOWN, LAST, arrivals, run
 

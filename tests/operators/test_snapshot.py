@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators import snapshot
-from sweeparea.operators.bag import BAG, TE, TS, N
-from sweeparea.operators.snapshot import PRESENT, OrderKey, SnapshotSpec, expand
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.sweeps import snapshot
+from sweeparea.operators.sweeps.snapshot import PRESENT, OrderKey, SnapshotSpec, expand
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.bag import BAG, TE, TS, N
 
 LAST = 30
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64()), *((name, pa.int64()) for name in BAG)])

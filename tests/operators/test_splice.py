@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.splice import NotMet, bag_difference, levels
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.state.splice import NotMet, bag_difference, levels
+from sweeparea.operators.time.ticks import INF
 
 END = 12
 Row = tuple[int, int, int]

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import expire, two_counts
-from sweeparea.operators.encoding import CORRECTED, DELTA, INTERVAL, STRATEGIES, Edges, strategy_of
-from sweeparea.operators.logical import (
+from sweeparea.operators.plan.encoding import CORRECTED, DELTA, INTERVAL, STRATEGIES, Edges, strategy_of
+from sweeparea.operators.plan.logical import (
     Aggregate,
     AggregateCall,
     Column,
@@ -27,11 +26,13 @@ from sweeparea.operators.logical import (
     TimeDomain,
     Window,
 )
-from sweeparea.operators.patterns import touching
-from sweeparea.operators.plan_identity import result_identity, state_identity, strategy_in
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.two_counts import TwoCountsSpec
-from sweeparea.operators.windows import Range, Rows, Unbounded
+from sweeparea.operators.plan.patterns import touching
+from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.windows import negative_tuples
+from sweeparea.operators.windows.definitions import Range, Rows, Unbounded
 from tests.operators import brute
 from tests.operators.test_two_counts import CUTS, DEFINITIONS, LAST, arrivals, expected, run
 
@@ -64,7 +65,7 @@ def test_w_expire_tells_the_same_bag_without_ends(rows, cuts):
     h0, carry, told = -1, bag([]), []
     for h1 in cuts:
         new = bag([row for s, row in rows if h0 < s <= h1])
-        out, carry = expire.sweep(pa.concat_tables([carry, new]), h0, h1)
+        out, carry = negative_tuples.sweep(pa.concat_tables([carry, new]), h0, h1)
         assert all(te == INF and h0 < ts <= h1 for _, ts, te, _ in rows_of(out))
         # no more is kept than what is still to begin or to end, equal rows once
         waiting = {(v, ts if ts > h1 else h1, te) for s, (v, ts, te, _) in rows if s <= h1 < te}

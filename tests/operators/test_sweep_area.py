@@ -15,12 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import keys, session_window, sweep_area, two_counts
-from sweeparea.operators.arrivals import ArrivalSpec
-from sweeparea.operators.key_hash import key_hash
-from sweeparea.operators.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, growth, never
-from sweeparea.operators.ticks import INF
-from sweeparea.tables.files import describe_file
+from sweeparea.operators.state import sweep_area
+from sweeparea.operators.state.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, growth, never
+from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys
+from sweeparea.operators.values.key_hash import key_hash
+from sweeparea.operators.windows import session_window
+from sweeparea.operators.windows.arrivals import ArrivalSpec
+from sweeparea.tables.log.files import describe_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,11 +10,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import top_k
-from sweeparea.operators.bag import TE, TS, N
 from sweeparea.operators.kernels import top_k as kernel
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.top_k import OrderKey, SnapshotSpec, TopKSpec
+from sweeparea.operators.sweeps import top_k
+from sweeparea.operators.sweeps.top_k import OrderKey, SnapshotSpec, TopKSpec
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.bag import TE, TS, N
 from tests.operators.test_snapshot import LAST, SCHEMA, signed_rows, table_of
 from tests.replay.bags import ordered
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators import two_counts
-from sweeparea.operators.ticks import INF
-from sweeparea.operators.two_counts import Operation, TwoCountsSpec, rows_schema, sweep
+from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.two_counts import Operation, TwoCountsSpec, rows_schema, sweep
+from sweeparea.operators.time.ticks import INF
 from tests.operators import brute
 
 LAST = 24

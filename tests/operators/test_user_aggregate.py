@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.user_aggregate import UserAggregate
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 
 
 def _lists(*groups: list) -> pa.Array:

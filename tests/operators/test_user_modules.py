@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.operators import user
-from sweeparea.operators.user_modules import Modules
+from sweeparea.operators.user_code.user_modules import Modules
 
 HEAD = "from __future__ import annotations\nfrom sweeparea.operators.user import function\n"
 FACTOR = '@function(returns="double")\ndef f(values):\n    return {0}\n'

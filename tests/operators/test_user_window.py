@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 import pytest
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.ticks import INF, MAX_TICK
-from sweeparea.operators.user_window import UserWindowSpec, apply
+from sweeparea.operators.time.ticks import INF, MAX_TICK
+from sweeparea.operators.windows.user_window import UserWindowSpec, apply
 
 ROWS = pa.table({"v": ["a", "b", "c"], "hold": [3, None, 0], "__ts": [1, 2, 5], "__n": [1, 2, 1]})
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators import wall_clock
-from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows import Calendar
+from sweeparea.operators.time import wall_clock
+from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.operators.windows.definitions import Calendar
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR

@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.logical import StreamScan, UnionAll, Window
-from sweeparea.operators.patterns import edge_of
-from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows import Calendar, Fixed, Hopping, Landmark, Range, Slide, TimeWindow, Unbounded
+from sweeparea.operators.plan.logical import StreamScan, UnionAll, Window
+from sweeparea.operators.plan.patterns import edge_of
+from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.operators.windows.definitions import (
+    Calendar,
+    Fixed,
+    Hopping,
+    Landmark,
+    Range,
+    Slide,
+    TimeWindow,
+    Unbounded,
+)
 
 SMALL = 60
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sweeparea.operators.logical import Constraint, Expr
+from sweeparea.operators.plan.logical import Constraint, Expr
 from sweeparea.quality import suites, verdict
 
 BEGIN = datetime(2013, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sweeparea.operators.logical import Constraint, Expr
+from sweeparea.operators.plan.logical import Constraint, Expr
 from sweeparea.quality import suites, verdict
 
 pytestmark = pytest.mark.spark

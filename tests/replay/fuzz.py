@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from sweeparea.spark_jobs.cases.replay import replay
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.spark.session import spark_session
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.generate import generate
 from tests.replay.many_slices import long_case, shared_by

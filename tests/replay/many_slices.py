@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from sweeparea.operators import sweep_area
+from sweeparea.operators.state import sweep_area
 from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.generate import STRATEGIES, VALUES, Generator
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs import json_values
 from sweeparea.spark_jobs.cases.case import Case
 from sweeparea.spark_jobs.cases.replay import replay
-from sweeparea.tables.schema import arrow_type
+from sweeparea.spark_jobs.spark import json_values
+from sweeparea.tables.log.schema import arrow_type
 
 CASE = {
     "name": "x",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweeparea.spark_jobs import frames
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.slices import slice as slices
-from sweeparea.tables import scan
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.tables.log import scan
 from tests.replay.compare import MEMBERS, broken_law, difference
 from tests.replay.oracle import Oracle, expected
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.operators import open_rows
+from sweeparea.operators.state import open_rows
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.rewriting import repair
 from tests.replay.compare import MEMBERS, broken_law, difference

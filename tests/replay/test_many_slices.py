@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweeparea.operators.sweep_area import SweepArea
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from tests.replay.compare import MEMBERS, broken_law, difference

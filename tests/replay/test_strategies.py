@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sweeparea.operators.encoding import DELTA, STRATEGIES
-from sweeparea.operators.logical import Node
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.plan.encoding import DELTA, STRATEGIES
+from sweeparea.operators.plan.logical import Node
+from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
 from tests.replay.compare import MEMBERS, difference

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import processes, settings, storage
+from sweeparea.infra import settings, storage
+from sweeparea.infra.services import processes
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "a-secret-for-tests", "AWS_REGION": "us-east-1"}
 

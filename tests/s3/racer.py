@@ -6,10 +6,10 @@ import sys
 
 import pyarrow as pa
 
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict
-from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import Ledger, LedgerRow
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
 
 
 def main(folder: str, name: str, count: int) -> None:

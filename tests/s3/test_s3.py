@@ -14,15 +14,15 @@ from deltalake import write_deltalake
 
 from sweeparea.infra import settings, storage
 from sweeparea.infra.errors import SetupError
-from sweeparea.spark_jobs.admission import source_rows
-from sweeparea.spark_jobs.cli import main
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import files_in, folders_in, has_folder, tables_in, write_file
+from sweeparea.spark_jobs.admission.sources import source_rows
+from sweeparea.spark_jobs.commands.cli import main
 from sweeparea.tables.layout import Layout
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import Publication
-from sweeparea.tables.retention import left_over
-from sweeparea.tables.source import SourceTable
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import files_in, folders_in, has_folder, tables_in, write_file
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import Publication
+from sweeparea.tables.publication.retention import left_over
+from sweeparea.tables.sources.source import SourceTable
 from tests.s3.conftest import KEYS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]

@@ -13,11 +13,11 @@ import pytest
 
 from sweeparea.infra import settings
 from sweeparea.infra.locations import Folder, folder
-from sweeparea.spark_jobs.cli import main
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.commands.cli import main
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.tables.faults import CRASH_AT
-from sweeparea.tables.files import filesystem, tables_in
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import filesystem, tables_in
 from tests.faults import jobs
 from tests.faults.state import CHANGING
 from tests.spark_jobs import shop
@@ -67,7 +67,16 @@ class Run:
     def killed(self, point: str, *words: str) -> None:
         """A command in a process of its own that is killed at a point."""
         verb, *rest = words
-        command = [sys.executable, "-m", "sweeparea.spark_jobs.cli", verb, str(self.queries), *rest, "--env", self.env]
+        command = [
+            sys.executable,
+            "-m",
+            "sweeparea.spark_jobs.commands.cli",
+            verb,
+            str(self.queries),
+            *rest,
+            "--env",
+            self.env,
+        ]
         ended = subprocess.run(
             command, env={**os.environ, CRASH_AT: point}, cwd=settings.source_root(), capture_output=True, timeout=300
         )

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admission.admit_report import Admitted
-from sweeparea.spark_jobs.admission.change_relation import RelationAdmission
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
+from sweeparea.spark_jobs.admission.stream.admit_report import Admitted
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.tables.log.delta_log import DeltaLog
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,11 +9,11 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from sweeparea.infra.locations import Folder
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.place import Place
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.publish import Publication
 
 SCHEMA = pa.schema(
     [("at", pa.timestamp("us", tz="UTC")), ("shop", pa.string()), ("amount", pa.float64()), ("items", pa.int64())]

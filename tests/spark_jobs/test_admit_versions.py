@@ -17,18 +17,18 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from sweeparea.cql.statements import CreateStream, parse_text
-from sweeparea.operators.logical import TimeDomain
-from sweeparea.spark_jobs.admission import admit_duplicates
-from sweeparea.spark_jobs.admission.admit_heartbeat import policy_of
-from sweeparea.spark_jobs.admission.admit_judge import Lateness, ahead_rules, judged_by
-from sweeparea.spark_jobs.admission.admit_rules import Rules
-from sweeparea.spark_jobs.admission.admit_stage import Stage
-from sweeparea.spark_jobs.admission.admit_state import StreamState
-from sweeparea.spark_jobs.admission.admit_version import added_and_removed, judge_version, take_back
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import Publication
+from sweeparea.cql.syntax.statements import CreateStream, parse_text
+from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.spark_jobs.admission.stream import admit_duplicates
+from sweeparea.spark_jobs.admission.stream.admit_heartbeat import policy_of
+from sweeparea.spark_jobs.admission.stream.admit_judge import Lateness, ahead_rules, judged_by
+from sweeparea.spark_jobs.admission.stream.admit_rules import Rules
+from sweeparea.spark_jobs.admission.stream.admit_stage import Stage
+from sweeparea.spark_jobs.admission.stream.admit_state import StreamState
+from sweeparea.spark_jobs.admission.stream.admit_version import added_and_removed, judge_version, take_back
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import Publication
 
 TIME = TimeDomain("BIGINT", 1)
 COLUMNS = [pa.field("t", pa.int64()), pa.field("id", pa.string()), pa.field("x", pa.int64())]
@@ -498,7 +498,7 @@ def test_equal_values_are_equal_however_they_are_written(tmp_path):
     """-0.0 and 0.0, and NaNs, are one value where rows are taken back."""
     rows = pa.table({"t": pa.array([1], pa.int64()), "x": [0.0]})
     held = pa.table({"t": pa.array([1], pa.int64()), "x": [-0.0], "__tick": pa.array([1], pa.int64())})
-    from sweeparea.spark_jobs.admission.admit_stage import row_texts
+    from sweeparea.spark_jobs.admission.stream.admit_stage import row_texts
 
     assert row_texts(rows) == row_texts(held.select(["t", "x"]))
 

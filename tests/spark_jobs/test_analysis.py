@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.cql.binder import InputSchema, bind_select
-from sweeparea.cql.column_types import unknown
-from sweeparea.cql.errors import TypeError_
-from sweeparea.cql.signatures import FAMILIES
-from sweeparea.cql.types import normal
-from sweeparea.spark_jobs.deployment.analysis import analyzer
-from sweeparea.spark_jobs.deployment.function_signatures import Analyzer
+from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.cql.functions.column_types import unknown
+from sweeparea.cql.functions.signatures import FAMILIES
+from sweeparea.cql.functions.types import normal
+from sweeparea.cql.text.errors import TypeError_
+from sweeparea.spark_jobs.declarations.analysis import analyzer
+from sweeparea.spark_jobs.declarations.function_signatures import Analyzer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

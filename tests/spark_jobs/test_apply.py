@@ -16,20 +16,20 @@ import pytest
 
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan_identity import state_identity
-from sweeparea.spark_jobs.cli import main
-from sweeparea.spark_jobs.commands import Session
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.spark_jobs.commands.cli import main
+from sweeparea.spark_jobs.commands.commands import Session
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import NotApplied, apply
 from sweeparea.spark_jobs.deployment.drop import NotDropped, drop
 from sweeparea.spark_jobs.deployment.plan import Action, plan, text
 from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
-from sweeparea.spark_jobs.status import status
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.deployed import Deployed
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.files import write_file
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.deployed import Deployed
+from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
 READER = "CREATE CONTINUOUS QUERY busiest AS SELECT MAX(n) AS n FROM turnover;\n"

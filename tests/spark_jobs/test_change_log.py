@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.ticks import MIN_TICK
-from sweeparea.spark_jobs.admission.change_log import HASH, Keyed, advance, hashed
-from sweeparea.spark_jobs.admission.history_events import events
+from sweeparea.operators.time.ticks import MIN_TICK
+from sweeparea.spark_jobs.admission.relation.change_log import HASH, Keyed, advance, hashed
+from sweeparea.spark_jobs.admission.relation.history_events import events
 
 END = 12
 """Instants of generated changes are 0..END."""

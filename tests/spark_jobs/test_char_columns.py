@@ -14,13 +14,13 @@ from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment import plan as plans
-from sweeparea.spark_jobs.deployment.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.session import CONF
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.spark.session import CONF
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.cql import char_tables
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from sweeparea.infra import settings
-from sweeparea.spark_jobs.cli import main
-from sweeparea.tables.publish import Publication
+from sweeparea.spark_jobs.commands.cli import main
+from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
 COMMANDS = (

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import settings, spark_cluster
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.infra import settings
+from sweeparea.infra.services import spark_cluster
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.test_connect import CASE, LANDED, RELATION, arrive
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.infra import settings, spark_connect
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.infra import settings
+from sweeparea.infra.services import spark_connect
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.tables.log.delta_log import DeltaLog
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +39,7 @@ LANDED = [("a", 2)]
 
 SESSIONS = """
 from pyspark.sql import SparkSession
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.spark.session import spark_session
 for _ in range(2):
     with spark_session() as spark:
         with spark_session() as inner:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.errors import TypeError_
+from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit, advance
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.relations import NOON, application, put, schema, tick
 
 pytestmark = pytest.mark.spark

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.infra.errors import DataError, SetupError
-from sweeparea.spark_jobs.errors import ArgumentTypeError, SliceError, readable
+from sweeparea.spark_jobs.spark.errors import ArgumentTypeError, SliceError, readable
 
 ARGUMENTS = (
     "[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] The `substr` requires 2 parameters but the actual number is 1. Please,"

@@ -15,9 +15,9 @@ from pyarrow import parquet
 
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.tables.log.delta_log import DeltaLog
 
 pytestmark = pytest.mark.spark
 
@@ -251,9 +251,9 @@ def test_what_cannot_be_read_is_told_and_admits_nothing(spark, tmp_path: Path, o
 KILLED = """
 import sys
 from pathlib import Path
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
-from sweeparea.spark_jobs.session import spark_session
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.spark.session import spark_session
 
 with spark_session() as spark:
     admit(Application.open(Path(sys.argv[1]) / "app", sys.argv[1]), "s", spark)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from sweeparea.spark_jobs import frames
-from sweeparea.tables import scan
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
 
 pytestmark = pytest.mark.spark
 

@@ -13,18 +13,18 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit, advance
-from sweeparea.spark_jobs.commands import Session
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.commands.commands import Session
+from sweeparea.spark_jobs.commands.sql import Reader
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.evaluation import grouping
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.spark_jobs.sql import Reader
-from sweeparea.spark_jobs.status import status
 from sweeparea.tables import faults
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark
@@ -110,7 +110,7 @@ def test_a_run_that_dies_anywhere_is_continued(spark, tmp_path, undisturbed, mon
             raise Killed(name)
 
     armed: list[bool] = []
-    for module in ("sweeparea.tables.publish", "sweeparea.spark_jobs.slices.slice"):
+    for module in ("sweeparea.tables.publication.publish", "sweeparea.spark_jobs.slices.slice"):
         monkeypatch.setattr(f"{module}.crash_point", maybe)
     for number, day in enumerate(shop.DAYS):
         shop.sell(tmp_path, day)

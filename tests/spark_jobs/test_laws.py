@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sweeparea.operators import splice
-from sweeparea.operators.logical import TimeDomain
-from sweeparea.operators.ticks import INF
+from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.state import splice
+from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.upkeep import laws
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
 
 TIME = TimeDomain("BIGINT", 1)
 RELATION = [("a", 1, 4), ("a", 2, 3), ("b", 2, None), (None, 4, 9)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sweeparea.spark_jobs.evaluation.long_expressions import room_for_expressions
-from sweeparea.spark_jobs.session import CONF
 from sweeparea.spark_jobs.slices.slice import Slice
+from sweeparea.spark_jobs.spark.session import CONF
 from tests.cql.schemas import plan
 
 if TYPE_CHECKING:

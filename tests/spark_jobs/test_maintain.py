@@ -9,12 +9,12 @@ import pytest
 from deltalake import DeltaTable
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs import cli
-from sweeparea.spark_jobs.admission import admit_state
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.admission.admit_rules import Rules
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.time.ticks import INF
+from sweeparea.spark_jobs.admission.stream import admit_state
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.stream.admit_rules import Rules
+from sweeparea.spark_jobs.commands import cli
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import RETAINED, HistoryGone
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
 from sweeparea.spark_jobs.slices.process import process
@@ -22,8 +22,8 @@ from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.check import check
 from sweeparea.spark_jobs.upkeep.maintain import hours_of, maintain
 from sweeparea.spark_jobs.upkeep.rebuild import rebuild
-from sweeparea.tables import compaction
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.log import compaction
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra.errors import DataError
-from sweeparea.spark_jobs.admission import admit as admission
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.stream import admit as admission
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.rewriting import repair
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
-from sweeparea.spark_jobs.session import spark_session
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.slices.slice import Slice
+from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.errors import LostRace
 from tests.spark_jobs import shop
 

@@ -13,20 +13,20 @@ from deltalake import write_deltalake
 
 from sweeparea import operators
 from sweeparea.infra import environments
-from sweeparea.operators.plan_identity import state_identity
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.explaining import explained
 from sweeparea.spark_jobs.deployment.plan import Action, plan, text
 from sweeparea.spark_jobs.deployment.planning import Planned
 from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
-from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.spark_jobs.status import status
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
 STREAMS = "".join(
@@ -208,7 +208,7 @@ def test_spark_is_asked_only_for_types_that_only_it_knows(folder):
     app, data = str(folder / "app"), str(folder / "data")
     code = (
         "import sys\n"
-        "from sweeparea.spark_jobs.cli import main\n"
+        "from sweeparea.spark_jobs.commands.cli import main\n"
         "for said in (['explain', 'q'], ['plan'], ['apply'], ['status'], ['explain', 'SELECT x + 1 AS y FROM a']):\n"
         f"    assert main([said[0], {app!r}, *said[1:], '--data', {data!r}]) == 0\n"
         "print([m for m in sys.modules if m.partition('.')[0] in ('pyspark', 'py4j')])\n"

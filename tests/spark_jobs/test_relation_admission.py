@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sweeparea.cql.errors import BindError, CqlErrors, ParseError, TypeError_
+from sweeparea.cql.text.errors import BindError, CqlErrors, ParseError, TypeError_
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.ticks import MAX_TICK
-from sweeparea.spark_jobs.admission.admit_heartbeat import advance
-from sweeparea.spark_jobs.admission.change_log import BELOW_ZERO, NO_ROW
-from sweeparea.spark_jobs.admission.change_relation import RelationAdmission
-from sweeparea.spark_jobs.admission.release_relation import BY_ITSELF, release_changes
-from sweeparea.spark_jobs.admission.release_rows import Wanted
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.time.ticks import MAX_TICK
+from sweeparea.spark_jobs.admission.quarantine.release_relation import BY_ITSELF, release_changes
+from sweeparea.spark_jobs.admission.quarantine.release_rows import Wanted
+from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
+from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
+from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.plan import plan
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.source import SourceTable
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.sources.source import SourceTable
 from tests.spark_jobs import relations as rel
 from tests.spark_jobs.relations import admitted, application, changes, contents, put, quarantine, schema, tick
 
@@ -337,7 +337,7 @@ def test_a_feed_happens_when_it_is_committed(tmp_path):
 
 def test_a_feed_whose_clock_goes_back(tmp_path, monkeypatch):
     """c(v) = max(commit time, c(v-1), published heartbeat + 1 tick)."""
-    from sweeparea.tables.source import SourceTable
+    from sweeparea.tables.sources.source import SourceTable
 
     app = application(tmp_path, FEED.format(""))
     times = {0: 5_000, 1: 3_000, 2: 9_000}
@@ -628,7 +628,7 @@ def test_a_run_that_dies_anywhere_is_continued(tmp_path, monkeypatch, point):
             armed.clear()
             raise Killed(name)
 
-    monkeypatch.setattr("sweeparea.tables.publish.crash_point", maybe)
+    monkeypatch.setattr("sweeparea.tables.publication.publish.crash_point", maybe)
     found = []
     for dies in (False, True):
         folder = tmp_path / str(dies)

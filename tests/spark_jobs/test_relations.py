@@ -12,13 +12,13 @@ import pytest
 from deltalake import DeltaTable
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit, advance
-from sweeparea.spark_jobs.admission.admit_static import refresh
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.relation.admit_static import refresh
+from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.explaining import explained
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.spark_jobs.status import status
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.relations import NOON, application, contents, put, quarantine, schema, tick
 
 pytestmark = pytest.mark.spark
@@ -310,7 +310,7 @@ def test_refresh_is_a_change_behind_what_was_committed(spark, tmp_path):
 
 def test_a_query_that_raced_ahead_takes_a_refresh_as_a_correction(spark, tmp_path, monkeypatch):
     """The refresh reads how far queries are, then one commits a slice, then the refresh commits."""
-    from sweeparea.spark_jobs.admission import admit_static
+    from sweeparea.spark_jobs.admission.relation import admit_static
 
     app = application(tmp_path, STREAM + STATIC)
     put(tmp_path, "sales", SALES, SOLD)

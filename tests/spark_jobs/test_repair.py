@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting import difference
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark

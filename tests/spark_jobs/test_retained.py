@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.operators.ticks import INF
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.operators.time.ticks import INF
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import RETAINED, HistoryGone, gone_up_to, require_history
 from sweeparea.spark_jobs.deployment.plan import plan as plan_of
-from sweeparea.spark_jobs.status import status
 from sweeparea.spark_jobs.upkeep import retained
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
 START = "START AT TIMESTAMP '2020-01-01 12:00:00' AS"

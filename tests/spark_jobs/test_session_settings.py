@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sweeparea.infra.errors import SetupError
-from sweeparea.spark_jobs import session, session_settings
+from sweeparea.spark_jobs.spark import session, session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

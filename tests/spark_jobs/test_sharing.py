@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.hidden_names import is_hidden
+from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.cli import main
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.commands.cli import main
+from sweeparea.spark_jobs.commands.sql import Reader
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.explaining import explained
 from sweeparea.spark_jobs.deployment.plan import Action, plan, text
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.spark_jobs.sql import Reader
-from sweeparea.spark_jobs.status import status
 from sweeparea.tables.errors import LostRace
 from tests.spark_jobs import shop
 

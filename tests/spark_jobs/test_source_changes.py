@@ -11,12 +11,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission import source_rows
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.sources import source_rows
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.source import SourceTable
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.sources.source import SourceTable
 
 pytestmark = pytest.mark.spark
 

@@ -15,21 +15,21 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from sweeparea.cql.errors import BindError, TypeError_
+from sweeparea.cql.text.errors import BindError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission import quarantine
-from sweeparea.spark_jobs.admission.admit import StreamAdmission, admit
-from sweeparea.spark_jobs.admission.admit_heartbeat import advance
-from sweeparea.spark_jobs.admission.release import release
-from sweeparea.spark_jobs.admission.release_rows import Wanted
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.spark_jobs.admission.quarantine import quarantine
+from sweeparea.spark_jobs.admission.quarantine.release import release
+from sweeparea.spark_jobs.admission.quarantine.release_rows import Wanted
+from sweeparea.spark_jobs.admission.stream.admit import StreamAdmission, admit
+from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance
+from sweeparea.spark_jobs.commands.status import status
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.explaining import explained
-from sweeparea.spark_jobs.frames import LOCAL_ROWS
 from sweeparea.spark_jobs.slices.process import process
-from sweeparea.spark_jobs.status import status
-from sweeparea.tables.delta_log import DeltaLog
+from sweeparea.spark_jobs.spark.frames import LOCAL_ROWS
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.source import SourceTable
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.sources.source import SourceTable
 from tests.spark_jobs import shop
 
 pytestmark = pytest.mark.spark
@@ -256,7 +256,7 @@ def test_clauses_that_do_not_fit_the_stream_are_told_with_their_place(tmp_path):
 
 def test_a_person_lists_corrects_and_releases(spark, tmp_path, capsys):
     """By the commands: list, a release by condition that is refused in part, by --set, by --row; nothing twice."""
-    from sweeparea.spark_jobs.cli import main
+    from sweeparea.spark_jobs.commands.cli import main
 
     text = (
         "CREATE STREAM s FROM DELTA 'source/s' TIMESTAMP BY t HEARTBEAT MANUAL"

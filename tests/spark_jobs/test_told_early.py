@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.infra import processes
 from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitSetupError
-from sweeparea.spark_jobs import jobs, machine_probe, session
-from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.analysis import AskedOnce, Checking, analyzer
-from sweeparea.spark_jobs.deployment.application import Application
+from sweeparea.infra.services import processes
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.commands import jobs
+from sweeparea.spark_jobs.declarations.analysis import AskedOnce, Checking, analyzer
+from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.spark import machine_probe, session
 from tests.spark_jobs import shop
 
 HEAD = "CREATE STREAM s FROM DELTA 'source/sales' "

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.cql.binder import bind_select
-from sweeparea.cql.context import InputSchema
-from sweeparea.cql.errors import TypeError_
+from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.context import InputSchema
+from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.cases.replay import replay
-from sweeparea.spark_jobs.deployment.analysis import Checking, analyzer, faults_of, types_of
+from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer, faults_of, types_of
 from tests.cql.typed_expressions import INPUT, WIDE, Expressions, Wide
 
 if TYPE_CHECKING:

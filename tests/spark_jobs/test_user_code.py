@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from sweeparea.cql.errors import BindError
+from sweeparea.cql.text.errors import BindError
 from sweeparea.infra import settings
 from sweeparea.operators import user
-from sweeparea.operators.user_modules import Modules
-from sweeparea.spark_jobs import jobs
-from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.operators.user_code.user_modules import Modules
+from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.commands import jobs
+from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
 from sweeparea.spark_jobs.deployment.plan import plan
-from sweeparea.spark_jobs.deployment.user_code import source_fingerprint
 from sweeparea.spark_jobs.slices.process import process
 from tests.spark_jobs import shop
 

@@ -10,14 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sweeparea.operators import bridge, wall_clock, window
-from sweeparea.operators.columns import BAG_FIELDS
-from sweeparea.operators.logical import Column, Expr, StreamScan, Window
-from sweeparea.operators.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows import BucketWindow, Calendar, Fixed, Hopping, UserWindow
-from sweeparea.spark_jobs import frames
+from sweeparea.operators import bridge
+from sweeparea.operators.plan.logical import Column, Expr, StreamScan, Window
+from sweeparea.operators.time import wall_clock
+from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.operators.windows import window
+from sweeparea.operators.windows.definitions import BucketWindow, Calendar, Fixed, Hopping, UserWindow
 from sweeparea.spark_jobs.evaluation.sweep_windows import WindowRows
-from sweeparea.spark_jobs.frames import fields
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import fields
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

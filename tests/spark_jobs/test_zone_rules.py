@@ -10,12 +10,12 @@ import pytest
 
 from sweeparea.infra import zones
 from sweeparea.infra.errors import SetupError, SweepAreaError
-from sweeparea.operators.zone_texts import Spans
-from sweeparea.spark_jobs import machine_probe
-from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.operators.plan.zone_texts import Spans
+from sweeparea.spark_jobs.admission.stream.admit import admit
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.spark import machine_probe
 from tests.spark_jobs import shop
 
 if TYPE_CHECKING:

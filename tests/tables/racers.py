@@ -8,8 +8,8 @@ import uuid
 from pathlib import Path
 
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.publish import Publication
 from tests.tables.slices import QUERY, stage_slice
 
 

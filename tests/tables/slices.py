@@ -10,10 +10,10 @@ import sys
 
 import pyarrow as pa
 
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import Ledger, LedgerRow
-from sweeparea.tables.publish import Publication, recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.publish import Publication, recover
 
 SCHEMA = pa.schema([("tick", pa.int64()), ("text", pa.string())])
 QUERY = "q"

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.source import SourceTable
+from sweeparea.tables.sources.source import SourceTable
 
 DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 KINDS = {

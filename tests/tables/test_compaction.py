@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.tables import compaction, delta_log, retention, scan
-from sweeparea.tables.compaction import compact
-from sweeparea.tables.delta_log import DeltaLog
-from sweeparea.tables.files import DataFile, write_file
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import Publication, recover
-from sweeparea.tables.stats import dump
+from sweeparea.tables.log import compaction, delta_log, scan
+from sweeparea.tables.log.compaction import compact
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, write_file
+from sweeparea.tables.log.stats import dump
+from sweeparea.tables.publication import retention
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import Publication, recover
 from tests.tables.slices import QUERY, SCHEMA, publish_slice, rows, stage_slice, tables
 
 
@@ -78,7 +79,7 @@ def test_files_that_a_commit_at_work_replaces_are_packed_and_it_finds_its_rows(
     stage_slice(publication, 5)
     publication.stage(log.uri, removes=[f for f in log.files() if scan.bounds(f, "tick") == (3, 3)])
     with monkeypatch.context() as patched:
-        patched.setattr("sweeparea.tables.publish.apply", lambda *_: None)
+        patched.setattr("sweeparea.tables.publication.publish.apply", lambda *_: None)
         publication.commit(5)
     assert compact(log, "tick").removed == 4
     assert recover(ledger.layout.data_folder, ledger) == [QUERY]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from sweeparea.tables.ledger import Ledger
-from sweeparea.tables.publish import recover
+from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.publish import recover
 from tests.tables.processes import finish, start
 from tests.tables.slices import QUERY, contents
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sweeparea.tables import stats
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
-from sweeparea.tables.files import DataFile, write_file
+from sweeparea.tables.log import stats
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile, write_file
 
 SCHEMA = pa.schema([("tick", pa.int64()), ("text", pa.string())])
 

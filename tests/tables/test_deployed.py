@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sweeparea.tables.deployed import Deployed, DeployedRow, definition
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.ledger import Ledger, LedgerRow
-from sweeparea.tables.publish import DEFINITION, apply, recover
+from sweeparea.tables.publication.deployed import Deployed, DeployedRow, definition
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.publish import DEFINITION, apply, recover
 
 ROW = DeployedRow(
     name="q",

@@ -19,9 +19,9 @@ import pytest
 from deltalake import DeltaTable
 
 from sweeparea.infra.errors import SetupError
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.files import describe_file, quick, read_whole, write_error, write_file, write_files
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import describe_file, quick, read_whole, write_error, write_file, write_files
 from tests.tables.processes import REPOSITORY
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def test_missing_and_broken_files_are_named(tmp_path: Path) -> None:
 def test_a_full_disk_is_a_readable_error(tmp_path: Path) -> None:
     """A limit on file size stands for the full disk: the operating system refuses the write in the same place."""
     program = (
-        "import resource, sys, pyarrow as pa; from sweeparea.tables.files import write_file\n"
+        "import resource, sys, pyarrow as pa; from sweeparea.tables.log.files import write_file\n"
         "from sweeparea.infra.errors import SetupError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: write_file(pa.table({'a': [str(i) for i in range(100000)]}), sys.argv[1], 'a1', 'part-0')\n"
@@ -321,7 +321,7 @@ def test_of_many_files_one_that_cannot_be_stored_is_told(tmp_path: Path) -> None
 
 def test_staging_imports_no_delta_and_no_numba() -> None:
     program = (
-        "import sys, sweeparea.tables.files\n"
+        "import sys, sweeparea.tables.log.files\n"
         "print(sorted({'deltalake', 'numba', 'pyspark', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)

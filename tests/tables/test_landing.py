@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sweeparea.tables.landing import LandingTable, arrived, listing, note, source_files
+from sweeparea.tables.sources.landing import LandingTable, arrived, listing, note, source_files
 
 
 def test_what_came_since_the_source_was_read_is_noticed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.layout import Layout
-from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
 
 
 def row(name: str, seq: int, **values: object) -> LedgerRow:

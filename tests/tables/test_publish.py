@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import ForeignWrite, TableError
-from sweeparea.tables.files import write_file
-from sweeparea.tables.ledger import Ledger, LedgerRow
-from sweeparea.tables.publish import Publication, apply, recover
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.publish import Publication, apply, recover
 from tests.tables.slices import QUERY, SCHEMA, contents, publish_slice, rows, stage_slice, tables
 
 
@@ -28,7 +28,7 @@ def publication(ledger: Ledger) -> Publication:
 def commit_to_ledger_only(ledger: Ledger, slice_: Publication, monkeypatch: pytest.MonkeyPatch) -> LedgerRow:
     """What a run leaves that dies after its ledger commit."""
     with monkeypatch.context() as patched:
-        patched.setattr("sweeparea.tables.publish.apply", lambda *_: None)
+        patched.setattr("sweeparea.tables.publication.publish.apply", lambda *_: None)
         return slice_.commit(9)
 
 

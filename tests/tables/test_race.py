@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.tables.delta_log import DeltaLog
 from sweeparea.tables.errors import CommitConflict, LostRace
-from sweeparea.tables.ledger import Ledger, LedgerRow, now_micros
-from sweeparea.tables.publish import Publication
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.publish import Publication
 from tests.tables.processes import finish, start
 from tests.tables.slices import QUERY, contents, publish_slice, stage_slice, tables
 

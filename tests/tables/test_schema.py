@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.schema import arrow_type, delta_type, same_columns, spark_type
+from sweeparea.tables.log.schema import arrow_type, delta_type, same_columns, spark_type
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from deltalake import DeltaTable, Field, Schema, convert_to_deltalake, write_del
 from deltalake.schema import PrimitiveType
 
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.source import SourceTable, net
+from sweeparea.tables.sources.source import SourceTable, net
 
 SCHEMA = pa.schema([("a", pa.int64()), ("s", pa.string())])
 Rows = list[tuple[object, ...]]
@@ -315,7 +315,7 @@ def test_nanoseconds_before_1970_are_floored_in_commits_and_snapshots(path: str,
 
 def test_footers_are_read_only_where_statistics_leave_instants_before_1970_open(path: str, monkeypatch) -> None:
     asked = []
-    monkeypatch.setattr("sweeparea.tables.source.holds_nanoseconds", lambda path, _: bool(asked.append(path)))
+    monkeypatch.setattr("sweeparea.tables.sources.source.holds_nanoseconds", lambda path, _: bool(asked.append(path)))
     for i, year in enumerate((2000, 2020)):
         rows = {"a": [i], "u": [datetime(year, 1, 1)], "n": pa.array([None], pa.timestamp("us"))}
         write_deltalake(path, pa.table(rows), mode="append")

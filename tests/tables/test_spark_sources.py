@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sweeparea.tables.source import SourceTable
+from sweeparea.tables.sources.source import SourceTable
 
 FOLDER = Path(__file__).with_name("spark_sources")
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())

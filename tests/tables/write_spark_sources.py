@@ -1,7 +1,7 @@
 """Writes the Delta tables of ``spark_sources/``: small ones, by Spark, with each feature that a source may have.
 
 Run by hand when delta-spark changes: ``.venv/bin/python -m tests.tables.write_spark_sources``. The tests
-compare what :class:`~sweeparea.tables.source.SourceTable` says of each commit with the snapshots before and after it.
+compare what :class:`~sweeparea.tables.sources.source.SourceTable` says of each commit with the snapshots before and after it.
 """
 
 from __future__ import annotations
@@ -181,8 +181,9 @@ def write(spark: Any, name: str, folder: Path = FOLDER) -> None:
 
 def session() -> Any:
     """A Spark of its own with Delta."""
-    from sweeparea.infra import jars, spark_connect
-    from sweeparea.infra.java import find_java
+    from sweeparea.infra.services import spark_connect
+    from sweeparea.infra.setup import jars
+    from sweeparea.infra.setup.java import find_java
 
     os.environ.update(JAVA_HOME=str(find_java().home), SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
     from pyspark.sql import SparkSession

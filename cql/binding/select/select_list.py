@@ -1,0 +1,185 @@
+"""One SELECT above its FROM and WHERE: groups, window functions, the select list, DISTINCT, ORDER BY and LIMIT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sweeparea.cql.binding.scopes import Item, Scope
+from sweeparea.cql.binding.select import generators, ordering
+from sweeparea.cql.binding.select.aggregates import has_aggregate
+from sweeparea.cql.binding.select.analytic import WindowCalls, named_windows
+from sweeparea.cql.binding.select.expressions import Binder, Bound, column_expr
+from sweeparea.cql.binding.select.grouping import GroupBy, Grouping
+from sweeparea.cql.binding.select.ties import record_of
+from sweeparea.cql.syntax.labels import label_of
+from sweeparea.cql.text.errors import BindError, TypeError_
+from sweeparea.operators.plan.logical import Aggregate, Column, Expr, Node, Project, Select, SortKey
+
+if TYPE_CHECKING:
+    from sweeparea.cql.binding.query import QueryBinder, _Faults
+    from sweeparea.cql.binding.subqueries.subqueries import Subqueries
+
+
+class SelectList:
+    """One SELECT above its FROM and WHERE, in SQL's order: groups, HAVING, window functions, QUALIFY, the select list,
+    DISTINCT, ORDER BY and LIMIT. All are bound before anything is built, since each may ask for aggregates.
+    """
+
+    def __init__(
+        self,
+        queries: QueryBinder,
+        node: exp.Select,
+        scope: Scope,
+        items: list[exp.Expr],
+        distinct: bool,
+        faults: _Faults,
+        subqueries: Subqueries,
+    ) -> None:
+        self.queries, self.node, self.scope, self.items = queries, node, scope, items
+        self.subqueries = subqueries
+        self.distinct, self.faults = distinct, faults
+        self.context, self.source, self.place = queries.context, queries.source, queries.place
+        self.aliases: dict[str, Bound] = {}
+        self.outputs: list[tuple[Column, Expr, exp.Expr | None]] = []
+        self.generated: generators.Generated | None = None
+        self.distinct_columns: tuple[Column, ...] = ()
+        self.grouping = self._groups()
+        self.windows = WindowCalls()
+
+    def _groups(self) -> Grouping | None:
+        args = self.node.args
+        group, having = args.get("group"), args.get("having")
+        parts = [*self.items, args.get("qualify"), args.get("order")]
+        if group is None and having is None and not any(has_aggregate(p) for p in parts if p is not None):
+            return None
+        before = len(self.faults.errors)
+        binder = self.queries._binder(self.scope, "GROUP BY", self.subqueries)
+        grouping = GroupBy(self.source, self.scope, self.items, binder, self.faults.attempt).bind(group)
+        grouping.faulty = len(self.faults.errors) > before
+        return grouping
+
+    def _binder(self, where: str, windows: bool = True, aliases_first: bool = False) -> Binder:
+        calls = self.windows if windows else None
+        return self.queries._binder(
+            self.scope, where, self.subqueries, self.grouping, self.aliases, calls, aliases_first
+        )
+
+    def bind(self, plan: Node) -> tuple[Node, tuple[Column, ...]]:
+        """The SELECT over ``plan``, which is its FROM and WHERE, and its columns."""
+        args, attempt = self.node.args, self.faults.attempt
+        named = attempt(lambda: named_windows(args.get("windows") or [], self._binder("WINDOW")))
+        self.windows.named = named if isinstance(named, dict) else {}
+        for item in self.items:
+            attempt(lambda i=item: self._output(i))
+        having = qualify = None
+        if args.get("having") is not None:
+            having = attempt(lambda: self._binder("HAVING", windows=False).condition(args["having"].this))
+        if args.get("qualify") is not None:
+            qualify = attempt(lambda: self._binder("QUALIFY").condition(args["qualify"].this))
+        cut = attempt(lambda: ordering.cut_of(self.node, self.place))
+        sorting = self._sorting()
+        keys = [] if args.get("order") is None else sorting.keys(args["order"])
+        self.faults.check()
+        if not self.outputs:
+            raise BindError("the select list is empty", self.place(self.node), "Select at least one column")
+        plan = self.subqueries.attach(plan)
+        if self.grouping is not None:
+            plan = self.subqueries.attach(self.grouping.build(plan, self.context.new_column), grouped=True)
+        if isinstance(having, Expr):
+            plan = Select(plan, having)
+        hidden = sorting.hidden if isinstance(cut, ordering.Cut) else []
+        used = [e for _, e, _ in self.outputs] + ([] if self.distinct else [e for _, e in hidden])
+        used += [e for e in (qualify,) if isinstance(e, Expr)]
+        if self.generated is not None:  # as in Spark, window functions see the rows that a generator makes
+            plan = self.generated.over(plan)
+        if self.windows.calls:
+            plan = self.windows.build(plan, self._record(used))
+        if isinstance(qualify, Expr):
+            plan = Select(plan, qualify)
+        return self._cut(plan, keys, hidden, cut if isinstance(cut, ordering.Cut) else None)
+
+    def _record(self, used: list[Expr]) -> list[Column]:
+        """What tells rows apart for window functions: the groups' keys, else the record of FROM."""
+        made = [] if self.generated is None else list(self.generated.columns)
+        if self.grouping is not None:
+            return [*self.grouping.columns, *made]
+        return [*record_of(self.scope, self.windows.reads.union(*(e.columns for e in used))), *made]
+
+    def _sorting(self) -> ordering.SelectOrder:
+        binder = self._binder("ORDER BY", aliases_first=True)
+        if not self.distinct:
+            return ordering.SelectOrder(self.outputs, binder, self.faults.attempt)
+        self.distinct_columns = tuple(self.context.new_column(c.label, c.type).as_of(c) for c, _, _ in self.outputs)
+        shown = [(new, e, tree) for new, (_, e, tree) in zip(self.distinct_columns, self.outputs, strict=True)]
+        above = self.queries._binder(Scope.of(Item(None, self.distinct_columns)), "ORDER BY")
+        return ordering.SelectOrder(shown, binder, self.faults.attempt, above)
+
+    def _cut(
+        self, plan: Node, keys: list[SortKey], hidden: list[tuple[Column, Expr]], cut: ordering.Cut | None
+    ) -> tuple[Node, tuple[Column, ...]]:
+        outputs = tuple((c, e) for c, e, _ in self.outputs)
+        columns = tuple(c for c, _ in outputs)
+        if cut is None and self.node.args.get("order") is not None:
+            ordering.note_order(self.context)
+        if self.distinct:
+            renewed = self.distinct_columns
+            keys_ = tuple((new, column_expr(c)) for new, c in zip(renewed, columns, strict=True))
+            result: Node = Aggregate(Project(plan, outputs), keys_, ())
+            if cut is None:
+                return result, renewed
+            columns, top = ordering.cut_over(self.context, result, renewed, keys, hidden, cut)
+            return top, columns
+        result = Project(plan, (*outputs, *hidden))
+        if cut is None:
+            return result, columns
+        top = ordering.top_k(result, columns, keys, cut)
+        if hidden:
+            columns, top = ordering.without_hidden(self.context, top, columns)
+        return top, columns
+
+    # -- the select list ---------------------------------------------------------------------------------------------
+
+    def _output(self, item: exp.Expr) -> None:
+        binder = self._binder("SELECT")
+        tree = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
+        resolved = item.meta.get("resolved")
+        if isinstance(resolved, Column):
+            bound, label = self._starred(item, resolved, binder), resolved.label
+            if item.meta.get("field") is not None:  # of a struct's star
+                path, label, type_ = item.meta["field"]
+                sql = path.replace(f"`{resolved.id}`", bound.expr.sql, 1)
+                bound = Bound(Expr(sql, label, bound.expr.columns), type_)
+            made = self.context.new_column(label, bound.type)
+            made = made if item.meta.get("field") is not None else made.as_of(resolved)
+            self.outputs.append((made, bound.expr, None))
+            return
+        if generators.is_generator(tree):
+            if self.generated is not None:
+                raise TypeError_(
+                    "a select list has one generator at most", self.place(item), "Put the other into LATERAL VIEW"
+                )
+            self.generated = generators.in_select(binder, item)
+            for column in self.generated.columns:
+                self.outputs.append((self.context.new_column(column.label, column.type), column_expr(column), None))
+            return
+        bound = binder.bind(tree)
+        column = self.context.new_column(label_of(item, self.source), bound.type)
+        column = column if bound.char is None else replace(column, char=bound.char)
+        self.outputs.append((column, bound.expr, tree))
+        if isinstance(item, exp.Alias):
+            self.aliases.setdefault(column.label.lower(), bound)
+
+    def _starred(self, item: exp.Expr, column: Column, binder: Binder) -> Bound:
+        if binder.grouping is None:
+            return Bound(column_expr(column), column.type)
+        key = binder.grouping.key_of_column(column)
+        if key is None:
+            raise BindError(
+                f"column {column.label} of * is neither grouped nor inside an aggregate",
+                self.place(item),
+                "Name the columns of GROUP BY instead of *",
+            )
+        return Bound(column_expr(key, column.label), key.type)

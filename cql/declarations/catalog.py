@@ -1,0 +1,378 @@
+"""The declarations of an application: all statements of its ``*.cql`` files, without opening a table.
+
+Loading is parsing only (no Spark, no Delta), since Airflow does it each time it reads its DAG files.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sqlglot import exp
+
+from sweeparea.cql.binding.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
+from sweeparea.cql.declarations.offered import not_offered_statements
+from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.syntax.parser import parse_leniently
+from sweeparea.cql.syntax.settings import check_settings
+from sweeparea.cql.syntax.statements import (
+    CreateFunction,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    SetSetting,
+    Statement,
+    read_file,
+)
+from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
+from sweeparea.infra.environments import Environment
+from sweeparea.infra.errors import SetupError, SweepAreaError
+
+_WORD = re.compile(r"\w+")
+Declared = CreateStream | CreateRelation | CreateQuery | CreateFunction
+
+
+@dataclass
+class Catalog:
+    """Streams, relations and queries by name; queries in an order in which each follows those that it reads."""
+
+    streams: dict[str, CreateStream] = field(default_factory=dict)
+    relations: dict[str, CreateRelation] = field(default_factory=dict)
+    queries: dict[str, CreateQuery] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, CreateFunction] = field(default_factory=dict)
+    environment: Environment = field(default_factory=Environment)
+    cycles: dict[str, BindError] = field(default_factory=dict)
+    """Queries that read themselves, directly or through others, where the files were read leniently."""
+    complete: bool = True
+    """Whether every statement of the files could be read."""
+    unread: dict[str, SweepAreaError] = field(default_factory=dict)
+    """For the names, in lower case, that statements which cannot be read were to declare: what is wrong with those."""
+
+    @classmethod
+    def load(cls, folder: str | Path, environment: Environment | None = None) -> Catalog:
+        """The catalog of a folder of ``*.cql`` files, read in the order of their names. All errors of all files at
+        once."""
+        catalog, errors = cls.load_leniently(folder, environment)
+        raise_all(errors)
+        return catalog
+
+    @classmethod
+    def load_leniently(
+        cls, folder: str | Path, environment: Environment | None = None
+    ) -> tuple[Catalog, list[SweepAreaError]]:
+        """As ``load``, but returns what could be read together with all errors, for reports on everything at once."""
+        root = Path(folder)
+        if not root.is_dir():
+            raise SetupError(f"{root} is no folder: an application is a folder of *.cql files, such as queries/flights")
+        files = sorted(root.glob("*.cql"))
+        if not files:
+            raise SetupError(
+                f"{root} holds no *.cql file, so there is nothing to run. Declare a stream and a query in one."
+            )
+        statements: list[Statement] = []
+        errors: list[SweepAreaError] = []
+        unread: dict[str, SweepAreaError] = {}
+        for path in files:
+            try:
+                found, faults, names = parse_leniently(read_file(path), str(path))
+                statements += found
+                errors += faults
+                unread |= names
+            except SweepAreaError as error:
+                errors.append(error)
+        catalog, more = cls._of(statements)
+        catalog.complete, catalog.unread = not errors, unread
+        errors += more
+        if errors:  # else they are told when the query is bound
+            for query in catalog.queries.values():
+                errors += catalog.unknown_names(query)
+        if environment is not None:
+            errors += catalog._use(environment)
+        return catalog, in_order(errors)
+
+    @classmethod
+    def of(cls, statements: Iterable[Statement]) -> Catalog:
+        """The catalog of statements. A name may be declared once, whatever its kind."""
+        catalog, errors = cls._of(statements)
+        raise_all(errors)
+        return catalog
+
+    @classmethod
+    def _of(cls, statements: Iterable[Statement]) -> tuple[Catalog, list[SweepAreaError]]:
+        catalog = cls()
+        taken: dict[str, Statement] = {}
+        errors: list[SweepAreaError] = []
+        for statement in statements:
+            errors += not_offered_statements(statement)
+            if isinstance(statement, SetSetting):
+                catalog.settings[statement.name] = statement.value
+            elif isinstance(statement, Declared):
+                error = _clash(statement.name, statement.place, taken)
+                if error is not None:
+                    errors.append(error)
+                    continue
+                taken[statement.name.lower()] = statement
+                if isinstance(statement, CreateStream):
+                    catalog.streams[statement.name] = statement
+                elif isinstance(statement, CreateRelation):
+                    catalog.relations[statement.name] = statement
+                elif isinstance(statement, CreateFunction):
+                    catalog.functions[statement.name] = statement
+                else:
+                    catalog.queries[statement.name] = statement
+            else:
+                words = " ".join(statement.text.split()[:2]).upper()
+                hint = f"Files declare; `sweeparea run APP -c '{words} ..'` acts"
+                errors.append(not_offered(f"the statement {words} .. in a file", statement.place, hint))
+        errors += catalog._order()
+        return catalog, errors
+
+    def _use(self, environment: Environment) -> list[SweepAreaError]:
+        """Exchanges sources and settings for those of an environment."""
+        self.environment = environment
+        self.settings |= {name.lower(): value for name, value in environment.settings.items()}
+        errors: list[SweepAreaError] = [
+            _in_file(fault, environment) for fault in check_settings(environment.settings, {})
+        ]
+        declared = {n.lower(): n for n in (*self.streams, *self.relations)}
+        for name, uri in environment.sources.items():
+            known = declared.get(name.lower())
+            if known is None:
+                names = list(declared.values())
+                errors.append(
+                    BindError(
+                        f"{environment.file}: [{environment.name}.sources]: {name} is no stream or relation",
+                        None,
+                        nearest(name, names) or f"There are {listing(names) or 'none'}",
+                    )
+                )
+            elif known in self.streams:
+                stream = self.streams[known]
+                self.streams[known] = replace(stream, source=replace(stream.source, uri=uri))
+            else:
+                relation = self.relations[known]
+                self.relations[known] = replace(relation, source=replace(relation.source, uri=uri))
+        return errors
+
+    def declared(self) -> dict[str, Declared]:
+        """Everything that is declared, by name: functions, sources, then queries, each after what it reads."""
+        return {**self.functions, **self.streams, **self.relations, **self.queries}
+
+    def query(self, name: str) -> CreateQuery:
+        """A query by name, without regard to case. BindError with the nearest name."""
+        for known, query in self.queries.items():
+            if known.lower() == name.lower():
+                return query
+        known_names = list(self.queries)
+        raise BindError(
+            f"there is no continuous query {name}",
+            None,
+            nearest(name, known_names) or f"Queries: {listing(known_names) or 'none'}",
+        )
+
+    def dependencies(self, query: CreateQuery | str) -> tuple[str, ...]:
+        """What a query reads: declared names as they were declared, in the order of their first use.
+
+        A materialization of a query counts as the query (``q__istream`` as ``q``). Unknown names are left out: the
+        binder tells of them.
+        """
+        return tuple(dict.fromkeys(self.owner(name) for name in self.inputs(query)))
+
+    def inputs(self, query: CreateQuery | str) -> tuple[str, ...]:
+        """What a query reads, as it reads it: declared names, and materializations of queries (``q__istream``)."""
+        statement = self.query(query) if isinstance(query, str) else query
+        declared, queries = self._spelled
+        found: dict[str, None] = {}
+        for name in table_names(statement.select):
+            known = declared.get(name.lower())
+            owner = queries.get(base_name(name).lower())
+            if known is not None:
+                found.setdefault(known)
+            elif owner is not None:
+                found.setdefault(f"{owner}__{name.lower().rpartition('__')[2]}")
+        return tuple(found)
+
+    @functools.cached_property
+    def _spelled(self) -> tuple[dict[str, str], dict[str, str]]:
+        """By name in lower case the name as it was declared: of all that can be read, and of queries. Kept from when
+        the queries were first put in order: no name is added later.
+        """
+        queries = {n.lower(): n for n in self.queries}
+        return {n.lower(): n for n in (*self.streams, *self.relations)} | queries, queries
+
+    def functions_of(self, query: CreateQuery | str) -> tuple[str, ...]:
+        """The user's functions, aggregates and windows that a query's text names, as they were declared."""
+        statement = self.query(query) if isinstance(query, str) else query
+        called = {word.lower() for word in _WORD.findall(statement.text)}
+        return tuple(name for name in self.functions if name.lower() in called)
+
+    def check_names(self, query: CreateQuery) -> None:
+        """BindErrors for names in FROM that nothing has: the binder, given a query's inputs only, cannot say what there
+        is. A query that names what could not be read gets the fault of that.
+        """
+        named = [base_name(name) for name, _ in tables_of(query.select)]
+        named += [window.parts["name"] for window in windows_of(query.select) if window.kind == "user"]
+        named += [call.name for call in query.select.find_all(exp.Anonymous)]
+        rests = [self.unread[n.lower()] for n in named if n.lower() in self.unread]
+        raise_all([*rests, *self.unknown_names(query)])
+
+    def unknown_names(self, query: CreateQuery) -> list[SweepAreaError]:
+        """BindErrors for streams, relations, queries and windows that a query names and no statement declares. What
+        could not be read counts as declared."""
+        kinds = dict.fromkeys(self.streams, "stream") | dict.fromkeys(self.relations, "relation")
+        kinds |= dict.fromkeys((*self.queries, *self.unread), "query")
+        queries = {name.lower() for name in self.queries}
+        known = {name.lower() for name in kinds}
+        errors: list[SweepAreaError] = []
+        for name, node in tables_of(query.select):
+            base = base_name(name).lower()
+            if name.lower() not in known and base not in queries and base not in self.unread:
+                span = span_of(node)
+                place = query.place if span is None else query.source.place(span[0])
+                errors.append(unknown_input(name, place, kinds))
+        functions = {name.lower() for name in self.functions} | self.unread.keys()
+        windows = [f.name for f in self.functions.values() if f.kind == "window"]
+        for window in windows_of(query.select):
+            if window.kind == "user" and window.parts["name"].lower() not in functions:
+                errors.append(unknown_window(window, windows))
+        return errors
+
+    def owner(self, name: str) -> str:
+        """The query that a materialization belongs to (``q`` of ``q__istream``); any other name as it is."""
+        base = base_name(name)
+        return base if base in self.queries else name
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The queries that read a name directly, in order of dependency."""
+        return tuple(query for query in self.queries if name in self.dependencies(query))
+
+    def _order(self) -> list[SweepAreaError]:
+        """Puts the queries in order of dependency. Every cycle is told of once."""
+        ordered: dict[str, CreateQuery] = {}
+        cycles: dict[frozenset[str], list[str]] = {}
+
+        # a stack of its own, since a chain of queries may be longer than Python's calls may nest
+        for first in self.queries:
+            open_ = [] if first in ordered else [(first, iter(self.dependencies(self.queries[first])))]
+            visiting = dict.fromkeys(name for name, _ in open_)
+            while open_:
+                name, rest = open_[-1]
+                following = next((n for n in rest if n in self.queries and n not in ordered), None)
+                if following is None:
+                    open_.pop()
+                    del visiting[name]
+                    ordered[name] = self.queries[name]
+                elif following in visiting:
+                    path = list(visiting)
+                    cycle = path[path.index(following) :]
+                    cycles.setdefault(frozenset(cycle), cycle)
+                else:
+                    visiting[following] = None
+                    open_.append((following, iter(self.dependencies(self.queries[following]))))
+        self.queries = ordered
+        errors: list[SweepAreaError] = []
+        for cycle in cycles.values():
+            error = self._cycle(cycle)
+            self.cycles |= dict.fromkeys(cycle, error)
+            errors.append(error)
+        return errors
+
+    def _cycle(self, cycle: list[str]) -> BindError:
+        # told from the query that is declared first, however it was found
+        first = min(range(len(cycle)), key=lambda i: _where(self.queries[cycle[i]].place))
+        cycle = [*cycle[first:], *cycle[:first]]
+        place = self.queries[cycle[0]].place
+        if len(cycle) == 1:
+            return BindError(
+                f"query {cycle[0]} reads itself",
+                place,
+                "A result cannot rest on itself: read the streams, or a query of another name",
+            )
+        places = ", ".join(f"{name} at {self.queries[name].place}" for name in cycle)
+        return BindError(
+            f"queries read each other in a circle: {' -> '.join([*cycle, cycle[0]])} (-> means reads; {places})",
+            place,
+            "Let one of them read the streams instead",
+        )
+
+
+def _where(place: Place) -> tuple[str, int, int]:
+    return place.file, place.line, place.column
+
+
+def _in_file(fault: BindError | ParseError, environment: Environment) -> SweepAreaError:
+    """A fault of a setting, told with the environment that it stands in."""
+    return type(fault)(f"{environment.file}: [{environment.name}.settings]: {fault.message}", None, fault.hint)
+
+
+def base_name(name: str) -> str:
+    """``q`` of ``q__istream``; any other name as it is."""
+    base, separator, suffix = name.rpartition("__")
+    return base if separator and suffix.lower() in MATERIALIZATIONS else name
+
+
+def table_names(query: exp.Expr) -> Iterator[str]:
+    """The names in the FROM clauses of a query and its subqueries, those of its own WITH clauses left out."""
+    for name, _ in tables_of(query):
+        yield name
+
+
+def tables_of(query: exp.Expr) -> Iterator[tuple[str, exp.Table]]:
+    """As ``table_names``, each with the place where it stands."""
+    yield from _names(query, frozenset())
+
+
+def _names(query: exp.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, exp.Table]]:
+    # a stack of its own, since a chain of 5,000 ANDs is as deep as it is long
+    open_ = [(query, hidden)]
+    while open_:
+        node, hidden = open_.pop()
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            name = ".".join(part.name for part in node.parts)
+            if name.lower() not in hidden:
+                yield name, node
+        inside: list[tuple[exp.Expr, frozenset[str]]] = []
+        with_ = node.args.get("with_")
+        if isinstance(with_, exp.With):
+            for cte in with_.expressions:
+                inside.append((cte.this, hidden))
+                hidden = hidden | {cte.alias.lower()}
+        for key, value in node.args.items():
+            if key != "with_":
+                children = value if isinstance(value, list) else [value]
+                inside += [(child, hidden) for child in children if isinstance(child, exp.Expr)]
+        open_ += reversed(inside)
+
+
+def windows_of(query: exp.Expr) -> Iterator[WindowText]:
+    """The windows of a query and its subqueries, as they are written."""
+    for node in query.walk():
+        if isinstance(node.meta.get("window"), WindowText):
+            yield node.meta["window"]
+
+
+def _clash(name: str, place: Place, taken: dict[str, Statement]) -> SweepAreaError | None:
+    before = taken.get(name.lower())
+    if before is not None:
+        return BindError(
+            f"{name} is declared twice: before at {before.place}",
+            place,
+            "Names of streams, relations and queries are shared: rename one",
+        )
+    if not name or not all(c.isalnum() or c == "_" for c in name):
+        return ParseError(
+            f"the name {name!r} cannot be the name of a table's folder",
+            place,
+            "Use letters, digits and _ for streams, relations and queries",
+        )
+    if is_hidden(name.lower()):
+        return BindError(f"{name} looks like the name of a shared subplan", place, "Choose a name of another form")
+    if base_name(name) != name:
+        return BindError(f"{name} ends like a materialization of a query", place, "Choose a name without that ending")
+    return None

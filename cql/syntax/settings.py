@@ -1,0 +1,115 @@
+"""The settings of queries (WITH) and of an application (SET), with what each of them takes.
+
+A new setting is one more entry of ``SETTINGS``. Every value is checked where it is read, in a file or an environment,
+so that no run meets one that it cannot use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sweeparea.cql.text.errors import BindError, ParseError, Place, listing, nearest
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``choices`` are the values it takes; without any, ``pattern`` says their form (in any case) and ``example`` shows
+    one. ``words`` gives what else than ``all`` or ``none`` may stand in a list with commas. ``whole``: it belongs to
+    an application, so no query has its own.
+    """
+
+    about: str
+    choices: tuple[str, ...] = ()
+    pattern: str = ""
+    example: str = ""
+    words: Callable[[], tuple[str, ...]] | None = None
+    whole: bool = False
+
+
+def _rules() -> tuple[str, ...]:
+    from sweeparea.cql.rewrites import NAMES
+
+    return NAMES
+
+
+_ROWS = r"[0-9_]{0,12}[1-9][0-9_]{0,12}"
+_LENGTH = r"\s*[1-9][0-9]{0,5}\s*"
+
+SETTINGS: dict[str, Setting] = {
+    "range_bounds": Setting("what a plain [Range T] means", ("inclusive", "exclusive")),
+    "strategy": Setting("how negative tuples travel", ("upa", "negative", "direct")),
+    "strict": Setting("refuse what runs by snapshot expansion", ("true", "false")),
+    "slice.max_rows": Setting("about how many new rows one slice takes", (), _ROWS, "1000000"),
+    "rstream.max_rows_per_slice": Setting("how many rows RSTREAM may add in a slice", (), _ROWS, "10000000"),
+    "state.expiry_partitions": Setting(
+        "how many parts the log of a join's side divides its window into", (), r"[1-9][0-9]{0,3}", "10"
+    ),
+    "state.lazy_percent": Setting("how late expired rows go, in % of the window", (), r"[1-9][0-9]?|100", "5"),
+    "backfill_slice": Setting(
+        "length of the slices of an Airflow backfill", (), _LENGTH + r"(second|minute|hour|day|week)s?\s*", "6 hours"
+    ),
+    "maintenance.retention": Setting(
+        "how long former versions of tables can be read", (), _LENGTH + r"(hour|day|week)s?\s*", "7 days", whole=True
+    ),
+    "maintenance.every": Setting(
+        "how often Airflow maintains an application", (), _LENGTH + r"(minute|hour|day)s?\s*", "1 hour", whole=True
+    ),
+    "rewrites": Setting("which rewrite rules may change plans", example="all", words=_rules),
+    "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]{1,200}", "flights"),
+}
+
+
+def check_settings(
+    settings: Mapping[str, str], places: Mapping[str, Place], of_query: bool = False
+) -> list[BindError | ParseError]:
+    """What is wrong with settings: names that there are not (BindError), values that do not fit (ParseError).
+
+    ``of_query``: they stand in a query's WITH, where those of a whole application are refused.
+    """
+    faults = (fault_of(name, value, places.get(name), of_query) for name, value in settings.items())
+    return [fault for fault in faults if fault is not None]
+
+
+def fault_of(name: str, value: str, place: Place | None, of_query: bool = False) -> BindError | ParseError | None:
+    """What is wrong with one setting, or None."""
+    setting = SETTINGS.get(name.lower())
+    if setting is None:
+        return BindError(
+            f"there is no setting {name}", place, nearest(name, SETTINGS) or f"Settings are {listing(SETTINGS)}"
+        )
+    if of_query and setting.whole:
+        return BindError(
+            f"setting {name} belongs to the application, not to one query",
+            place,
+            f"Write SET {name} = '{value}' beside the queries",
+        )
+    if setting.words is not None:
+        return _fault_of_words(name, value, place, setting.words())
+    if setting.choices:
+        if value.lower() in setting.choices:
+            return None
+        return ParseError(
+            f"setting {name} is {' or '.join(setting.choices)}, not {value!r}",
+            place,
+            nearest(value, setting.choices) or f"Write {name} = '{setting.choices[0]}'",
+        )
+    if re.fullmatch(setting.pattern, value, re.ASCII | re.IGNORECASE):
+        return None
+    return ParseError(f"setting {name} cannot be {value!r}", place, f"Write {name} = '{setting.example}'")
+
+
+def _fault_of_words(name: str, value: str, place: Place | None, known: tuple[str, ...]) -> ParseError | None:
+    words = [word.strip().lower() for word in value.split(",")]
+    wrong = [word for word in words if word not in known]
+    if not wrong or words in (["all"], ["none"]):
+        return None
+    if {*wrong} <= {"all", "none"}:
+        return ParseError(f"setting {name} is {wrong[0]} alone, or names of rules, not {value!r}", place)
+    unknown = next(word for word in wrong if word not in ("all", "none"))
+    return ParseError(
+        f"setting {name} cannot be {value!r}: there is no rule {unknown or 'without a name'}",
+        place,
+        nearest(unknown, known) or f"Write all, none, or names of rules: {listing(known)}",
+    )

@@ -1,0 +1,281 @@
+"""The statements of the language as plain data. ``parser.py`` makes them; a statement keeps the text it was read
+from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlglot import exp
+
+from sweeparea.cql.text.durations import DurationText
+from sweeparea.cql.text.errors import Place
+from sweeparea.cql.text.source_text import SourceText, Span
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """Where a stream or relation comes from.
+
+    ``kind`` delta: ``uri`` is a path, URI or ``catalog.schema.table``. ``kind`` format: any streaming source of
+    Spark's, with ``format`` its name, ``uri`` its PATH (empty where it has none), ``options`` and ``schema`` (columns
+    and their Spark types; empty: what the source says).
+    """
+
+    kind: str
+    uri: str
+    format: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    schema: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class SourceExpression:
+    """A scalar expression over the columns of a source: its tree, its characters and its text as Spark SQL."""
+
+    tree: exp.Expr
+    span: Span
+    source: SourceText
+
+    @property
+    def text(self) -> str:
+        return self.source.splice(self.span)
+
+    @property
+    def place(self) -> Place:
+        return self.source.place(self.span[0])
+
+
+@dataclass(frozen=True)
+class HeartbeatSpec:
+    """How heartbeats arise. ``kind``: for (maximum of ``expression`` over admitted elements), each_batch, column,
+    clock, per (minimum over the values of ``column`` of the maximum of ``expression``), manual, policy.
+
+    ``column`` is the column that FOR, FROM COLUMN and PER name, ``lag`` the microseconds of FROM CLOCK LAG, ``idle``
+    those of IDLE AFTER, ``policy`` the name of a registered Python policy.
+    """
+
+    kind: str
+    column: str | None = None
+    expression: SourceExpression | None = None
+    lag: int = 0
+    place: Place | None = None
+    idle: int | None = None
+    policy: str | None = None
+
+
+@dataclass(frozen=True)
+class DeduplicateSpec:
+    """``DEDUPLICATE BY columns WITHIN ..``: ``within`` is a length of the stream's own time."""
+
+    columns: tuple[str, ...]
+    within: DurationText
+    place: Place
+
+
+@dataclass(frozen=True)
+class ConstraintSpec:
+    """``CONSTRAINT name EXPECT (expression) ON VIOLATION ..``; ``on_violation`` is quarantine, fail or warn."""
+
+    name: str
+    expression: SourceExpression
+    on_violation: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class ExpectationSpec:
+    """``CONSTRAINT name EXPECT gx.expectation(argument => value, ..)``: a Great Expectations check by its name.
+
+    Values are Python's (str, int, float, bool, None, tuple). ``on_violation`` as in ``ConstraintSpec``; by default
+    that is quarantine where the expectation judges rows, fail where it judges a whole table.
+    """
+
+    name: str
+    expectation: str
+    arguments: tuple[tuple[str, object], ...]
+    on_violation: str
+    place: Place
+
+    @property
+    def judges_rows(self) -> bool:
+        """Whether it tells which rows are at fault (a column map expectation) or only that the table is."""
+        return judges_rows(self.expectation)
+
+
+def judges_rows(expectation: str) -> bool:
+    """Whether an expectation of this name judges rows, by the naming rule of Great Expectations."""
+    return expectation.startswith(
+        ("expect_column_values_", "expect_column_value_", "expect_column_pair_values_", "expect_multicolumn_values_")
+    ) or expectation in (
+        "expect_compound_columns_to_be_unique",
+        "expect_select_column_values_to_be_unique_within_record",
+    )
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Base of all statements: where it stands and its text."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True)
+class CreateStream(Statement):
+    """``CREATE STREAM``. Durations are microseconds, those of ``DurationText`` lengths of the stream's own time.
+
+    ``late``: reject or repair, no older than ``late_within``; ``on_source_change``: fail, ignore, correct. ``places``
+    says where each clause stands, by field; that of TIMESTAMP BY and SEQUENCE BY is the column's name.
+    """
+
+    name: str
+    source: SourceSpec
+    timestamp_by: str
+    chronon_us: int | None = None
+    sequence_by: str | None = None
+    deduplicate: DeduplicateSpec | None = None
+    heartbeat: HeartbeatSpec | None = None
+    max_ahead: int | None = None
+    late: str = "reject"
+    late_within: DurationText | None = None
+    on_source_change: str = "fail"
+    retain: int | None = None
+    constraints: tuple[ConstraintSpec, ...] = ()
+    expectations: tuple[ExpectationSpec, ...] = ()
+    replace: bool = False
+    places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
+
+
+@dataclass(frozen=True)
+class CreateRelation(Statement):
+    """``CREATE RELATION``. ``contents`` says where its history comes from: static, history, changes or feed.
+
+    ``history`` are the columns of validity (from, to); ``changes`` the columns of operation and instant, with ``key``
+    where operations set and end the rows of a key, and ``sequence_by`` to order a key's changes of one instant.
+    """
+
+    name: str
+    source: SourceSpec
+    contents: str = "static"
+    history: tuple[str, str] | None = None
+    changes: tuple[str, str] | None = None
+    key: tuple[str, ...] = ()
+    sequence_by: str | None = None
+    heartbeat: HeartbeatSpec | None = None
+    retroactive: bool = True
+    late: str = "reject"
+    late_within: DurationText | None = None
+    constraints: tuple[ConstraintSpec, ...] = ()
+    expectations: tuple[ExpectationSpec, ...] = ()
+    replace: bool = False
+    places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
+
+
+@dataclass(frozen=True)
+class CreateQuery(Statement):
+    """``CREATE CONTINUOUS QUERY``. ``select`` is the syntax tree, ``source`` the text its spans refer to.
+
+    ``materialize`` holds (kind, every) pairs in the order written, kind among relation, istream, dstream, rstream;
+    ``materialize_anchor`` is the ANCHOR of RSTREAM EVERY; ``chronon_us`` the length of its tick, in microseconds,
+    where it is declared: that of a query over relations alone, which have none of their own.
+    """
+
+    name: str
+    select: exp.Expr
+    source: SourceText
+    start_at: DurationText | None = None
+    chronon_us: int | None = None
+    materialize: tuple[tuple[str, DurationText | None], ...] = ()
+    materialize_anchor: DurationText | None = None
+    constraints: tuple[ConstraintSpec, ...] = ()
+    expectations: tuple[ExpectationSpec, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    settings_places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
+    replace: bool = False
+    places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
+
+
+@dataclass(frozen=True)
+class CreateFunction(Statement):
+    """``CREATE FUNCTION | AGGREGATE | WINDOW name AS 'module:object'``; ``kind`` is function, aggregate or window."""
+
+    kind: str
+    name: str
+    target: str
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """``DROP STREAM | RELATION | CONTINUOUS QUERY name [PURGE]``; ``kind`` is stream, relation or query."""
+
+    kind: str
+    name: str
+    purge: bool = False
+
+
+@dataclass(frozen=True)
+class Pause(Statement):
+    """``PAUSE CONTINUOUS QUERY name``, or with ``resume`` ``RESUME CONTINUOUS QUERY name``."""
+
+    name: str
+    resume: bool = False
+
+
+@dataclass(frozen=True)
+class SetSetting(Statement):
+    """``SET name = value``, for the application."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class RefreshRelation(Statement):
+    """``REFRESH RELATION name``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """``EXPLAIN CONTINUOUS QUERY name`` (``name``) or ``EXPLAIN SELECT ..`` (``query``)."""
+
+    name: str | None = None
+    query: CreateQuery | None = None
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """``SHOW STREAMS | RELATIONS | CONTINUOUS QUERIES``; ``kind`` is stream, relation or query."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """``DESCRIBE name``."""
+
+    name: str
+
+
+def parse_text(text: str, filename: str = "<text>") -> list[Statement]:
+    """The statements of a text. Raises one error or ``CqlErrors`` with at most one error a statement."""
+    from sweeparea.cql.syntax.parser import parse
+
+    return parse(text, filename)
+
+
+def read_file(path: str | Path) -> str:
+    """The text of a file of statements."""
+    from sweeparea.cql.text.errors import ParseError
+
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{path} is not UTF-8 text (byte {error.start})", None, "Save the file as UTF-8") from None
+    except OSError as error:
+        raise ParseError(
+            f"{path} cannot be read: {error.strerror}", None, "Remove it, or make it a readable file"
+        ) from None

@@ -1,0 +1,30 @@
+"""Selection: keeps the rows whose condition is TRUE.
+
+Definition (Kraemer & Seeger 2005, section 3.2.1, eq. 1, Algorithm 1; Patroumpas & Sellis 2006, section 4.1): a record
+for which the condition is TRUE keeps its copies, any other, also where it is unknown (NULL), has none. Linear: signs
+and intervals stay. Golab & Oezsu 2005, section 5.2, rule 1: the input's update pattern.
+
+Columns in and out: the record, ``__ts``, ``__te``, ``__n``. SweepArea: none. Spark evaluates the condition; what it is
+asked for, with text in the place of a DataFrame:
+
+>>> from sweeparea.operators.plan.logical import Column, Expr, RelationScan, Select
+>>> class Asked:
+...     def where(self, condition):
+...         return condition
+>>> apply(Select(RelationScan("R", ((Column("c0", "v"), "v"),)), Expr("`c0` > 1", "v > 1", frozenset({"c0"}))), Asked())
+'`c0` > 1'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sweeparea.operators.plan.logical import Select
+
+
+def apply(node: Select, bag: DataFrame) -> DataFrame:
+    """Bag in, bag out, same columns. No state."""
+    return bag.where(node.condition.sql)

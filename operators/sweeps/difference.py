@@ -1,0 +1,37 @@
+"""Difference: EXCEPT ALL and EXCEPT.
+
+Definition, at every instant: a record has max(0, n1 - n2) copies (Kraemer & Seeger 2005, section 3.2.5, eq. 5, and
+Algorithm 7; Golab & Oezsu 2005, section 2.1, eq. 1; Patroumpas & Sellis 2006, section 4.1); of EXCEPT without ALL one
+copy where the left has it and the right has not (SQL). NULL equals NULL, NaN equals NaN. Columns in and out: the
+record, ``__ts``, ``__te``, ``__n``.
+
+SweepArea (``two_counts``): per record and side the number of its live copies, and one row for each future instant at
+which that is known to change; of EXCEPT over known expiry one interval a record and side, beside pending ones that a
+gap parts from it. Expiry of the result is unknown, whatever the inputs know: an arrival on the right takes a reported
+record back, and when the right's copy expires the left's is reported at that instant (Hammad et al., section 4.3,
+W-MINUS).
+
+>>> bag = {"v": ["A", "E"], "__ts": [1, 5], "__te": [11, 15], "__n": [1, 1]}
+>>> right = {"v": ["E"], "__ts": [2], "__te": [8], "__n": [1]}
+>>> [tuple(r.values()) for r in whole(pa.table(bag), pa.table(right), ["v"]).to_pylist()]
+[('A', 1, 11, 1), ('E', 8, 15, 1)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sweeparea.operators.plan.logical import Difference
+from sweeparea.operators.sweeps import two_counts
+
+
+def operation(node: Difference) -> two_counts.Operation:
+    """What the sweep makes of the two counts."""
+    return two_counts.DIFFERENCE if node.all else two_counts.EXCEPT
+
+
+def whole(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """EXCEPT ALL of two bags that are known to the end of time."""
+    return two_counts.whole(left, right, columns, two_counts.DIFFERENCE)

@@ -1,0 +1,205 @@
+"""Istream, Dstream, Rstream and the published history of a relation, from its delta.
+
+Arasu et al. 2003, section 5.1: Istream(R) at t is the bag difference R(t) - R(t-1), Dstream(R) is R(t-1) - R(t),
+Rstream(R) is R(t), at each tick or every so many ticks. The difference is per value: a record that ends at t and an
+equal one that starts at t cancel (section 5.2). The history is canonical: per record and k the maximal intervals in
+which its multiplicity is at least k (coalesced as in Kraemer & Seeger 2005, Algorithm 10, for bags).
+
+Columns in: the record, checks, ``__ts``, ``__te``, ``__n``. Columns out: of the streams the record, checks and
+``__tick``, one row for each copy; of the history the record, checks and ``__from``, ``__to``.
+
+SweepArea: of each record the open levels, one row for each instant at which some of them began, and the changes that
+are known of its future; without history and Rstream these alone (``sweep``).
+
+>>> rows = pa.table({"v": [7, 7, 7], "__ts": [1, 3, 3], "__te": [3, 5, 9], "__n": [1, 1, 1]})
+>>> out = sweep(rows, MaterializeSpec(("v",), istream=True, dstream=True, relation=True), 0, 6)
+>>> [[tuple(row.values()) for row in table.to_pylist()] for table in (out.istream, out.dstream, out.closed, out.opened)]
+[[(7, 1), (7, 3)], [(7, 5)], [(7, 3, 5)], [(7, 1)]]
+>>> [tuple(row.values()) for row in out.carry.to_pylist()] == [(7, 1, INF, 1), (7, 9, INF, -1)]
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.operators.kernels.relation_to_stream import levels
+from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values import keys as key_codes
+from sweeparea.operators.values.bag import TE, TS, N, below_zero
+from sweeparea.operators.values.netting import netted
+
+TICK = "__tick"
+FROM = "__from"
+TO = "__to"
+
+
+@dataclass(frozen=True)
+class Every:
+    """The instants of an Rstream: ``anchor + k * every``, in ticks."""
+
+    every: int = 1
+    anchor: int = 0
+
+    def up_to(self, tick: np.ndarray | int) -> np.ndarray:
+        """How many instants lie at or before a tick, counted from the anchor: a difference of two counts is what
+        matters.
+        """
+        return (np.asarray(tick, np.int64) - self.anchor) // self.every
+
+
+@dataclass(frozen=True)
+class MaterializeSpec:
+    """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all
+    outputs. ``rstream``: its instants; ``most``: of how many rows it consists at most. ``each``: the Istream is the
+    rows as they come; ``net``: Istream and Dstream are the rows as they come and go (``emission.py``).
+    """
+
+    columns: tuple[str, ...]
+    istream: bool = False
+    dstream: bool = False
+    relation: bool = False
+    checks: tuple[str, ...] = ()
+    rstream: Every | None = None
+    most: int = INF
+    each: bool = False
+    net: bool = False
+
+
+@dataclass(frozen=True)
+class Materialized:
+    """Outputs of one slice; those not wanted are empty. Every row begins with the record and its checks.
+
+    ``istream``, ``dstream``, ``rstream``: ``__tick``, one row per copy. ``rstream_rows``: how many rows the Rstream
+    has; where they are more than the spec allows it is left empty. ``closed``: ``__from``, ``__to``, the levels that
+    ended within the slice. ``opened``: ``__from``, all levels open at h1. ``carry``: ``__ts``, ``__te``, ``__n``, the
+    rows for the next slice.
+    """
+
+    istream: pa.Table
+    dstream: pa.Table
+    closed: pa.Table
+    opened: pa.Table
+    carry: pa.Table
+    rstream: pa.Table
+    rstream_rows: int
+
+
+def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materialized:
+    """Outputs of the slice ``(h0, h1]``.
+
+    ``rows``: record, checks, ``__ts``, ``__te``, ``__n`` in any order: the carry of the previous slice and the delta.
+    Rows that start at or before h0 are open levels: valid from ``__ts``, ``__te`` INF, ``__n`` of them. Rows that
+    start later are changes, those beyond h1 pending. ``__n`` 0 is ignored.
+
+    Carry: per record one row per distinct start of its open levels (only if the relation or Rstream is wanted, the
+    other streams do not need them) and one row ``[t, INF)`` per future instant t at which its multiplicity is known to
+    change.
+
+    Errors (DataError): a record's multiplicity falls below zero (seen only where levels are kept).
+    """
+    start, end, n = (key_codes.int64_of(rows.column(c)) for c in (TS, TE, N))
+    group, groups = _records(rows, spec)
+    old = start <= h0
+    begins = np.flatnonzero(~old & (n != 0) & (end > start))
+    ends = np.flatnonzero((n != 0) & (end != INF) & (end > h0) & (end > start))
+    changes = netted(
+        np.concatenate([group[begins], group[ends]]),
+        np.concatenate([start[begins], end[ends]]),
+        np.concatenate([n[begins], -n[ends]]),
+    )
+    now = changes[:, changes[1] <= h1]
+    future = changes[:, changes[1] > h1]
+    at = np.flatnonzero(old & (end > h0) & (n != 0))
+    opened_before = netted(group[at], start[at], n[at])
+    row_of = key_codes.first_rows(group, groups)
+    names = [*spec.columns, *spec.checks]
+    records = key_codes.canonical(rows.select(names))
+
+    closed = np.empty((4, 0), np.int64)
+    opened = np.empty((3, 0), np.int64)
+    if spec.relation or spec.rstream:
+        closed, opened = _levels(opened_before, now, records, row_of)
+
+    def table(groups_: np.ndarray, copies: np.ndarray | None, **ticks: np.ndarray) -> pa.Table:
+        if copies is not None:
+            groups_ = np.repeat(groups_, copies)
+            ticks = {k: np.repeat(v, copies) for k, v in ticks.items()}
+        columns = records.take(pa.array(row_of[groups_])).columns if names else []
+        fields = [*records.schema, *(pa.field(name, pa.int64()) for name in ticks)]
+        return pa.Table.from_arrays([*columns, *(pa.array(v) for v in ticks.values())], schema=pa.schema(fields))
+
+    def shown(groups_: np.ndarray, copies: np.ndarray, **ticks: np.ndarray) -> pa.Table:
+        if not spec.relation:
+            groups_, copies, ticks = groups_[:0], copies[:0], {k: v[:0] for k, v in ticks.items()}
+        return table(groups_, copies, **ticks)
+
+    plus = now[:, now[2] > 0] if spec.istream else now[:, :0]
+    minus = now[:, now[2] < 0] if spec.dstream else now[:, :0]
+    repeated = _repeated(closed, opened, spec, h0, h1)
+    infinite = np.full(opened.shape[1] + future.shape[1], INF)
+    carry = {
+        TS: np.concatenate([opened[1], future[1]]),
+        TE: infinite,
+        N: np.concatenate([opened[2], future[2]]),
+    }
+    return Materialized(
+        istream=table(plus[0], plus[2], **{TICK: plus[1]}),
+        dstream=table(minus[0], -minus[2], **{TICK: minus[1]}),
+        closed=shown(closed[0], closed[3], **{FROM: closed[1], TO: closed[2]}),
+        opened=shown(opened[0], opened[2], **{FROM: opened[1]}),
+        carry=table(np.concatenate([opened[0], future[0]]), None, **carry),
+        rstream=table(repeated.group, repeated.n, **{TICK: repeated.tick}),
+        rstream_rows=repeated.rows,
+    )
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    group: np.ndarray
+    tick: np.ndarray
+    n: np.ndarray
+    rows: int
+
+
+def _repeated(closed: np.ndarray, opened: np.ndarray, spec: MaterializeSpec, h0: int, h1: int) -> _Repeated:
+    # R(t) at the instants of the slice: each level once for each instant that it spans
+    empty = np.zeros(0, np.int64)
+    if spec.rstream is None:
+        return _Repeated(empty, empty, empty, 0)
+    group, n = np.append(closed[0], opened[0]), np.append(closed[3], opened[2])
+    since = np.maximum(np.append(closed[1], opened[1]), h0 + 1)
+    until = np.minimum(np.append(closed[2], np.full(opened.shape[1], INF)), h1 + 1)
+    first = spec.rstream.up_to(since - 1)
+    instants = np.maximum(spec.rstream.up_to(until - 1) - first, 0)
+    rows = int(np.dot(instants.astype(object), n))  # Python integers: the total may be beyond 64 bits
+    if rows > spec.most:
+        return _Repeated(empty, empty, empty, rows)
+    begin = np.cumsum(instants) - instants
+    each = np.repeat(np.arange(len(group)), instants)
+    number = first[each] + 1 + np.arange(len(each)) - begin[each]
+    return _Repeated(group[each], spec.rstream.anchor + number * spec.rstream.every, n[each], rows)
+
+
+def _records(rows: pa.Table, spec: MaterializeSpec) -> tuple[np.ndarray, int]:
+    if not spec.columns:
+        return np.zeros(rows.num_rows, np.int64), min(1, rows.num_rows)
+    return key_codes.codes([rows.column(c) for c in spec.columns])
+
+
+def _levels(
+    opened: np.ndarray, now: np.ndarray, records: pa.Table, row_of: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    # all open levels lie before all changes in time, so one order by (group, tick) puts them first
+    group, tick, n = np.concatenate([opened, now], axis=1)
+    order = sorted_order((group, tick))
+    closed, opened, negative = levels(group[order], tick[order], n[order])
+    if negative >= 0:
+        i = order[negative]
+        record = {k: v[0] for k, v in records.slice(int(row_of[group[i]]), 1).to_pydict().items()}
+        raise below_zero(record, tick[i])
+    return closed, opened

@@ -1,0 +1,99 @@
+"""Semi join and anti join: IN, EXISTS, NOT IN, NOT EXISTS and their correlated forms.
+
+Definition, at every instant: the semi join keeps each copy of a left record that some right record matches, the anti
+join each that none does (Golab & Oezsu 2005, section 2.1: negation; Kraemer & Seeger 2005, section 3.5 counts matches
+instead, see ``derived.py``). The condition is any; a match needs it to be TRUE, so that NULL never matches by itself,
+and NOT IN, which holds only where no comparison is TRUE or unknown, is the anti join on ``coalesce(x = y, TRUE)``.
+Columns out: the left record, ``__ts``, ``__te``, ``__n``.
+
+Where the condition is made of equalities x = y and of parts that read one side, D, the distinct values of y, matches
+a left record at most once. Then both are sums of bags, and no left record is ever looked at again:
+
+    L semi R  =  L join D              L anti R  =  L - L join D
+
+Else the matches M = L join R, projected to the left record, are counted beside L (``two_counts``): a copy stays where
+its record's count in M is positive (semi) or zero (anti). It does not matter how often a match is counted, so that M
+may be the sum of several joins, one for each alternative: that is how NOT IN is looked up by equality.
+
+SweepArea: D with its distinct values (``aggregate``), of known expiry one interval a value; the live rows of both
+sides of the joins, as in every join; in the second form also the counts of live records that have matches. Expiry of a
+semi join is known where that of both inputs is; an anti join's is unknown, since an arrival on the right undoes it.
+
+>>> from sweeparea.operators.plan.logical import Column, RelationScan
+>>> left = RelationScan("L", ((Column("a", "a", "int"), "a"), (Column("b", "b", "int"), "b")))
+>>> right = RelationScan("R", ((Column("c", "c", "int"), "c"), (Column("d", "d", "int"), "d")))
+>>> plan = plan_of(Join(left, right, Expr("a = c AND d > 0", columns=frozenset("acd")), "anti"), lambda *_: "int")
+>>> plan.by_sum, [lookup.condition.sql for lookup in plan.lookups]
+(True, ['((a) = (__key0))'])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sweeparea.operators.plan.conditions import Condition, Equality, conjunction, take_apart
+from sweeparea.operators.plan.logical import Aggregate, Column, Expr, Join, Node, Project, Select
+
+TypeOf = Callable[[Node, Expr], str | None]
+"""The Spark type of an expression over a node's columns, None if nobody can tell."""
+
+_EXACT = re.compile(
+    r"tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string|decimal\(\d+,\s*\d+\)"
+)
+"""Types of which two values are equal to Spark exactly where they are one value (``keys``)."""
+
+
+@dataclass(frozen=True)
+class SemiJoinPlan:
+    """How a semi or anti join is computed: by inner joins, whose right sides are ``Aggregate`` where they are distinct.
+
+    ``by_sum``: there is one, and it gives each copy of a left record at most once.
+    """
+
+    lookups: tuple[Join, ...]
+    by_sum: bool
+
+
+def plan_of(node: Join, type_of: TypeOf) -> SemiJoinPlan:
+    """The joins that find what a semi or anti join's left records match."""
+    sides = ({c.id for c in node.left.columns}, {c.id for c in node.right.columns})
+    alternatives = take_apart(node.condition, *sides)
+    lookups = tuple(_lookup(node, condition) for condition in alternatives)
+    once = len(lookups) == 1 and not alternatives[0].rest
+    exact = once and all(_exact(node, e, type_of) for e in alternatives[0].equalities)
+    return SemiJoinPlan(lookups, exact)
+
+
+def _lookup(node: Join, condition: Condition) -> Join:
+    left = _selected(node.left, condition.left)
+    right = _selected(node.right, condition.right)
+    if condition.rest:
+        used = frozenset().union(*(p.columns for p in condition.rest), *(e.right.columns for e in condition.equalities))
+        kept = [c for c in node.right.columns if c.id in used]
+        projected = Project(right, tuple((c, Expr(c.id, c.label, frozenset([c.id]))) for c in kept))
+        equal = [_equal(e, e.right) for e in condition.equalities]
+        return Join(left, projected, conjunction([*equal, *condition.rest]))
+    keys, equal = [], []
+    for i, equality in enumerate(condition.equalities):
+        key = Column(f"__key{i}", equality.right.text or equality.right.sql)
+        keys.append((key, equality.right))
+        equal.append(_equal(equality, Expr(key.id, columns=frozenset([key.id]))))
+    return Join(left, Aggregate(right, tuple(keys), ()), conjunction(equal))
+
+
+def _selected(node: Node, conditions: tuple[Expr, ...]) -> Node:
+    condition = conjunction(conditions)
+    return node if condition is None else Select(node, condition)
+
+
+def _equal(equality: Equality, right: Expr) -> Expr:
+    sign = "<=>" if equality.null_safe else "="
+    return Expr(f"({equality.left.sql}) {sign} ({right.sql})", columns=equality.left.columns | right.columns)
+
+
+def _exact(node: Join, equality: Equality, type_of: TypeOf) -> bool:
+    # where Spark would convert one side first, several values of the right could equal one of the left
+    left, right = type_of(node.left, equality.left), type_of(node.right, equality.right)
+    return left is not None and left == right and _EXACT.fullmatch(left) is not None

@@ -1,0 +1,65 @@
+"""User-defined aggregates: a registered Python function, once for the rows of each group at each instant.
+
+The function gets one Arrow array for each argument, the rows in the total order of the arguments, NULLs included, and
+gives one value: a Python value, an Arrow scalar or an array of one (``user.py``). So its answer is a function of the
+bag, whatever the order of the rows and the slicing. There is no incremental form: the function sees all rows of the
+group (``snapshot.py``).
+
+>>> call = UserAggregate("widest", lambda x, y: max(b.as_py() - a.as_py() for a, b in zip(x, y)), pa.int64())
+>>> call(pa.array([[{"x": 1, "y": 4}, {"x": 2, "y": 3}], [{"x": 0, "y": 7}]])).to_pylist()
+[3, 7]
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sweeparea.infra.errors import DataError
+from sweeparea.operators.values import keys
+from sweeparea.operators.values.order import record_ranks
+
+
+@dataclass(frozen=True)
+class UserAggregate:
+    """The aggregate ``name``: ``function`` of the arguments' arrays gives a value of ``type``.
+
+    It is called with lists of structs, one list for each result, whose fields are the arguments. DataError where the
+    function fails or gives something else.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    type: pa.DataType
+
+    def __call__(self, lists: pa.Array) -> pa.Array:
+        sizes = keys.lengths(lists)
+        parts = keys.flat_values(lists).flatten()
+        rows = pa.Table.from_arrays(parts, names=[str(i) for i in range(len(parts))])
+        ranks, _ = record_ranks(rows, rows.column_names)
+        rows = rows.take(pa.array(np.lexsort((ranks, np.repeat(np.arange(len(sizes)), sizes)))))
+        arrays = [keys.one_array(c) for c in rows.columns]
+        offsets = [0, *np.cumsum(sizes).tolist()]
+        values = [self._value([c.slice(a, b - a) for c in arrays]) for a, b in itertools.pairwise(offsets)]
+        try:
+            return pa.array(values, self.type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"The aggregate {self.name} gave a value that is no {self.type}: {error}") from error
+
+    def _value(self, arguments: list[pa.Array]) -> Any:
+        try:
+            value = self.function(*arguments)
+        except Exception as error:
+            raise DataError(f"The aggregate {self.name} failed: {type(error).__name__}: {error}") from error
+        if isinstance(value, pa.Array | pa.ChunkedArray):
+            if len(value) != 1:
+                raise DataError(f"The aggregate {self.name} gave {len(value)} values for one group.")
+            value = value[0]
+        if isinstance(value, np.generic):
+            value = value.item()
+        return value.as_py() if isinstance(value, pa.Scalar) else value

@@ -1,0 +1,356 @@
+"""The binder's question to Spark (``cql/functions/column_types.py``): types of columns, by schema analysis over empty frames.
+
+A node is analysed over the known types of its inputs, so each question is as small as one node, and no job runs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sweeparea.cql.functions.column_types import Untyped
+from sweeparea.cql.functions.functions import WINDOW_ONLY
+from sweeparea.infra.errors import SetupError, UnfitSetupError
+from sweeparea.operators.plan.logical import (
+    Aggregate,
+    AggregateCall,
+    Analytic,
+    Column,
+    Difference,
+    Enrich,
+    Expr,
+    Generate,
+    Intersect,
+    Join,
+    Node,
+    Project,
+    Select,
+    TopK,
+    UnionAll,
+    UserFunction,
+    Window,
+    WindowFunction,
+)
+from sweeparea.spark_jobs.spark.errors import UnheldTypeError, readable
+from sweeparea.spark_jobs.spark.frames import storable
+from sweeparea.tables.log.schema import ddl_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def analyzer(spark: SparkSession) -> Callable[[Node], Mapping[str, str]]:
+    """What ``bind(.., analyze=..)`` wants."""
+    return partial(types_of, spark)
+
+
+class Checking:
+    """An analyzer that has every expression of a plan analysed, not only those whose type is wanted.
+
+    ``session`` gives the session, None where there is none; ``unchecked`` tells whether that has happened.
+    """
+
+    def __init__(
+        self, analyze: Callable[[Node], Mapping[str, str]], session: Callable[[], SparkSession | None]
+    ) -> None:
+        self.analyze, self.session = analyze, session
+        self.unchecked = False
+
+    def __call__(self, root: Node) -> Mapping[str, str]:
+        return self.analyze(root)
+
+    @property
+    def missing(self) -> str:
+        """Why there is no Spark, where one was asked for."""
+        return self.analyze.missing if isinstance(self.analyze, AskedOnce) else ""
+
+    def check(self, root: Node, functions: Iterable[UserFunction] = ()) -> list[Untyped]:
+        """All that Spark's analyzer refuses in a plan that calls ``functions``. UnfitSetupError where this Spark would
+        compute other answers.
+        """
+        from sweeparea.spark_jobs.declarations import user_code
+        from sweeparea.spark_jobs.spark.machine_probe import require_zones
+
+        spark = self.session()
+        if spark is None:
+            self.unchecked = True
+            return []
+        require_zones(spark, root)
+        user_code.register(spark, functions)
+        return faults_of(spark, root)
+
+
+class AskedOnce:
+    """An analyzer for commands that need no Spark: it makes a session when a type is asked for that only Spark knows,
+    and keeps it. Where none can be made, ``missing`` says why, and the types stay unknown, as without an analyzer.
+    UnfitSetupError where one is there that would compute other answers.
+    """
+
+    def __init__(self) -> None:
+        self.missing = ""
+        self._stack = contextlib.ExitStack()
+        self._spark: SparkSession | None = None
+        self._unfit: UnfitSetupError | None = None
+
+    def __call__(self, root: Node) -> Mapping[str, str]:
+        spark = self.session()
+        return {} if spark is None else types_of(spark, root)
+
+    def session(self) -> SparkSession | None:
+        """The session, which is made now if there is none yet."""
+        from sweeparea.spark_jobs.spark.session import spark_session, unanswered
+
+        if self._unfit is not None:
+            raise self._unfit
+        if self._spark is None and not self.missing:
+            try:
+                self.missing = unanswered()
+                if not self.missing:
+                    self._spark = self._stack.enter_context(spark_session())
+                    atexit.register(self._stack.close)
+            except UnfitSetupError as error:
+                self._unfit = error
+                raise
+            except SetupError as error:
+                self.missing = str(error)
+        return self._spark
+
+    def at_hand(self) -> SparkSession | None:
+        """The session if one costs next to nothing: it was made already, or a server runs that gives one."""
+        from sweeparea.spark_jobs.spark.session import runs, unanswered
+
+        if self._spark is not None or self._unfit is not None or (not self.missing and runs()):
+            return self.session()
+        self.missing = self.missing or unanswered()
+        return None
+
+
+def types_of(spark: SparkSession, root: Node) -> dict[str, str]:
+    """The types of a plan's columns by their ids. What Spark cannot tell, such as what comes of a user's function, is
+    left out; Untyped where it refuses an expression.
+    """
+    known: dict[str, str] = {}
+    for node in root.walk():
+        known.update({c.id: c.type for c in node.columns if c.type is not None})
+        missing = [c for c in node.columns if c.id not in known]
+        if missing and all(c.id in known for child in node.inputs for c in child.columns):
+            known.update(_Analysis(spark, known).of(node))
+    return known
+
+
+def faults_of(spark: SparkSession, root: Node) -> list[Untyped]:
+    """What Spark refuses in the expressions of a plan, node by node. What cannot be asked about, since a type below is
+    not known or a user's function is none of this session's, is left out.
+    """
+    try:
+        known = {c.id: c.type for node in root.walk() for c in node.columns if c.type is not None}
+        known |= types_of(spark, root)
+    except Untyped as error:
+        return [error]
+    nodes = {id(node): node for node in root.walk()}.values()
+    nodes = [node for node in nodes if all(c.id in known for child in node.inputs for c in child.columns)]
+    analysis = _Analysis(spark, known)
+    if analysis.faultless(nodes):
+        return []
+    return [error for node in nodes for error in analysis.faults(node)]
+
+
+_Asked = tuple[Column, str, list[str]]
+"""A column, the expression that it is, and the author's texts of its parts."""
+
+
+class _Analysis:
+    """The analysis of one node whose inputs' types are known."""
+
+    def __init__(self, spark: SparkSession, known: Mapping[str, str]) -> None:
+        self.spark, self.known = spark, known
+
+    def of(self, node: Node) -> dict[str, str]:
+        match node:
+            case Project():
+                return self._ask(node.inputs, [(c, e.sql, [e.text]) for c, e in node.outputs])
+            case Aggregate():
+                keys = self._ask(node.inputs, [(c, e.sql, [e.text]) for c, e in node.keys])
+                calls = [(c, _call(call), _texts(call.argument, *call.extra)) for c, call in node.calls]
+                return keys | self._ask(node.inputs, calls)
+            case Analytic():
+                return self._ask(node.inputs, [(c, _over(f), _texts(*f.arguments)) for c, f in node.calls])
+            case Generate():
+                frame = self._empty(node.input.columns)
+                made = self._schema(frame, [(node.outputs[0], node.generator.sql, [node.generator.text])], node.inputs)
+                fields = zip(node.outputs, made or (), strict=False)
+                return {c.id: ddl_type(f.dataType) for c, f in fields}
+            case UnionAll() | Difference() | Intersect():
+                frames = [self._empty(child.columns) for child in node.inputs]
+                total = frames[0]
+                for frame in frames[1:]:
+                    total = total.union(frame)
+                try:
+                    schema = total.schema
+                except Exception as error:
+                    parts = [c.label for child in node.inputs for c in child.columns]
+                    raise Untyped(str(readable(error, ", ".join(c.label for c in node.outputs))), parts) from error
+                return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, schema, strict=True)}
+        return {}
+
+    def faultless(self, nodes: Sequence[Node]) -> bool:
+        """Whether Spark refuses nothing of nodes, asked about all at once: two questions for most plans."""
+        columns = {c.id: c for node in nodes for child in node.inputs for c in child.columns}
+        asked = {(each.sql, each.kept, each.condition): each for node in nodes for each in _evaluated(node)}
+        return all(self._fault([*columns.values()], part) is None for part in _askable(asked.values()))
+
+    def faults(self, node: Node) -> list[Untyped]:
+        """What Spark refuses in a node's own expressions, each asked for alone where not all are right together."""
+        columns = [c for child in node.inputs for c in child.columns]
+        found: list[Untyped] = []
+        for part in _askable(_evaluated(node)):
+            if self._fault(columns, part) is not None:
+                found += [error for each in part if (error := self._fault(columns, [each])) is not None]
+        return found
+
+    def _fault(self, columns: Sequence[Column], asked: Sequence[_Evaluated]) -> Untyped | None:
+        texts = [t for each in asked for t in each.texts]
+        where, names = ", ".join(texts), {c.id: c.label for c in columns}
+        try:
+            schema = self._empty(columns).selectExpr(*(each.sql for each in asked)).schema
+        except Exception as error:  # one of many classes of the JVM's
+            condition = re.search(r"\[([A-Z_.]+)\]", str(error))
+            alone = len(asked) == 1
+            if alone and (condition is None or condition[1].startswith("UNRESOLVED_ROUTINE")):
+                return None  # it says nothing of the expression
+            return Untyped(str(readable(error, where, names)), texts)
+        for field, each in zip(schema, asked, strict=not any(each.kind == "generator" for each in asked)):
+            if each.condition and field.dataType.typeName() != "boolean":
+                type_ = ddl_type(field.dataType).upper()
+                return Untyped(
+                    f"a condition is needed, but {each.texts[0]} is of type {type_}", texts, "Write a comparison"
+                )
+            if each.kept and not storable(field.dataType, void=True):
+                told = UnheldTypeError("", ddl_type(field.dataType)).told(each.texts[0])
+                return Untyped(told, texts, hint="")
+        return None
+
+    def _empty(self, columns: Sequence[Column]) -> DataFrame:
+        names = [f"CAST(NULL AS {self.known[c.id]}) AS `{c.id}`" for c in columns if self.known[c.id] != "void"]
+        names += [f"NULL AS `{c.id}`" for c in columns if self.known[c.id] == "void"]
+        return self.spark.range(0).selectExpr(*names) if names else self.spark.range(0).selectExpr()
+
+    def _ask(self, inputs: Sequence[Node], wanted: Sequence[_Asked]) -> dict[str, str]:
+        asked = [each for each in wanted if each[0].type is None]
+        if not asked:
+            return {}
+        frame = self._empty([c for child in inputs for c in child.columns])
+        schema = self._schema(frame, [(c, f"{sql} AS `{c.id}`", texts) for c, sql, texts in asked], inputs)
+        return {} if schema is None else {f.name: ddl_type(f.dataType) for f in schema}
+
+    def _schema(self, frame: DataFrame, asked: Sequence[_Asked], inputs: Sequence[Node]) -> StructType | None:
+        """What Spark makes of expressions; None where a user's function is among them."""
+        try:
+            return frame.selectExpr(*(sql for _, sql, _ in asked)).schema
+        except Exception as error:
+            if "UNRESOLVED_ROUTINE" in str(error):
+                return None
+            if len(asked) > 1:  # which of them it is, each alone tells
+                for each in asked:
+                    self._schema(frame, [each], inputs)
+            names = {c.id: c.label for child in inputs for c in child.columns}
+            told = readable(error, ", ".join(c.label for c, _, _ in asked), names)
+            raise Untyped(str(told), [t for _, _, texts in asked for t in texts]) from error
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """Spark SQL of a node, the author's texts of its parts, and what it must be."""
+
+    sql: str
+    texts: list[str]
+    condition: bool = False
+    kept: bool = False
+    """Whether rows are remembered by it, in a table."""
+    kind: str = "value"
+    """``aggregate`` or ``generator`` where it is one: what Spark takes neither beside values nor, of the latter, beside
+    others."""
+
+
+def _askable(asked: Iterable[_Evaluated]) -> Iterator[list[_Evaluated]]:
+    """What Spark can be asked about at once."""
+    given = [*asked]
+    for kind in ("value", "aggregate"):
+        if part := [each for each in given if each.kind == kind]:
+            yield part
+    yield from ([each] for each in given if each.kind == "generator")
+
+
+def _evaluated(node: Node) -> Iterator[_Evaluated]:
+    """What Spark is given of a node."""
+
+    def plain(*expressions: Expr | None, kept: bool = False) -> Iterator[_Evaluated]:
+        yield from (_Evaluated(f"({e.sql})", [e.text], kept=kept) for e in expressions if e is not None)
+
+    def condition(expr: Expr | None) -> Iterator[_Evaluated]:
+        if expr is not None:
+            yield _Evaluated(f"({expr.sql})", [expr.text], condition=True)
+
+    match node:
+        case Select() | Join() | Enrich():
+            yield from condition(node.condition)
+        case Window():
+            yield from plain(*node.partition, *node.arguments, kept=True)
+            yield from condition(node.condition)
+        case Project():
+            yield from plain(*(e for _, e in node.outputs))
+        case TopK():
+            yield from plain(*node.keys, *(k.expr for k in node.order), kept=True)
+        case Difference() | Intersect():
+            yield from (_Evaluated(f"`{c.id}`", [c.label], kept=True) for part in node.inputs for c in part.columns)
+        case Generate():
+            yield _Evaluated(node.generator.sql, [node.generator.text], kind="generator")
+        case Aggregate():
+            yield from plain(*(e for _, e in node.keys), kept=True)
+            for _, call in node.calls:
+                yield from _evaluated_call(call, kept=True)
+        case Analytic():
+            for _, over in node.calls:
+                yield from plain(*over.partition, *(k.expr for k in over.order), kept=True)
+                argument, extra = (*over.arguments, None)[0], over.arguments[1:]
+                if over.function in WINDOW_ONLY:
+                    yield from plain(*over.arguments)
+                    yield _Evaluated(_over(over), _texts(*over.arguments))
+                else:
+                    yield from _evaluated_call(
+                        AggregateCall(over.function, argument, extra, filter=over.filter, order=over.order)
+                    )
+
+
+def _evaluated_call(call: AggregateCall, kept: bool = False) -> Iterator[_Evaluated]:
+    parts = [e for e in (call.argument, *call.extra) if e is not None]
+    yield from (_Evaluated(f"({e.sql})", [e.text], kept=kept) for e in (*parts, *(k.expr for k in call.order)))
+    if call.filter is not None:
+        yield _Evaluated(f"({call.filter.sql})", [call.filter.text], condition=True)
+    if call.function != "SINGLE_VALUE":
+        yield _Evaluated(_call(call), _texts(*parts), kind="aggregate")
+
+
+def _texts(*expressions: Expr | None) -> list[str]:
+    return [e.text for e in expressions if e is not None]
+
+
+def _call(call: AggregateCall) -> str:
+    if call.function == "SINGLE_VALUE":
+        assert call.argument is not None
+        return call.argument.sql
+    if call.function in ("PERCENTILE_CONT", "PERCENTILE_DISC"):
+        assert call.argument is not None
+        return f"{call.function}({call.extra[0].sql}) WITHIN GROUP (ORDER BY {call.argument.sql})"
+    arguments = ["1"] if call.argument is None else [call.argument.sql, *(e.sql for e in call.extra)]
+    return f"{call.function}({', '.join(arguments)})"
+
+
+def _over(call: WindowFunction) -> str:
+    return f"{call.function}({', '.join(e.sql for e in call.arguments) or ''}) OVER (ORDER BY 1)"

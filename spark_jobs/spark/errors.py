@@ -1,0 +1,142 @@
+"""Errors of running jobs, and the translation of Spark's own into readable ones."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+
+from sweeparea.infra.errors import DataError, SetupError, SweepAreaError, shortened
+from sweeparea.tables.log.files import said_full, write_error
+
+
+class ArgumentTypeError(SweepAreaError):
+    """An argument has a type that its function or operator cannot take."""
+
+    type = "TypeError"
+
+
+class UnheldTypeError(ArgumentTypeError):
+    """A column that rows must be remembered by has a type that no table holds; ``column`` is the engine's id of it."""
+
+    def __init__(self, column: str, kind: str):
+        self.column, self.kind = column, kind.upper()
+        super().__init__(self.told("a column"))
+
+    def told(self, what: str) -> str:
+        """The sentence about ``what``, with the way out."""
+        instead = "CAST NULL to a type, as in CAST(NULL AS INT)"
+        if "INTERVAL" in self.kind:
+            instead = "Take a number instead, as timestampdiff(SECOND, a, b) or datediff(b, a) give it"
+        elif "VOID" not in self.kind:
+            instead = "Take the parts of it that are needed"
+        return (
+            f"{what} is of type {self.kind}, which no table holds, and rows are remembered by it: to be grouped,"
+            f" aggregated, sorted, compared or counted. {instead}."
+        )
+
+
+class ReservedNameError(SweepAreaError):
+    """A column has a name that the engine keeps for itself."""
+
+    type = "BindError"
+
+
+class NotReadyError(SweepAreaError):
+    """Something that must exist first does not: a stream never admitted, a query never processed."""
+
+    exit_code = 2
+
+
+class SliceError(SweepAreaError):
+    """A slice could not be computed; nothing of it was published."""
+
+
+_DATA = (
+    "ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_INVALID_INPUT|CAST_OVERFLOW|INVALID_ARRAY_INDEX|NUMERIC_VALUE_OUT_OF_RANGE|"
+    "BINARY_ARITHMETIC_OVERFLOW|CANNOT_PARSE|INVALID_FRACTION_OF_SECOND|DATETIME_OVERFLOW|MAP_KEY_DOES_NOT_EXIST|"
+    "REMAINDER_BY_ZERO|INTERVAL_ARITHMETIC_OVERFLOW|INTERVAL_DIVIDED_BY_ZERO|DECIMAL_PRECISION|UNEXPECTED_|USER_RAISED|"
+    "DUPLICATED_MAP_KEY|COLLECTION_SIZE_LIMIT"
+)
+"""Conditions that rows bring about, beside those whose SQLSTATE says so: class 22 is SQL's data exceptions."""
+_TYPE = (
+    "DATATYPE_MISMATCH|UNRESOLVED|WRONG_NUM_ARGS|MISMATCH|INCOMPARABLE|NON_FOLDABLE|INCOMPATIBLE_COLUMN_TYPE|"
+    "NUM_COLUMNS_MISMATCH|PARSE_SYNTAX_ERROR"
+)
+
+
+def readable(error: Exception, where: str, names: Mapping[str, str] | None = None) -> SweepAreaError:
+    """``error`` of Spark or of a sweep as one paragraph that names ``where`` (a query and its slice, or a stream).
+
+    ``names`` maps the engine's column ids to what their author wrote, for messages that quote expressions.
+    """
+    known = names or {}
+    if isinstance(error, UnheldTypeError):
+        label = known.get(error.column)
+        return ArgumentTypeError(f"{where}: {error.told(f'column {label}' if label else 'an argument or key')}")
+    if isinstance(error, SweepAreaError):
+        return error
+
+    def named(text: str) -> str:
+        return re.sub(r"\bc\d+\b", lambda m: known.get(m.group(), m.group()), text)
+
+    text = named(str(error))
+    blamed = named(_blamed(str(error)))
+    swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
+    if swept:
+        kind = SetupError if swept.group(1).endswith("SetupError") else DataError
+        return kind(f"{where}: {swept.group(2).strip()}")
+    if (line := said_full(text)) and (explained := write_error("its files", OSError(line[:300]))):
+        return SetupError(f"{where}: {explained}")
+    if re.search("Python worker exited unexpectedly|Python worker failed|Python process.*(crashed|exited)", text):
+        return SliceError(
+            f"{where}: a Python worker of Spark died in the middle of its work: it was killed, or the machine ran out"
+            " of memory. Nothing was published. Run again; if it dies again, give the machine more memory or set"
+            " slice.max_rows lower, so that a slice holds fewer rows."
+        )
+    if isinstance(error, ConnectionError) or re.search(_LOST, f"{type(error).__name__}: {text}"):
+        return SliceError(
+            f"{where}: Spark is gone: its own process (the JVM, or the server of Spark Connect) was killed, ran out of"
+            " memory, or cannot be reached. What was half done is ignored. Run again; under Airflow see the service's"
+            " log, and make up starts it anew."
+        )
+    condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
+    if condition:
+        name, message = condition.group(1), " ".join(condition.group(2).split("SQLSTATE")[0].split())
+        message = message.split(" == SQL")[0].split("JVM stacktrace")[0].split("If necessary set")[0]
+        message = re.sub(r";? line \d+,? pos(ition)? \d+.*", "", _URL.sub("", message)).strip()
+        message = f"[{name}] {shortened(message)}{f' It is in: {shortened(blamed, 200)}.' if blamed else ''}"
+        state = re.search(r"SQLSTATE:? *(\w{5})", text)
+        by_rows = re.search(_DATA, name) or (state and state.group(1).startswith("22"))
+        if by_rows and not name.startswith("DATATYPE_MISMATCH"):
+            return DataError(
+                f"{where}: {message} Filter or guard the rows that cause it (try_cast, try_divide, NULLIF)."
+            )
+        if re.search(_TYPE, name) or "INVALID_PARAMETER" in name:
+            return ArgumentTypeError(f"{where}: {message}")
+        return SliceError(f"{where}: {message}")
+    shown = " ".join(_URL.sub("", " ".join(text.split())).split("SQLSTATE")[0].split())
+    return SliceError(f"{where}: {type(error).__name__}: {shown[:600]}")
+
+
+_LOST = "Py4JNetworkError|Answer from Java side is empty|StatusCode.UNAVAILABLE|failed to connect to all addresses"
+"""How Python tells that the other side of its connection to Spark has gone."""
+
+_URL = re.compile(r"[^.!?]*https?://(?:\S*\.(?=\s|$)|\S+[^.!?]*[.!?]?)")
+"""A sentence that sends its reader to a page about another product."""
+
+
+def _blamed(text: str) -> str:
+    """The expression that Spark underlines in its message, empty where it underlines none."""
+    _, _, quoted = text.partition("\n== SQL")
+    pairs = itertools.pairwise(quoted.splitlines())
+    parts = [
+        above[mark.start(1) : mark.end(1)] for above, below in pairs if (mark := re.fullmatch(r" *(\^+) *", below))
+    ]
+    return " ".join(" ".join(parts).split())
+
+
+class RefusedError(SweepAreaError):
+    """Understood, but not offered."""
+
+    type = "RefusedError"

@@ -1,0 +1,171 @@
+"""From a scan plan to a DataFrame: small plans travel inside the query as Arrow, large ones are read by Spark from
+the files.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sweeparea.spark_jobs.spark.errors import UnheldTypeError
+from sweeparea.tables.log.files import QUICK, filesystem, remove_folder
+from sweeparea.tables.log.scan import ScanPlan, comparable
+from sweeparea.tables.log.schema import arrow_type, ddl_type, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+
+LOCAL_ROWS = 50_000
+"""Tables of up to so many rows travel inside the query; more would cost Spark more than reading files (measured)."""
+SELECTED_ROWS = 200_000
+"""From so many rows on they are chosen by their values here: Spark would pass each of them through its join."""
+SELECTED_BYTES = 1 << 30
+"""Files of more bytes are left to Spark and its executors."""
+
+
+def ddl(schema: pa.Schema) -> str:
+    """Spark's DDL text of an Arrow schema, names quoted."""
+    return ", ".join(f"`{f.name.replace('`', '``')}` {spark_type(f.type)}" for f in schema)
+
+
+def storable(kind: DataType, void: bool = False) -> bool:
+    """Whether a table can hold values of a type: at no depth VOID (``void``: that is no matter), INTERVAL, VARIANT, or
+    a STRUCT without fields.
+    """
+    from pyspark.sql import types
+
+    if isinstance(kind, types.StructType):
+        return bool(kind.fields) and all(storable(f.dataType, void) for f in kind.fields)
+    if isinstance(kind, types.ArrayType):
+        return storable(kind.elementType, void)
+    if isinstance(kind, types.MapType):
+        return storable(kind.keyType, void) and storable(kind.valueType, void)
+    intervals = (types.DayTimeIntervalType, types.YearMonthIntervalType, types.CalendarIntervalType)
+    return (void or not isinstance(kind, types.NullType)) and not isinstance(kind, (types.VariantType, *intervals))
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame over rows that the driver holds.
+
+    In one chunk: Spark takes two empty chunks in a row, as a filtered scan leaves them, for the end of the table.
+    """
+    return spark.createDataFrame(table.combine_chunks(), schema=ddl(table.schema))  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+ROW = "__row"
+"""The position of a row in a table that reached Spark as a file."""
+
+
+@contextmanager
+def as_file(spark: SparkSession, table: pa.Table, scratch: str) -> Iterator[DataFrame]:
+    """A DataFrame over many rows that the driver holds, through a file in ``scratch``; their position is ``ROW``."""
+    folder = f"{scratch}/{uuid.uuid4().hex}"
+    fs, base = filesystem(folder)
+    fs.create_dir(base, recursive=True)
+    numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
+    try:
+        pq.write_table(numbered, f"{base}/rows.parquet", filesystem=fs, compression=QUICK, coerce_timestamps="us")
+        yield spark.read.schema(ddl(numbered.schema)).parquet(f"{folder}/rows.parquet")
+    finally:
+        remove_folder(folder, quietly=True)
+
+
+class Values:
+    """The distinct values that an expression has in a DataFrame of few rows; computed when they are asked for."""
+
+    def __init__(self, frame: DataFrame, sql: str) -> None:
+        self._frame, self._sql = frame, sql
+
+    @cached_property
+    def array(self) -> pa.Array | None:
+        """The values, without NULL; None: they are many, or of a type of which equal values may differ."""
+        found = self._frame.selectExpr(f"({self._sql}) AS value").limit(LOCAL_ROWS + 1).toArrow()
+        kind = found.schema.field("value").type
+        alike = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind)
+        return found.column("value").unique().drop_null() if alike and found.num_rows <= LOCAL_ROWS else None
+
+
+Among = Mapping[str, Values]
+"""By column values of which one must be there in a row for anybody to need it."""
+
+
+def read(
+    spark: SparkSession,
+    plan: ScanPlan,
+    columns: Sequence[str],
+    ranges: Sequence[tuple[str, int | None, int | None]] = (),
+    among: Among | None = None,
+) -> DataFrame | None:
+    """``columns`` of the plan's rows whose columns lie in all ``ranges`` (column, low, high; both inclusive; BIGINT,
+    or microseconds for TIMESTAMP). Rows that are not ``among`` some values may be left out.
+
+    None when the plan holds no file, or none of the rows is in range, as far as they are read here: then the input is
+    known to be empty.
+    """
+    if not plan.paths:
+        return None
+    bounds = [(name, low, ">=") for name, low, _ in ranges if low is not None]
+    bounds += [(name, high, "<=") for name, _, high in ranges if high is not None]
+    chosen = _chosen(plan, among or {})
+    if plan.small or chosen:
+        condition = None
+        tests = list(chosen)
+        for name, value, sign in bounds:
+            bound = comparable(value, plan.schema.field(name).type)
+            tests.append(pc.field(name) >= bound if sign == ">=" else pc.field(name) <= bound)
+        for test in tests:
+            condition = test if condition is None else condition & test
+        table = plan.read(columns, condition)
+        if table.num_rows <= LOCAL_ROWS:
+            return from_arrow(spark, table) if table.num_rows else None
+    frame = spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
+    for name, value, sign in bounds:
+        bound = f"timestamp_micros({value}L)" if pa.types.is_timestamp(plan.schema.field(name).type) else f"{value}L"
+        frame = frame.where(f"{quoted(name)} {sign} {bound}")
+    return frame.selectExpr(*(quoted(c) for c in columns))
+
+
+def _chosen(plan: ScanPlan, among: Among) -> list[pc.Expression]:
+    """Conditions by which the driver reads few rows of a plan that is large, but not too large for it."""
+    if plan.small or not among or not plan.rows >= SELECTED_ROWS or plan.bytes > SELECTED_BYTES:
+        return []
+    found = {name: values.array for name, values in among.items()}
+    return [
+        pc.field(name).isin(values)
+        for name, values in found.items()
+        if values is not None and values.type == plan.schema.field(name).type
+    ]
+
+
+__all__ = ["arrow_type", "ddl", "from_arrow", "quoted", "read", "spark_type"]
+
+
+def concatenated(bags: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all frames, whose columns stand in the same order."""
+    total = bags[0]
+    for other in bags[1:]:
+        total = total.union(other)
+    return total
+
+
+def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
+    """Arrow fields of columns of a DataFrame: one analysis, no job."""
+    types = {f.name: f.dataType for f in frame.schema}
+    for name in names:
+        if not storable(types[name]):
+            raise UnheldTypeError(name, types[name].simpleString())
+    return [pa.field(name, arrow_type(ddl_type(types[name]))) for name in names]

@@ -1,0 +1,355 @@
+"""The one place that makes a Spark session.
+
+``SPARK_REMOTE`` (``sc://host:port``) gives a session on that Spark Connect server, ``SWEEPAREA_SPARK_MASTER``
+(``local[2]``) a Spark in this process, whose master may be a cluster's (``spark://host:port``); with neither, the
+installation's own server is used if it runs, else this process. On a server, Python workers belong to a session, so a
+new session pays seconds for its first kernel; ids are therefore *leased* from a small pool and handed on, one holder at
+a time. A lease is a file lock: it ends with the process that holds it, however that ends. A leased session is never
+stopped: the server would refuse its id for ever.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import socket
+import sys
+import time
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from sweeparea.infra import machine, proxies, worker_daemon
+from sweeparea.infra.errors import SetupError
+from sweeparea.infra.services import spark_connect
+from sweeparea.spark_jobs.spark import machine_probe, session_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    # A sweep stages its SweepArea while it runs: what the optimizer finds to be empty must run all the same.
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation", "PruneFilters")
+    ),
+    # functions whose arguments need a cast are resolved one level an iteration: as many as may nest
+    "spark.sql.analyzer.maxIterations": "2000",
+    # as they are by default; a run that was killed leaves a leased session without (evaluation/long_expressions.py)
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.constraintPropagation.enabled": "true",
+    "spark.sql.subexpressionElimination.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # a plain Parquet read must not depend on how many files a slice left behind
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+}
+"""What the engine relies on, set on every session whatever its server's defaults are."""
+
+_STATIC = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": machine.jvm_options(
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", spark_connect.STACK
+    ),
+    **machine.executor_conf(),
+    "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": worker_daemon.MODULE,
+    "spark.driver.memory": "4g",
+}
+
+PATIENCE = 5.0
+"""Seconds within which a server must answer: one that is being started again may take some."""
+
+RESET = "settings"
+"""How it is noted that foreign settings of a session were reset."""
+
+_IN_PROCESS: dict[str, set[str]] = {}
+"""What the Spark of this process was probed for, by the id of its application."""
+_BESIDE: dict[str, SparkSession] = {}
+"""Our session beside one of somebody else in this process, by the id of the application."""
+
+
+@contextmanager
+def spark_session() -> Iterator[SparkSession]:
+    """A ready session. In-process sessions live until the process ends; leased ones are returned to the pool.
+
+    SetupError where the server that ``SPARK_REMOTE`` names does not answer within ``PATIENCE`` seconds; UnfitSetupError
+    where this Python, or a Spark that others set up, would give other answers (``machine_probe.py``).
+    """
+    machine.require_fit_python()
+    remote = _remote()
+    if remote:
+        _require_answer()
+        with _lease() as lease:
+            spark = _connect(remote, lease)
+            try:
+                machine_probe.require_fit(spark, lease)
+                with _found_by_libraries(spark):
+                    yield spark
+            finally:
+                # the channel, not the session: left to the interpreter's own end, gRPC may wait for threads that are
+                # gone
+                spark.client.close()  # pyright: ignore[reportAttributeAccessIssue]
+    else:
+        spark = _local()
+        machine_probe.require_fit(spark, _IN_PROCESS.setdefault(spark.sparkContext.applicationId, set()))
+        yield spark
+
+
+@contextmanager
+def _found_by_libraries(spark: SparkSession) -> Iterator[None]:
+    """Makes ``spark`` the session that a library gets who asks Spark for one, as Great Expectations does. Spark keeps
+    the first of a process as such, and where that is closed makes another, which nobody closes: it stays on the server,
+    and the process may wait for its channel for ever when it ends.
+    """
+    kind: Any = type(spark)
+    before = kind._default_session, getattr(kind._active_session, "session", None)
+    kind._default_session = kind._active_session.session = spark
+    try:
+        yield
+    finally:
+        kind._default_session, kind._active_session.session = before
+
+
+def runs() -> bool:
+    """Whether a session is had in no time: from a server that runs, or since this process has one."""
+    sql = sys.modules.get("pyspark.sql")
+    if sql is not None and sql.SparkSession.getActiveSession() is not None:
+        return True
+    return _remote() is not None and not unanswered()
+
+
+def unanswered() -> str:
+    """Why the server that ``SPARK_REMOTE`` names cannot be had, as far as that shows at once: its client would try for
+    minutes. Empty where it answers, where none is named, and where a proxy stands between.
+    """
+    remote = os.environ.get("SPARK_REMOTE") or ""
+    place = urlsplit(remote)
+    through = proxy_bypass(place.hostname or "") or not getproxies().keys() & {"http", "https", "all", "grpc"}
+    if place.scheme != "sc" or not place.hostname or not (through or place.hostname in proxies.HERE):
+        return ""
+    host, port = place.hostname, place.port or 15002
+    try:
+        with socket.create_connection((host, port), timeout=5):
+            return ""
+    except OSError as error:
+        told = error.strerror or str(error)
+        return f"Nothing answers at {host}:{port}, which SPARK_REMOTE names ({told})"
+
+
+def _require_answer() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while why := unanswered():
+        if time.monotonic() > deadline:
+            raise SetupError(
+                f"{why}. Start that server, or correct SPARK_REMOTE. Without it a Spark of this process computes, or"
+                " the server that `make up` starts."
+            )
+        time.sleep(0.5)
+
+
+def _remote() -> str | None:
+    given = os.environ.get("SPARK_REMOTE")
+    if given or os.environ.get("SWEEPAREA_SPARK_MASTER"):
+        return given
+    from sweeparea.infra import settings
+    from sweeparea.infra.services import processes, spark_connect
+
+    serves = processes.running(spark_connect.NAME) is not None and processes.port_answers(settings.spark_port())
+    return settings.spark_remote() if serves else None
+
+
+def _configure(spark: SparkSession) -> SparkSession:
+    # pyspark logs every failed query as a line of JSON with its stack trace, beside raising it
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for key, value in CONF.items():
+        spark.conf.set(key, value)
+    return spark
+
+
+def _local() -> SparkSession:
+    from sweeparea.infra import settings, storage
+    from sweeparea.infra.services.spark_connect import LOGGING
+    from sweeparea.infra.setup import jars
+    from sweeparea.infra.setup.java import find_java
+
+    machine.require_named_user()
+    java = find_java()
+    if java.note:
+        print(java.note, file=sys.stderr)
+    scratch = settings.run_folder() / "spark-local"
+    (scratch / "conf").mkdir(parents=True, exist_ok=True)
+    # Spark reads its logging from the class path; its progress bar and banner belong to nobody's standard output
+    (scratch / "conf" / "log4j2.properties").write_text(LOGGING)
+    for name in machine.foreign_spark(os.environ):
+        del os.environ[name]  # of another installation, whose jars and addresses our Spark would take for its own
+    ours = {
+        "JAVA_HOME": str(java.home),
+        "SPARK_CONF_DIR": str(scratch / "conf"),
+        "SPARK_LOCAL_IP": settings.driver_host(),
+        "PYSPARK_PYTHON": settings.worker_python(),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    os.environ.update(ours)
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return _beside(active)
+    warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
+    warehouse["spark.jars.ivy"] = str(scratch / "ivy")  # not in a home, which may not be there or not be writable
+    builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
+    host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
+    remote = storage.spark_conf()
+    if classes := jars.s3_class_path():
+        remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
+    for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
+        builder = builder.config(key, value)
+    with _noise_into(scratch / "spark.log"), _environment_of_jvm(ours), worker_daemon.safe_path():
+        return _configure(builder.getOrCreate())
+
+
+def _beside(active: SparkSession) -> SparkSession:
+    """The session of this process if it is as ours are, else one of our own in the same Spark."""
+    settings: Mapping[str, str] = active.conf.getAll
+    if CONF.items() <= settings.items() and not any(session_settings.foreign(settings, CONF)):
+        return active
+    application = active.sparkContext.applicationId
+    if application not in _BESIDE:
+        _BESIDE[application] = _configure(active.newSession())
+        session_settings.reset(_BESIDE[application], CONF)
+    return _BESIDE[application]
+
+
+@contextmanager
+def _environment_of_jvm(ours: Mapping[str, str]) -> Iterator[None]:
+    """A JVM started inside, and so its workers, find what ``infra/machine.py`` says; this process keeps its own."""
+    before = dict(os.environ)
+    _exchange({**machine.jvm_environment(before), **ours})
+    try:
+        yield
+    finally:
+        _exchange(before)
+
+
+def _exchange(environment: Mapping[str, str]) -> None:
+    for name in [name for name in os.environ if name not in environment]:
+        del os.environ[name]
+    os.environ.update(environment)
+
+
+@contextmanager
+def _noise_into(log: Path) -> Iterator[None]:
+    """A JVM started inside writes its banner, warnings and stack traces to ``log``: errors reach the user as
+    exceptions.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+class _Lease:
+    """One place in the pool: a locked file that holds the session id last used under it, and in further lines what the
+    session was probed for.
+    """
+
+    def __init__(self, file: IO[str]):
+        self.file = file
+        file.seek(0)
+        first, *passed = file.read().split("\n")
+        self._passed = {line for line in passed if line}
+        self.session_id = first.strip() or self.renew()
+
+    def renew(self) -> str:
+        """A new id, for a session that the server has closed."""
+        self.session_id = str(uuid.uuid4())
+        self._begin()
+        return self.session_id
+
+    def _begin(self) -> None:
+        self._passed = set()
+        self.file.seek(0)
+        self.file.truncate()
+        self.file.write(f"{self.session_id}\n")
+        self.file.flush()
+
+    def on(self, server: str) -> None:
+        """What was passed on another server, or before this one was started, counts no more."""
+        if server not in self._passed:
+            self._begin()
+            self.add(server)
+
+    def __contains__(self, probe: object) -> bool:
+        return probe in self._passed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._passed)
+
+    def add(self, probe: str) -> None:
+        """Notes a probe that the session has passed."""
+        self._passed.add(probe)
+        self.file.write(f"{probe}\n")  # behind what is there: the file is open for appending
+        self.file.flush()
+
+
+@contextmanager
+def _lease() -> Iterator[_Lease]:
+    from sweeparea.infra.settings import run_folder
+
+    pool = run_folder() / "sessions"
+    pool.mkdir(parents=True, exist_ok=True)
+    place = 0
+    while True:
+        file = Path(pool / f"{place}.lease").open("a+")  # noqa: SIM115 -- the lock lives as long as the file is open
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            place += 1
+            continue
+        try:
+            yield _Lease(file)
+        finally:
+            file.close()
+        return
+
+
+def _connect(remote: str, lease: _Lease) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    proxies.except_here()
+    base = remote.split("/;")[0].rstrip("/")
+    for attempt in range(2):
+        spark = SparkSession.builder.remote(f"{base}/;session_id={lease.session_id}").create()
+        try:
+            _configure(spark)
+            lease.on(f"server {base} {spark.conf.get('spark.app.id', '')}")
+            if RESET not in lease:
+                session_settings.reset(spark, CONF)
+                lease.add(RESET)
+            return spark
+        except PySparkException as error:
+            # the server was restarted or closed this session: its id is dead, a new one is not
+            if attempt or "INVALID_HANDLE" not in str(error):
+                raise
+            lease.renew()
+    raise AssertionError("unreachable")

@@ -1,0 +1,96 @@
+"""Which files of a table can hold rows of a range, and reading them: pruned by the statistics in the Delta log.
+
+A plan for a scan is a list of files plus a row filter. Small plans are read here, as Arrow; large ones are handed to
+Spark by path. Both give the same rows.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from sweeparea.tables.log import stats
+from sweeparea.tables.log.delta_log import DataFile, DeltaLog
+from sweeparea.tables.log.files import filesystem
+
+SMALL_BYTES = 8 << 20
+"""Plans up to this many bytes are read as Arrow by the driver."""
+PARQUET = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+"""Spark's own form of an instant, which somebody's OPTIMIZE may write, holds years that nanoseconds do not."""
+
+
+def bounds(file: DataFile, column: str) -> tuple[int | None, int | None]:
+    """Least and greatest value of a BIGINT or TIMESTAMP (in microseconds) column in a file; None where the log does
+    not tell.
+    """
+    return stats.bounds(file.stats, column)
+
+
+def comparable(value: int, kind: pa.DataType) -> pa.Scalar:
+    """A bound of a range as a scalar of the column's type: microseconds for a TIMESTAMP column."""
+    return pa.scalar(value, pa.int64()).cast(kind)
+
+
+def prune(files: Sequence[DataFile], column: str, low: int | None, high: int | None) -> list[DataFile]:
+    """Files that may hold a row with ``low <= column <= high`` (None: open)."""
+    kept = []
+    for file in files:
+        least, greatest = bounds(file, column)
+        if (low is not None and greatest is not None and greatest < low) or (
+            high is not None and least is not None and least > high
+        ):
+            continue
+        kept.append(file)
+    return kept
+
+
+def near(files: Sequence[DataFile], column: str, values: np.ndarray, reach: int = 0) -> list[DataFile]:
+    """Files that may hold a row whose ``column`` lies within ``reach`` of one of ``values`` (ascending int64)."""
+    kept = []
+    for file in files:
+        least, greatest = bounds(file, column)
+        first = 0 if least is None else np.searchsorted(values, least - reach)
+        if first < len(values) and (greatest is None or values[first] <= greatest + reach):
+            kept.append(file)
+    return kept
+
+
+def dataset(paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+    """Parquet files, here or on an object store, as one dataset; a column that a file lacks is NULL there."""
+    found = [filesystem(path) for path in paths]
+    return ds.dataset([path for _, path in found], schema=schema, format=PARQUET, filesystem=found[0][0])
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """Files of one table to read together, by absolute path."""
+
+    schema: pa.Schema
+    paths: tuple[str, ...]
+    bytes: int
+    rows: int
+
+    @property
+    def small(self) -> bool:
+        return self.bytes <= SMALL_BYTES
+
+    def read(self, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table:
+        """The rows as Arrow. A column that a file lacks is NULL there."""
+        wanted = pa.schema([self.schema.field(c) for c in columns])
+        if not self.paths:
+            return wanted.empty_table()
+        whole = dataset(self.paths, self.schema)
+        return whole.to_table(columns=list(columns), filter=condition).cast(wanted)
+
+
+def plan(log: DeltaLog, files: Sequence[DataFile] | None = None) -> ScanPlan:
+    """A plan over ``files`` (default: all live files of the table)."""
+    chosen = list(log.files()) if files is None else list(files)
+    return ScanPlan(log.schema(), tuple(log.uris(chosen)), sum(f.size for f in chosen), sum(f.rows for f in chosen))
