@@ -34,8 +34,8 @@ status: env  ## what runs, where
 stop:  ## end all that was started, by process id
 	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.services.up stop; else echo "nothing was set up here, so nothing runs"; fi
 
-lint: example  ## ruff and pyright
-	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright
+lint: example  ## ruff, import-linter and pyright
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports --no-cache && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright
 
 format: example  ## let ruff rewrite the layout of the code
 	@$(PY) -m ruff check --fix . ; $(PY) -m ruff format .

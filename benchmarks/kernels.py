@@ -20,8 +20,8 @@ from sweeparea.operators.kernels import aggregate as kernel
 from sweeparea.operators.kernels.instants import segments
 from sweeparea.operators.kernels.sorting import group_order
 from sweeparea.operators.sweeps import aggregate, relation_to_stream, two_counts
-from sweeparea.operators.sweeps.snapshot import OrderKey
 from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.values.order import OrderKey
 from sweeparea.operators.windows import condition_window, rows_window, session_window
 from sweeparea.operators.windows.arrivals import ArrivalSpec
 
@@ -121,7 +121,7 @@ def _arrivals(window: Callable[[ArrivalSpec], Callable[[pa.Table], object]]) -> 
 
 
 def _rows(count: int, slide: int = 1) -> Callable[[int], Sweep]:
-    return _arrivals(lambda a: lambda rows: rows_window.sweep(rows, 0, TICKS, rows_window.RowsSpec(a, count, slide)))
+    return _arrivals(lambda a: lambda rows: rows_window.sweep(rows, rows_window.RowsSpec(a, count, slide), 0, TICKS))
 
 
 CASES: dict[str, Callable[[int], Sweep]] = {
@@ -147,9 +147,9 @@ CASES: dict[str, Callable[[int], Sweep]] = {
     "rows 10": _rows(10),
     "rows 10 slide 3": _rows(10, 3),
     "session": _arrivals(
-        lambda a: lambda rows: session_window.sweep(rows, 0, TICKS, session_window.SessionSpec(a, WINDOW))
+        lambda a: lambda rows: session_window.sweep(rows, session_window.SessionSpec(a, WINDOW), 0, TICKS)
     ),
-    "tumbling when": _arrivals(lambda a: lambda rows: condition_window.sweep(rows, 0, TICKS, a)),
+    "tumbling when": _arrivals(lambda a: lambda rows: condition_window.sweep(rows, a, 0, TICKS)),
 }
 """A sweep's rows, prepared for a number of keys, and the sweep itself."""
 

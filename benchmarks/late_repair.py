@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.slices.process import process

@@ -35,7 +35,7 @@ HAVING COUNT(*) > 3
 def inputs() -> dict[str, Any]:
     """Four streams and relations."""
     from sweeparea.cql.binding.binder import InputSchema
-    from sweeparea.operators.plan.logical import TimeDomain
+    from sweeparea.operators.time.domain import TimeDomain
 
     seconds = TimeDomain("TIMESTAMP", 1_000_000)
 

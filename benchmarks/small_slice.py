@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.spark.session import spark_session

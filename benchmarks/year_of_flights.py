@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from queries.flights import importer
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.spark.session import spark_session

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.operators.state.expiry_log import Division, divided
+from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.values.bag import N
 from sweeparea.operators.values.columns import conform
@@ -97,23 +98,21 @@ def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[s
 
 @dataclass(frozen=True)
 class SweepTask:
-    """Runs ``sweep(rows, h0=, h1=)`` on one partition: yields the delta, stages the carry."""
+    """Runs a sweep on one partition: yields the delta, stages the carry."""
 
-    sweep: Callable[..., tuple[pa.Table, pa.Table]]
+    sweep: Sweep
     h0: int
     h1: int
-    schema: pa.Schema
-    output: pa.Schema
     carry: Target | SweepArea
     attempt: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
+        rows, stage = _opened(batches, self.sweep.rows, self.carry, self.attempt)
         if rows is None:
             return
-        delta, carry = self.sweep(rows, h0=self.h0, h1=self.h1)
+        delta, carry = self.sweep.run(rows, h0=self.h0, h1=self.h1)
         stage(carry)
-        yield from _filled_batches(conform(delta, self.output))
+        yield from _filled_batches(conform(delta, self.sweep.result))
 
 
 @dataclass(frozen=True)
@@ -206,7 +205,7 @@ class MaterializeTask:
     anew: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from sweeparea.operators.sweeps.emission import changes, emit
+        from sweeparea.operators.sweeps.istream import changes, emit
         from sweeparea.operators.sweeps.relation_to_stream import sweep
 
         if self.carry is None:

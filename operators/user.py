@@ -25,8 +25,8 @@ rows are in the total order of the arguments, so that the answer is a function o
 2.0
 
 A *window* gets the instants of elements in ticks, then its arguments' values, and gives two arrays of ticks, from when
-until when each element is valid (``operators/windows/user_window.py``). ``pattern`` is monotonic, WKS, WK or STR (Golab & Oezsu
-2005, section 3.1):
+until when each element is valid (``operators/windows/user_window.py``). ``pattern`` is monotonic, WKS, WK or STR
+(Golab & Oezsu 2005, section 3.1):
 
 >>> @window(pattern="WK")
 ... def hold_for(instants, lengths):
@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import UserFunction
+from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.operators.user_code import user_modules
 from sweeparea.operators.user_code.user_modules import Modules
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypedDict
 
-from sweeparea.operators.plan.logical import Constraint
+from sweeparea.operators.plan.plan import Constraint
 
 CHECK_PREFIX = "__check_"
 SEVERITY = {"fail": "critical", "warn": "warning"}

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from sweeparea.cql.binding import strictness
 from sweeparea.cql.binding.context import Context, InputSchema
-from sweeparea.cql.binding.monotonicity import is_monotonic
 from sweeparea.cql.binding.query import BoundQuery, QueryBinder
 from sweeparea.cql.binding.rstream_every import every_in_ticks, every_of
 from sweeparea.cql.binding.select.expressions import column_expr
@@ -26,7 +25,10 @@ from sweeparea.cql.syntax.statements import ConstraintSpec, CreateQuery
 from sweeparea.cql.text.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
 from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Column, Constraint, Node, Plan, Project, UserFunction
+from sweeparea.operators.nodes import Project
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Constraint, Plan, UserFunction
 
 __all__ = ["InputSchema", "bind", "bind_select"]
 
@@ -182,7 +184,7 @@ def _outer_stream(bound: BoundQuery, context: Context) -> tuple[BoundQuery, str 
     """The outermost operator, written or added by CQL's default (semantics section 6)."""
     if bound.to_stream is not None:
         return bound, bound.to_stream.kind.lower()
-    if is_monotonic(bound.node):
+    if bound.node.monotonic:
         context.note("the query is a monotonic relation: Istream is added")
         return bound, "istream"
     return bound, None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from sweeparea.cql.binding.monotonicity import is_monotonic
 from sweeparea.cql.binding.rstream_every import every_of
 from sweeparea.cql.binding.scopes import INSTANT, Item
 from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
@@ -16,20 +15,14 @@ from sweeparea.cql.binding.windows import bind_window
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.syntax.window_text import WindowText
-from sweeparea.cql.text.durations import micros_text
 from sweeparea.cql.text.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.cql.text.source_text import SourceText
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import (
-    Column,
-    RelationScan,
-    RelationToStream,
-    StreamScan,
-    TimeDomain,
-    UserFunction,
-    Window,
-)
-from sweeparea.operators.windows.definitions import Unbounded, UserWindow
+from sweeparea.operators.nodes import RelationScan, RelationToStream, StreamScan, Window
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.time.domain import TimeDomain, micros_text
+from sweeparea.operators.windows import Unbounded, UserWindow
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.query import BoundQuery
@@ -156,7 +149,7 @@ class Context:
             else:
                 hint = f"Leave CHRONON out, or write CHRONON {interval_text(schema.time.chronon)}"
             raise TypeError_(
-                f"query {query} declares {time_text(time)}, but {schema.name} counts {time_text(schema.time)}",
+                f"query {query} declares {time}, but {schema.name} counts {schema.time}",
                 place,
                 hint,
             )
@@ -182,8 +175,7 @@ class Context:
             self._time, self._time_of = schema.time, schema.name
         elif self._time != schema.time:
             raise TypeError_(
-                f"{self._time_of} and {schema.name} count time differently: "
-                f"{time_text(self._time)} and {time_text(schema.time)}",
+                f"{self._time_of} and {schema.name} count time differently: {self._time} and {schema.time}",
                 place,
                 self._one_chronon(schema),
             )
@@ -281,7 +273,7 @@ class Context:
         if bound.to_stream is not None:
             kind = bound.to_stream.kind.lower()
             every, anchor = every_of(bound.to_stream, self.source, self.time)
-        elif is_monotonic(bound.node):
+        elif bound.node.monotonic:
             kind = "istream"
             self.note(f"{name} is a monotonic relation under a window: Istream is added")
         else:
@@ -304,7 +296,3 @@ class Context:
 def interval_text(micros: int) -> str:
     """``INTERVAL 1 SECOND``, as CHRONON takes it."""
     return f"INTERVAL {micros_text(micros).replace(',', '').upper()}"
-
-
-def time_text(time: TimeDomain) -> str:
-    return "BIGINT ticks" if time.kind == "BIGINT" else f"TIMESTAMP with chronon {micros_text(time.chronon)}"

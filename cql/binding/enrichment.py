@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.rewrites import conjunction
 from sweeparea.cql.text.errors import TypeError_
-from sweeparea.operators.plan.logical import Enrich, Expr, Join, Node, RelationScan, Select, Window
+from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, Window
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -19,7 +19,9 @@ from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, listing, not_offered, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Column, Join, Node
+from sweeparea.operators.nodes import Join
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.query import BoundQuery, Cte, QueryBinder

@@ -26,7 +26,9 @@ from sweeparea.cql.functions import char_padding
 from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of, column, substitute
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, not_offered
-from sweeparea.operators.plan.logical import Column, Expr, Join, Node, Project, UnionAll
+from sweeparea.operators.nodes import Join, Project, UnionAll
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.from_clause import Bound, FromClause

@@ -24,7 +24,9 @@ from sweeparea.cql.binding.subqueries.subqueries import Outer, Subqueries
 from sweeparea.cql.syntax.dialect import ToStream, span_of
 from sweeparea.cql.text.errors import BindError, ParseError, Place, TypeError_, not_offered, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Aggregate, Column, Node, OneRow
+from sweeparea.operators.nodes import Aggregate, OneRow
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Node
 
 _SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "windows"}
 _SELECT_PARTS |= {"qualify", "laterals"} | ordering.PARTS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sweeparea.cql.syntax.dialect import ToStream
-from sweeparea.cql.text.durations import MICROS, DurationText, micros_text
+from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
 from sweeparea.cql.text.source_text import SourceText
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import MICROS, TimeDomain, micros_text
 
 
 def every_of(operator: ToStream, source: SourceText, time: TimeDomain) -> tuple[int | None, int]:

@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.errors import BindError, Place, listing, nearest
-from sweeparea.operators.plan.logical import Column, Window
+from sweeparea.operators.nodes import Window
+from sweeparea.operators.plan.expressions import Column
 
 INSTANT = "ts"
 

@@ -16,7 +16,9 @@ from sweeparea.cql.binding.select import ordering
 from sweeparea.cql.binding.select.expressions import Bound, column_expr
 from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import TypeError_
-from sweeparea.operators.plan.logical import Column, Difference, Expr, Intersect, Node, OneRow, Project, UnionAll
+from sweeparea.operators.nodes import Difference, Intersect, OneRow, Project, UnionAll
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.query import BoundQuery, Cte, QueryBinder

@@ -14,7 +14,8 @@ from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.syntax import foreign_syntax
 from sweeparea.cql.syntax.statements import SourceExpression
 from sweeparea.cql.text.errors import BindError, TypeError_, raise_all
-from sweeparea.operators.plan.logical import Column, Expr, Project, StreamScan
+from sweeparea.operators.nodes import Project, StreamScan
+from sweeparea.operators.plan.expressions import Column, Expr
 
 
 @dataclass(frozen=True)

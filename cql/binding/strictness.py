@@ -4,15 +4,15 @@ that looks at it."""
 from __future__ import annotations
 
 from sweeparea.cql.text.errors import Place, RefusedError
-from sweeparea.operators.plan import support
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan import lowering
+from sweeparea.operators.plan.plan import Plan
 
 
 def check(plan: Plan, place: Place) -> None:
     """RefusedError that names the operators of a strict plan without an incremental form."""
     if dict(plan.settings).get("strict") != "true":
         return
-    expanded = dict.fromkeys(why for node in plan.root.walk() if (why := support.expansion(node)) is not None)
+    expanded = dict.fromkeys(why for node in plan.root.walk() if (why := lowering.expansion(node)) is not None)
     if expanded:
         raise RefusedError(
             f"query {plan.name} says strict = true, but {', '.join(expanded)} would run by snapshot expansion, which "

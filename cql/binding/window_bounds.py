@@ -12,15 +12,16 @@ from sqlglot import exp
 
 from sweeparea.cql.binding.scopes import Scope
 from sweeparea.cql.text.errors import Place, TypeError_
-from sweeparea.operators.plan.logical import Column, TimeDomain
-from sweeparea.operators.windows import definitions as spec
+from sweeparea.operators import windows as spec
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.time.domain import TimeDomain
 
 BOUNDED = (spec.Hopping, spec.Fixed, spec.Session, spec.Calendar)
 """Windows with bounds; Tumbling is a Hopping."""
 
 
 def bounds_of(
-    window: spec.Window, time: TimeDomain, new_column: Callable[[str, str | None], Column]
+    window: spec.WindowDefinition, time: TimeDomain, new_column: Callable[[str, str | None], Column]
 ) -> tuple[Column, Column] | None:
     """Columns for the bounds, of the type of the time domain; None where the window has none."""
     if not isinstance(window, BOUNDED):

@@ -17,8 +17,12 @@ from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Column, Expr, Node, TimeDomain, UserFunction, Window
-from sweeparea.operators.windows import definitions as spec
+from sweeparea.operators import windows as spec
+from sweeparea.operators.nodes import Window
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.time.domain import TimeDomain
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.subqueries.subqueries import Outer
@@ -94,7 +98,7 @@ def _no_aggregate(label: str, type_: str | None) -> Column:
 
 def window_spec(
     text: WindowText, time: TimeDomain, range_bounds: str, functions: Mapping[str, UserFunction] | None = None
-) -> spec.Window:
+) -> spec.WindowDefinition:
     """The specification of a window in a time domain; ``range_bounds`` decides plain ``Range T``: inclusive or
     exclusive."""
     return _Maker(text, time, range_bounds, functions or {}).make()
@@ -106,8 +110,8 @@ class _Maker:
     ) -> None:
         self.text, self.time, self.range_bounds, self.functions = text, time, range_bounds, functions
 
-    def make(self) -> spec.Window:
-        makers: dict[str, Callable[[], spec.Window]] = {
+    def make(self) -> spec.WindowDefinition:
+        makers: dict[str, Callable[[], spec.WindowDefinition]] = {
             "now": lambda: spec.Range(1),
             "unbounded": spec.Unbounded,
             "range": self._range,
@@ -151,7 +155,7 @@ class _Maker:
     def _anchor(self) -> int:
         return self._ticks("anchor", "Anchor") if self._part("anchor") is not None else 0
 
-    def _rows(self) -> spec.Window:
+    def _rows(self) -> spec.WindowDefinition:
         length = None
         if self._part("range") is not None:
             length = self._ticks("range", "Range") + self._inclusive(False)
@@ -161,7 +165,7 @@ class _Maker:
                 )
         return spec.Rows(self.text.parts["rows"], self.text.parts.get("row_slide", 1), length)
 
-    def _calendar(self) -> spec.Window:
+    def _calendar(self) -> spec.WindowDefinition:
         unit = self.text.parts["unit"]
         if self.time.kind == "BIGINT":
             raise self._fail(
@@ -169,7 +173,7 @@ class _Maker:
             )
         return spec.Calendar(unit, self.text.parts.get("zone", "UTC"), self.time.chronon)
 
-    def _user(self) -> spec.Window:
+    def _user(self) -> spec.WindowDefinition:
         name = self.text.parts["name"]
         place = self.text.source.place(self.text.span[0])
         known = {n.lower(): f for n, f in self.functions.items()}
@@ -184,7 +188,7 @@ class _Maker:
         bounds = self.text.parts.get("bounds")
         return bounds == "inclusive" or (bounds is None and not hops and self.range_bounds == "inclusive")
 
-    def _range(self) -> spec.Window:
+    def _range(self) -> spec.WindowDefinition:
         length = self._ticks("range", "Range")
         bounds = self.text.parts.get("bounds")
         hops = any(self._part(p) is not None for p in ("slide", "lag", "anchor"))
@@ -225,17 +229,17 @@ class _Maker:
             )
         return spec.Slide(length, slide, lag, self._anchor())
 
-    def _tumbling(self) -> spec.Window:
+    def _tumbling(self) -> spec.WindowDefinition:
         size = self._size("size", "Tumbling")
         return spec.Hopping(size, size, self._anchor())
 
-    def _hopping(self) -> spec.Window:
+    def _hopping(self) -> spec.WindowDefinition:
         return spec.Hopping(self._size("size", "Hopping"), self._size("slide", "Slide"), self._anchor())
 
-    def _fixed(self) -> spec.Window:
+    def _fixed(self) -> spec.WindowDefinition:
         return spec.Fixed(self._size("size", "Fixed"), self._anchor())
 
-    def _landmark(self) -> spec.Window:
+    def _landmark(self) -> spec.WindowDefinition:
         start = self._ticks("start", "From") if self._part("start") is not None else None
         end = self._ticks("end", "Until") if self._part("end") is not None else None
         if start is not None and end is not None and end < start:

@@ -17,7 +17,7 @@ from sweeparea.cql.binding.unknown_names import MATERIALIZATIONS, unknown_input,
 from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.hidden_names import is_hidden
-from sweeparea.cql.syntax.parser import parse_leniently
+from sweeparea.cql.syntax.parser import parse_leniently, read_file
 from sweeparea.cql.syntax.settings import check_settings
 from sweeparea.cql.syntax.statements import (
     CreateFunction,
@@ -26,7 +26,6 @@ from sweeparea.cql.syntax.statements import (
     CreateStream,
     SetSetting,
     Statement,
-    read_file,
 )
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all

@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.dialect import span_of
-from sweeparea.cql.text.durations import MICROS, DurationText
+from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.tokens import TokenType
+from sweeparea.operators.time.domain import MICROS
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KINDS = {"stream": "STREAM", "relation": "RELATION", "query": "CONTINUOUS QUERY"}

@@ -8,7 +8,7 @@ from sweeparea.cql.explain.mermaid import as_mermaid
 from sweeparea.cql.explain.svg import as_svg
 from sweeparea.cql.explain.text import as_cql
 from sweeparea.cql.explain.tree import as_tree, table_names
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 
 FORMS = {"tree": as_tree, "mermaid": as_mermaid, "svg": as_svg, "cql": as_cql}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Container
 
 from sweeparea.cql.explain.tree import top_text
-from sweeparea.cql.explain.words import describe
-from sweeparea.operators.plan import support
+from sweeparea.operators.nodes import RelationScan, StreamScan
+from sweeparea.operators.plan import lowering
 from sweeparea.operators.plan.encoding import Edges
-from sweeparea.operators.plan.logical import Node, Plan, RelationScan, StreamScan
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
 
 
@@ -20,7 +21,7 @@ def as_mermaid(plan: Plan, static: Container[str]) -> str:
     lines = ["flowchart BT"]
     for node in order:
         left, right = _shape(node)
-        lines.append(f'  {names[id(node)]}{left}"{_escaped(describe(node, plan.time))}"{right}')
+        lines.append(f'  {names[id(node)]}{left}"{_escaped(node.words(plan.time))}"{right}')
         for child in node.inputs:
             lines.append(f'  {names[id(child)]} -->|"{edges.describe(child)}"| {names[id(node)]}')
     result = f"{plan.name}: {top_text(plan) if plan.stream else 'relation'}"
@@ -34,7 +35,7 @@ def _shape(node: Node) -> tuple[str, str]:
         return "[/", "/]"
     if isinstance(node, RelationScan):
         return "[(", ")]"
-    return ("[[", "]]") if support.expansion(node) is not None else ("[", "]")
+    return ("[[", "]]") if lowering.expansion(node) is not None else ("[", "]")
 
 
 def _escaped(text: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Container
 from html import escape
 
 from sweeparea.cql.explain.tree import top_text
-from sweeparea.cql.explain.words import describe
-from sweeparea.operators.plan import support
+from sweeparea.operators.nodes import RelationScan, StreamScan
+from sweeparea.operators.plan import lowering
 from sweeparea.operators.plan.encoding import Edges
-from sweeparea.operators.plan.logical import Node, Plan, RelationScan, StreamScan
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 260, 44, 24, 46, 16
@@ -58,7 +59,7 @@ def as_svg(plan: Plan, static: Container[str]) -> str:
     top = (places[id(plan.root)][0], rows)
     arrow(places[id(plan.root)], top, edges.describe(plan.root))
     for node in nodes(plan.root):
-        box(places[id(node)], describe(node, plan.time), _kind(node))
+        box(places[id(node)], node.words(plan.time), _kind(node))
     box(top, f"{plan.name}: {top_text(plan) if plan.stream else 'relation'}", "r")
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -86,7 +87,7 @@ def _places(root: Node) -> tuple[dict[int, tuple[float, int]], int, int]:
 def _kind(node: Node) -> str:
     if isinstance(node, StreamScan | RelationScan):
         return "i"
-    return "s" if support.expansion(node) is not None else "o"
+    return "s" if lowering.expansion(node) is not None else "o"
 
 
 def _lines(text: str) -> list[str]:

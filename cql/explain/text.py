@@ -8,7 +8,7 @@ from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan
 from sweeparea.cql.syntax.dialect import tokenize
 from sweeparea.cql.text.source_text import SourceText
 from sweeparea.cql.text.tokens import Token, TokenType
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 
 _BREAKS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "UNION", "EXCEPT", "INTERSECT"),

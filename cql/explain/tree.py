@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
-from sweeparea.cql.binding.context import time_text
-from sweeparea.cql.explain.patterns import reach_of, read_again
 from sweeparea.cql.explain.state import evaluation, state
-from sweeparea.cql.explain.words import columns_text, cut, describe, instant_text, length_text, stream_text
+from sweeparea.operators.nodes import RelationScan
 from sweeparea.operators.plan.encoding import Edges
-from sweeparea.operators.plan.logical import Node, Plan, RelationScan
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.patterns import reach_of, read_again
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
+from sweeparea.operators.plan.words import columns_text, cut, every_text
 from sweeparea.operators.time.ticks import INF
 
 
@@ -36,7 +37,7 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 def _result(plan: Plan) -> Iterator[str]:
     added = "ts" if plan.stream else "valid_from, valid_to"
     yield f"columns   {columns_text(plan.root.columns, types=True)} + {added}"
-    yield f"time      {time_text(plan.time)}, START AT {instant_text(plan.start, plan.time)}"
+    yield f"time      {plan.time}, START AT {plan.time.instant(plan.start)}"
     yield f"tables    {', '.join(table_names(plan))}"
     for constraint in plan.constraints:
         yield f"expects   {constraint.name}: {cut(constraint.condition.text)}, else {constraint.on_violation}"
@@ -51,7 +52,7 @@ def table_names(plan: Plan) -> list[str]:
 
 def top_text(plan: Plan) -> str:
     """The outermost operator of a stream-valued plan."""
-    text = stream_text(plan.stream or "", plan.every, plan.anchor, plan.time)
+    text = (plan.stream or "").capitalize() + every_text(plan.every, plan.anchor, plan.time)
     return f"{text} (each row once, nothing is compared)" if plan.emits_each else text
 
 
@@ -73,7 +74,7 @@ def _plan(plan: Plan, static: Container[str]) -> Iterator[str]:
                 return
             shared[id(node)] = max(shared.values()) + 1
             mark = f"({shared[id(node)]}) "
-        yield f"{prefix}{branch}{mark}{describe(node, plan.time)}  [{edges.describe(node)}]"
+        yield f"{prefix}{branch}{mark}{node.words(plan.time)}  [{edges.describe(node)}]"
         below = prefix + {"": "", "└─ ": "   ", "├─ ": "│  "}[branch]
         for i, child in enumerate(node.inputs):
             yield from lines(child, below, "└─ " if i == len(node.inputs) - 1 else "├─ ")
@@ -96,9 +97,7 @@ def _inputs(plan: Plan, static: Container[str]) -> Iterator[str]:
         if ticks >= INF:
             length, back = "for ever", "START"
         else:
-            reach = (
-                f"{ticks:,} tick{'s' * (ticks != 1)}" if plan.time.kind == "BIGINT" else length_text(ticks, plan.time)
-            )
+            reach = f"{ticks:,} tick{'s' * (ticks != 1)}" if plan.time.kind == "BIGINT" else plan.time.length(ticks)
             length, back = f"for {reach}", f"h0 - {reach}"
         how = f"those from {back} on are read again" if name in again else "what it still contributes is in the state"
         yield f"{name}: its elements in (h0, h1]; an element matters {length}, {how}"

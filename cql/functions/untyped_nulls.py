@@ -14,7 +14,9 @@ from typing import Any
 
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.signatures import split_types
-from sweeparea.operators.plan.logical import Aggregate, Analytic, Column, Expr, Node, Project, SetOperation, UnionAll
+from sweeparea.operators.nodes import Aggregate, Analytic, Project, SetOperation, UnionAll
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.sql_text import substituted
 
 VOID = "void"

@@ -14,7 +14,7 @@ from sweeparea.cql.syntax.dialect import TO_STREAM
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, Place
 from sweeparea.operators import user
-from sweeparea.operators.plan.logical import UserFunction
+from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.operators.user_code.user_modules import Modules
 
 _WINDOWS = frozenset(

@@ -14,33 +14,32 @@ from dataclasses import dataclass, field
 
 from sweeparea.cql.declarations.printer import VIOLATIONS, name, setting
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators import windows as spec
+from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
-    Column,
     Difference,
     Enrich,
     Generate,
     Intersect,
     Join,
-    Node,
     OneRow,
-    Plan,
     Project,
     RelationScan,
     RelationToStream,
     Select,
-    SortKey,
     StreamScan,
-    TimeDomain,
     TopK,
     UnionAll,
     Window,
     WindowFunction,
 )
+from sweeparea.operators.plan.expressions import Column, SortKey
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sql_text import substituted
-from sweeparea.operators.windows import definitions as spec
+from sweeparea.operators.time.domain import TimeDomain
 
 _LIKE_ID = re.compile(r"c\d+", re.IGNORECASE)
 _WITHIN = ("LISTAGG", "PERCENTILE_CONT", "PERCENTILE_DISC")

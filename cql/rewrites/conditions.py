@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sweeparea.operators.plan.logical import Column, Expr
+from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.sql_text import bare, parts, substituted, tokens
 
 

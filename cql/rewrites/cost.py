@@ -18,16 +18,14 @@ from sqlglot import exp
 
 from sweeparea.cql.rewrites.conditions import conjuncts, equality, tree
 from sweeparea.cql.rewrites.rule import Rewriting
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators.nodes import (
     Aggregate,
     Analytic,
     Difference,
     Enrich,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     OneRow,
     RelationScan,
     RelationToStream,
@@ -37,7 +35,9 @@ from sweeparea.operators.plan.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.windows.definitions import Rows
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.windows import Rows
 
 RATE = 1.0
 ROWS = 1_000.0

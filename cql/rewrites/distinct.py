@@ -9,17 +9,8 @@ from dataclasses import replace
 from sweeparea.cql.rewrites.conditions import column, column_of, substitute
 from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
-from sweeparea.operators.plan.logical import (
-    Aggregate,
-    Difference,
-    Intersect,
-    Join,
-    Node,
-    Project,
-    Select,
-    TopK,
-    UnionAll,
-)
+from sweeparea.operators.nodes import Aggregate, Difference, Intersect, Join, Project, Select, TopK, UnionAll
+from sweeparea.operators.plan.node import Node
 
 
 def is_distinct(node: Node) -> bool:

@@ -9,7 +9,8 @@ from sweeparea.cql.rewrites import distinct, joins, negation, projection, reorde
 from sweeparea.cql.rewrites.prune import prune, unique
 from sweeparea.cql.rewrites.rule import Input, Rewriting, Rule
 from sweeparea.cql.rewrites.sharing import SHARE, share
-from sweeparea.operators.plan.logical import Node, Plan
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 
 FIRST: tuple[Rule, ...] = (
     *selection.RULES,

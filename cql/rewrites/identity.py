@@ -7,8 +7,9 @@ import hashlib
 from typing import Any
 
 from sweeparea.cql.rewrites.conditions import substitute
-from sweeparea.operators.plan.logical import Column, Expr, Node
-from sweeparea.operators.plan.stored_names import name_of, parts_of, plain
+from sweeparea.operators.base.stored_names import name_of, parts_of, plain
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 IDS = ("ties",)
 """Fields of nodes that hold ids of columns as text. Other texts are words and names, whatever they look like."""

@@ -18,18 +18,9 @@ from sweeparea.cql.rewrites.conditions import (
 )
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.cql.rewrites.selection import select
-from sweeparea.operators.plan.logical import (
-    Aggregate,
-    Enrich,
-    Expr,
-    Generate,
-    Join,
-    Node,
-    Project,
-    Select,
-    TopK,
-    Window,
-)
+from sweeparea.operators.nodes import Aggregate, Enrich, Generate, Join, Project, Select, TopK, Window
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.node import Node
 
 
 def _outer_to_inner(node: Node, _: Rewriting) -> Node | None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
-from sweeparea.operators.plan.logical import Join, Node
+from sweeparea.operators.nodes import Join
+from sweeparea.operators.plan.node import Node
 
 
 def _pulled(kind: str) -> Callable[[Node, Rewriting], Node | None]:

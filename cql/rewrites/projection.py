@@ -8,7 +8,8 @@ from collections import Counter
 
 from sweeparea.cql.rewrites.conditions import column_of, substitute, tree
 from sweeparea.cql.rewrites.rule import MAX_TEXT, Rewriting, Rule
-from sweeparea.operators.plan.logical import Node, Project
+from sweeparea.operators.nodes import Project
+from sweeparea.operators.plan.node import Node
 
 
 def _merge(node: Node, _: Rewriting) -> Node | None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from sweeparea.cql.rewrites.conditions import substitute
 from sweeparea.cql.rewrites.identity import IDS
-from sweeparea.operators.plan.logical import Column, Expr, Node
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.sharing import nodes
 
 

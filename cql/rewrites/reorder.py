@@ -8,7 +8,9 @@ from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts
 from sweeparea.cql.rewrites.cost import Estimate, cost, estimate
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.cql.rewrites.selection import select
-from sweeparea.operators.plan.logical import Expr, Join, Node, Project
+from sweeparea.operators.nodes import Join, Project
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.node import Node
 
 MOST = 6
 """Inputs up to which all orders are tried (dynamic programming over their subsets)."""

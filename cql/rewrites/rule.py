@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sweeparea.operators.plan.logical import Column, Node
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Node
 
 MAX_TEXT = 20_000
 """Characters of an expression beyond which no rule copies it."""

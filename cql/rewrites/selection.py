@@ -18,23 +18,22 @@ from sweeparea.cql.rewrites.conditions import (
     substitute,
 )
 from sweeparea.cql.rewrites.rule import MAX_TEXT, Rewriting, Rule, ids
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators.nodes import (
     Aggregate,
     Analytic,
-    Column,
     Difference,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     Project,
     Select,
     TopK,
     UnionAll,
     Window,
 )
-from sweeparea.operators.windows.definitions import TimeWindow, UserWindow
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.windows import TimeWindow, UserWindow
 
 
 def push_selection(node: Node, *conditions: Expr) -> Node:

@@ -15,12 +15,10 @@ from sweeparea.cql.rewrites.identity import Identity
 from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.renumber import renumbered
 from sweeparea.cql.syntax.hidden_names import DIGITS, PREFIX, is_hidden
-from sweeparea.operators.plan.logical import (
-    Column,
+from sweeparea.operators.base.stored_names import text_of
+from sweeparea.operators.nodes import (
     Enrich,
     Generate,
-    Node,
-    Plan,
     Project,
     RelationScan,
     RelationToStream,
@@ -29,9 +27,11 @@ from sweeparea.operators.plan.logical import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
-from sweeparea.operators.plan.stored_names import text_of
-from sweeparea.operators.windows.definitions import TimeWindow
+from sweeparea.operators.windows import TimeWindow
 
 SHARE = "common_subplans"
 """The name of ``share``."""

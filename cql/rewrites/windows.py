@@ -13,14 +13,10 @@ from dataclasses import replace
 
 from sweeparea.cql.rewrites.conditions import column
 from sweeparea.cql.rewrites.rule import Rewriting, Rule
-from sweeparea.operators.plan.logical import (
-    Column,
+from sweeparea.operators.nodes import (
     Enrich,
-    Expr,
     Generate,
     Join,
-    Node,
-    Plan,
     Project,
     RelationToStream,
     Select,
@@ -28,7 +24,10 @@ from sweeparea.operators.plan.logical import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.windows.definitions import Range, TimeWindow, Unbounded
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.windows import Range, TimeWindow, Unbounded
 
 NOW = Range(1)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
@@ -42,6 +43,23 @@ _OTHER_STATEMENTS = {
 }
 """Statements of other systems, and what to do instead."""
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+def parse_text(text: str, filename: str = "<text>") -> list[st.Statement]:
+    """The statements of a text. Raises one error or ``CqlErrors`` with at most one error a statement."""
+    return parse(text, filename)
+
+
+def read_file(path: str | Path) -> str:
+    """The text of a file of statements."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{path} is not UTF-8 text (byte {error.start})", None, "Save the file as UTF-8") from None
+    except OSError as error:
+        raise ParseError(
+            f"{path} cannot be read: {error.strerror}", None, "Remove it, or make it a readable file"
+        ) from None
 
 
 def parse(text: str, filename: str) -> list[st.Statement]:

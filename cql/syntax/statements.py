@@ -4,7 +4,6 @@ from."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sqlglot import exp
 
@@ -258,24 +257,3 @@ class Describe(Statement):
     """``DESCRIBE name``."""
 
     name: str
-
-
-def parse_text(text: str, filename: str = "<text>") -> list[Statement]:
-    """The statements of a text. Raises one error or ``CqlErrors`` with at most one error a statement."""
-    from sweeparea.cql.syntax.parser import parse
-
-    return parse(text, filename)
-
-
-def read_file(path: str | Path) -> str:
-    """The text of a file of statements."""
-    from sweeparea.cql.text.errors import ParseError
-
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
-    except UnicodeDecodeError as error:
-        raise ParseError(f"{path} is not UTF-8 text (byte {error.start})", None, "Save the file as UTF-8") from None
-    except OSError as error:
-        raise ParseError(
-            f"{path} cannot be read: {error.strerror}", None, "Remove it, or make it a readable file"
-        ) from None

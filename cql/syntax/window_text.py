@@ -12,12 +12,13 @@ from typing import Any
 
 from sweeparea.cql.text import zone_names
 from sweeparea.cql.text.constants import decimal_text
-from sweeparea.cql.text.durations import MICROS, parse_duration, parse_instant, parse_number, refuse_reference
+from sweeparea.cql.text.durations import parse_duration, parse_instant, parse_number, refuse_reference
 from sweeparea.cql.text.errors import ParseError, nearest
 from sweeparea.cql.text.keywords import misspelt
 from sweeparea.cql.text.source_text import SourceText, Span
 from sweeparea.cql.text.tokens import Token, TokenType
 from sweeparea.infra import zones
+from sweeparea.operators.time.domain import MICROS
 
 CALENDAR_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 """What Tumbling By takes."""

@@ -19,18 +19,9 @@ from sweeparea.cql.text.errors import ParseError, RefusedError, TypeError_, near
 from sweeparea.cql.text.source_text import SourceText, Span
 from sweeparea.cql.text.tokens import Token, TokenType
 from sweeparea.infra import zones
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import MICROS, TimeDomain, micros_text
 from sweeparea.operators.time.ticks import MAX_TICK
 
-MICROS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
 _FINER = {"NANOSECOND": Fraction(1, 1_000)}
 """Units that are finer than any tick: multiples of 1,000 of them are exact."""
 CALENDAR = ("MONTH", "QUARTER", "YEAR", "DECADE", "CENTURY")
@@ -128,17 +119,6 @@ class DurationText:
         if self.micros.denominator != 1:
             raise ParseError(f"{what} {self.text} is finer than a microsecond", place, "Write 1 MICROSECOND or more")
         return self.micros.numerator
-
-
-def micros_text(micros: int) -> str:
-    """``1 second``, ``90 minutes``: a length in its largest unit that divides it."""
-    if micros == 0:
-        return "0 seconds"
-    for unit in reversed(MICROS):
-        if unit != "WEEK" and micros % MICROS[unit] == 0:
-            n = micros // MICROS[unit]
-            return f"{n:,} {unit.lower()}{'' if abs(n) == 1 else 's'}"
-    return f"{micros} microseconds"
 
 
 def starts_duration(token: Token, following: Token | None = None) -> bool:

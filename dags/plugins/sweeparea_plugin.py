@@ -54,7 +54,7 @@ def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
     from sweeparea.dags.factory import admit_dag_id
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance_to
+    from sweeparea.spark_jobs.admission.heartbeat import advance_to
     from sweeparea.spark_jobs.declarations.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}

@@ -111,9 +111,8 @@ def prepare(run_folder: Path | None = None) -> None:
     folder = home(run_folder)
     (folder / "config").mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
-    shutil.copyfile(
-        Path(__file__).with_name("airflow_local_settings.py"), folder / "config" / "airflow_local_settings.py"
-    )
+    own = Path(__file__).resolve().parents[2] / "dags" / "airflow_local_settings.py"
+    shutil.copyfile(own, folder / "config" / "airflow_local_settings.py")
     # written before the API server would do it with mode 0644 and print it to its log
     _secret(password_file(run_folder), lambda: json.dumps({USER: secrets.token_urlsafe(12)}))
     stamp = folder / "migrated"

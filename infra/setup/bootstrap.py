@@ -19,7 +19,7 @@ from pathlib import Path
 from sweeparea.infra.errors import SetupError, exit_code_of
 
 OLDEST = (3, 11)
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 INFRA = ROOT / "infra"
 TOOLS = ROOT / ".tools"
 VENV = ROOT / ".venv"

@@ -41,7 +41,7 @@ class Jar:
 
 def read_lock(path: Path | None = None) -> list[Jar]:
     """The jars that ``infra/jars.lock`` names: lines ``organisation:name:version sha256``."""
-    path = path or Path(__file__).with_name("jars.lock")
+    path = path or Path(__file__).resolve().parents[1] / "jars.lock"
     jars = []
     for line in path.read_text().splitlines():
         if line.strip() and not line.startswith("#"):
@@ -64,7 +64,7 @@ def class_path() -> str:
 
 def s3_lock() -> list[Jar]:
     """The jars with which Spark reads and writes on S3; fetched only when asked for."""
-    return read_lock(Path(__file__).with_name("jars_s3.lock"))
+    return read_lock(Path(__file__).resolve().parents[1] / "jars_s3.lock")
 
 
 def s3_class_path() -> str:

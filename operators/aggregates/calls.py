@@ -23,9 +23,8 @@ from sweeparea.operators.kernels import fixed
 from sweeparea.operators.kernels import holistic as values_kernel
 from sweeparea.operators.kernels.instants import gathered
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.sweeps.snapshot import OrderKey
 from sweeparea.operators.values import keys as key_codes
-from sweeparea.operators.values.order import column_ranks
+from sweeparea.operators.values.order import OrderKey, column_ranks
 
 KIND = "__kind"
 """SMALLINT: ``RAW``, ``SUMS`` or ``VALUE + i``."""

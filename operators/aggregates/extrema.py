@@ -24,8 +24,8 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError
 from sweeparea.operators.aggregates.calls import Argument, BaseCall, Elements, Instants, Result
 from sweeparea.operators.kernels import aggregate as kernel
-from sweeparea.operators.sweeps.snapshot import ranks
 from sweeparea.operators.values import keys as key_codes
+from sweeparea.operators.values.order import ranks
 
 
 class Extremum(Argument):

@@ -11,14 +11,51 @@ none, with NULLs. Bag in, bag of ``node.columns`` out. Spark evaluates the gener
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.linear.map import Map
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Evaluated, Ids, ids_of
+from sweeparea.operators.plan.words import columns_text, cut
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sweeparea.operators.plan.logical import Generate
+
+@stored("Generate", "input", "generator", "outputs", "outer")
+@dataclass(frozen=True)
+class Generate(Map):
+    """Each row beside the rows that a generator (explode, inline, ..) makes of it: LATERAL VIEW.
+
+    ``outer`` keeps a row for which the generator makes none, with NULLs. Output: the input's columns, then ``outputs``.
+    """
+
+    generator: Expr
+    outputs: tuple[Column, ...]
+    outer: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns + self.outputs
+
+    def words(self, time: TimeDomain) -> str:
+        outer = " OUTER" if self.outer else ""
+        return f"Lateral view{outer} {cut(self.generator.text)} AS {columns_text(self.outputs)}"
+
+    def needs(self, needed: Ids) -> Iterator[Ids]:
+        yield (needed | self.reads) & ids_of(self.input)
+
+    def evaluated(self) -> Iterator[Evaluated]:
+        return self.computed()
+
+    def computed(self) -> Iterator[Evaluated]:
+        yield Evaluated(self.generator.sql, [self.generator.text], kind="generator", columns=self.outputs)
+
 
 _MAY_BE_EMPTY = re.compile(r"\s*(explode|posexplode|inline)\s*\(", re.IGNORECASE)
 

@@ -7,7 +7,8 @@ and intervals stay. Golab & Oezsu 2005, section 5.2, rule 1: the input's update 
 Columns in and out: the record, ``__ts``, ``__te``, ``__n``. SweepArea: none. Spark evaluates the condition; what it is
 asked for, with text in the place of a DataFrame:
 
->>> from sweeparea.operators.plan.logical import Column, Expr, RelationScan, Select
+>>> from sweeparea.operators.plan.expressions import Column, Expr
+>>> from sweeparea.operators.nodes import RelationScan, Select
 >>> class Asked:
 ...     def where(self, condition):
 ...         return condition
@@ -17,12 +18,44 @@ asked for, with text in the place of a DataFrame:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.linear.map import Map
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Evaluated, Ids, condition
+from sweeparea.operators.plan.words import cut
+from sweeparea.operators.time.domain import TimeDomain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sweeparea.operators.plan.logical import Select
+
+@stored("Select", "input", "condition")
+@dataclass(frozen=True)
+class Select(Map):
+    """Selection: keeps the rows for which ``condition`` is TRUE (Kraemer section 3.2.1)."""
+
+    condition: Expr
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    def words(self, time: TimeDomain) -> str:
+        return f"Select {cut(self.condition.text)}"
+
+    @property
+    def cheap(self) -> bool:
+        return self.input.cheap
+
+    def needs(self, needed: Ids) -> Iterator[Ids]:
+        yield needed | self.condition.columns
+
+    def evaluated(self) -> Iterator[Evaluated]:
+        return condition(self.condition)
 
 
 def apply(node: Select, bag: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sweeparea.operators.plan.logical import Expr
+from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.sql_text import bare, parts, tokens
 
 _EQUALS = {"=": False, "==": False, "<=>": True}

@@ -6,7 +6,7 @@
 
 - ``upa``: by update pattern (Golab & Oezsu, section 5.4.3). Where expiry is known an edge is interval encoded, else
   delta encoded.
-- ``negative``: every edge is delta encoded. Above each window that forgets stands W-Expire (``expire.py``).
+- ``negative``: every edge is delta encoded. Above each window that forgets stands W-Expire (``negative_tuples.py``).
 - ``direct``: ends travel with rows on every edge that can carry them. A difference, an anti join or an outer join over
   known expiry gives the ends that hold if nothing more comes, and a negative tuple for each that comes earlier (their
   section 5.3.2, for rare premature expiry). What is left, such as a group's row, which ends when the next one replaces
@@ -19,9 +19,9 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from sweeparea.operators.plan import patterns, sharing
-from sweeparea.operators.plan.logical import Aggregate, Analytic, Difference, Intersect, Join, Node, Plan, TopK, Window
-from sweeparea.operators.plan.patterns import Edge
-from sweeparea.operators.windows.definitions import TimeWindow
+from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 
 STRATEGIES = ("upa", "negative", "direct")
 INTERVAL, DELTA, CORRECTED = "interval", "delta", "corrected"
@@ -70,25 +70,19 @@ class Edges:
 
     def ahead(self, node: Node) -> bool:
         """Whether an operator that compares two bags gives expected ends although later rows may change them."""
-        compares = isinstance(node, Difference) or (isinstance(node, Join) and node.kind in ("anti", "left", "full"))
-        return self.strategy == "direct" and compares and all(self.expiry_known(side) for side in node.inputs)
+        return self.strategy == "direct" and node.compares and all(self.expiry_known(side) for side in node.inputs)
 
     def expires(self, node: Node) -> bool:
         """Whether W-Expire stands above this node."""
-        if self.strategy != "negative" or not isinstance(node, Window):
-            return False
-        return not (isinstance(node.spec, TimeWindow) and node.spec.monotonic)
+        return self.strategy == "negative" and node.forgets
 
     def splits(self, node: Node) -> bool:
         """Whether this operator's rows that come and go within a slice are told as two."""
-        sweeps = Aggregate | Analytic | Difference | Intersect | TopK
-        return self.strategy == "negative" and (
-            isinstance(node, sweeps) or (isinstance(node, Join) and node.kind != "inner")
-        )
+        return self.strategy == "negative" and node.replaces
 
     def cheap(self, node: Node) -> bool:
-        """``patterns.cheap``, which W-Expire is not."""
-        return patterns.cheap(node) and not self.sweeps(node)
+        """``Node.cheap``, which W-Expire is not."""
+        return node.cheap and not self.sweeps(node)
 
     def sweeps(self, node: Node) -> bool:
         """Whether W-Expire stands at a window in or below this node."""

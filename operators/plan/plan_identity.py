@@ -14,9 +14,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from sweeparea.operators.base.stored_names import name_of, plain, text_of, told_of
 from sweeparea.operators.plan.encoding import strategy_of
-from sweeparea.operators.plan.logical import Column, Expr, Node, Plan
-from sweeparea.operators.plan.stored_names import name_of, plain, text_of, told_of
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 
 
 def state_identity(plan: Plan) -> str:

@@ -10,14 +10,14 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 
-from sweeparea.operators.plan.logical import Node
-from sweeparea.operators.plan.stored_names import name_of
+from sweeparea.operators.base.stored_names import name_of
+from sweeparea.operators.plan.node import Node
 
 
 def shared(root: Node) -> Node:
     """The same plan, in which equal subplans are one object. Column ids are unique, so equal subplans are one by right.
 
-    >>> from sweeparea.operators.plan.logical import RelationScan, UnionAll
+    >>> from sweeparea.operators.nodes import RelationScan, UnionAll
     >>> plan = shared(UnionAll((RelationScan("R", ()), RelationScan("R", ())), ()))
     >>> plan.inputs[0] is plan.inputs[1]
     True

@@ -20,12 +20,13 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.intervals.coalesce import coalesce
-from sweeparea.operators.plan.logical import Node, Window
+from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state.sweep_area import to_merge
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.bag import BAG, TE
 from sweeparea.operators.values.netting import compacted
+from sweeparea.operators.windows.window import Window
 
 FEWEST, MOST = 2, 64
 FILE_COST = 3_000.0

@@ -11,10 +11,11 @@ Columns in (``rows_schema``): the keys, the calls' arguments, ``__ts``, ``__te``
 carried also its sums. Columns out (``delta_schema``): the keys, the calls' values, ``__ts``, ``__te``, ``__n``, the
 delta of the relation within ``(h0, h1]``.
 
-SweepArea, with the least state that each call's function allows (``aggregate_functions.py``; its bound: ``sweep``).
+SweepArea, with the least state that each call's function allows (``aggregates/functions.py``; its bound: ``sweep``).
 Sums are exact (``exact.py``): they may subtract, so a sliding sum costs O(1) an event and no slicing can change a bit;
 they are one row a group and end, where Algorithm 8 has a row for each stretch of time between two ends.
 
+>>> from sweeparea.operators.aggregates.calls import BaseCall
 >>> spec = AggregateSpec((("k", pa.string()),), (BaseCall("s", "SUM", pa.int64(), "v", pa.int64()),), expiry_known=True)
 >>> bag = [{"k": "x", "a0": v, "__ts": s, "__te": s + 9, "__n": 1, "__kind": 0} for s, v in [(1, 9), (4, 6)]]
 >>> schema = rows_schema(spec)
@@ -28,37 +29,177 @@ they are one row a group and end, where Algorithm 8 has a row for each stretch o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-import pyarrow as pa
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.aggregates.calls import (
-    KIND,
-    SUMS,
-    VALUE,
-    Additive,
-    Argument,
-    BaseCall,
-    Elements,
-    Instants,
-    Result,
-)
-from sweeparea.operators.aggregates.extrema import Extremum
-from sweeparea.operators.aggregates.functions import argument_of
-from sweeparea.operators.kernels import aggregate as kernel
-from sweeparea.operators.kernels.instants import NO_MARK, gathered, segments
-from sweeparea.operators.kernels.sorting import group_order, sorted_order
+from sweeparea.operators.aggregates.call import AggregateCall, evaluated_call
+from sweeparea.operators.aggregates.names import OF_DISTINCT
+from sweeparea.operators.base.later import later
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.plan.carriers import Carriers, renamed
+from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.expressions import Column, Expr, reference
+from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, plain
+from sweeparea.operators.plan.words import cut
+from sweeparea.operators.sweeps import distinct
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values import keys as key_codes
 from sweeparea.operators.values.bag import TE, TS, N
 
-__all__ = ["AggregateSpec", "BaseCall", "delta_schema", "rows_schema", "sweep"]
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from sweeparea.operators.aggregates import calls as kinds
+    from sweeparea.operators.aggregates import extrema, functions
+    from sweeparea.operators.aggregates.calls import Argument, BaseCall
+    from sweeparea.operators.kernels import aggregate as kernel
+    from sweeparea.operators.kernels import instants, sorting
+    from sweeparea.operators.values import keys as key_codes
+else:
+    np, pa, kinds, extrema, functions, kernel, instants, sorting, key_codes = later(
+        "numpy",
+        "pyarrow",
+        "sweeparea.operators.aggregates.calls",
+        "sweeparea.operators.aggregates.extrema",
+        "sweeparea.operators.aggregates.functions",
+        "sweeparea.operators.kernels.aggregate",
+        "sweeparea.operators.kernels.instants",
+        "sweeparea.operators.kernels.sorting",
+        "sweeparea.operators.values.keys",
+    )
 
 _SAFE = float(1 << 61)
 _BLOCK = 1 << 16
+
+
+@stored("Aggregate", "input", "keys", "calls", "global_")
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """Grouping with aggregation (Kraemer sections 3.2.6 and 3.2.7). Output: keys, then calls.
+
+    ``global_`` tells an aggregate without GROUP BY (one row at every instant from START, also over an empty bag) from a
+    GROUP BY whose groups vanish with their last element. Without calls it is duplicate elimination over the keys
+    (``distinct.py``).
+    """
+
+    input: Node
+    keys: tuple[tuple[Column, Expr], ...]
+    calls: tuple[tuple[Column, AggregateCall], ...]
+    global_: bool = False
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether this is duplicate elimination."""
+        return not self.calls and not self.global_
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(c for c, _ in self.keys) + tuple(c for c, _ in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def words(self, time: TimeDomain) -> str:
+        keys = ", ".join(c.label for c, _ in self.keys)
+        if self.is_distinct:
+            return f"Distinct ({cut(keys)})"
+        calls = ", ".join(call.words for _, call in self.calls) or "no aggregates"
+        return f"Aggregate {cut(calls)}" + (f" BY {cut(keys)}" if self.keys else "")
+
+    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
+        """Rule 4: group-by replaces its rows, whatever its input does."""
+        return distinct.edge(below) if self.is_distinct else Edge("WK", False)
+
+    @property
+    def monotonic(self) -> bool:
+        """The value of an aggregate changes."""
+        return self.is_distinct and self.input.monotonic
+
+    @property
+    def lengthens(self) -> bool:
+        return self.is_distinct or super().lengthens
+
+    @property
+    def replaces(self) -> bool:
+        return True
+
+    @property
+    def readable_again(self) -> bool:
+        return False
+
+    def needs(self, needed: Ids) -> Iterator[Ids]:
+        calls = (call.reads for call in self._needed(needed))
+        yield frozenset().union(*(e.columns for _, e in self.keys), *calls)
+
+    def cut(self, inputs: tuple[Node, ...], needed: Ids) -> Node:
+        calls = self._needed(needed)
+        return replace(self, input=inputs[0], calls=tuple((c, call) for c, call in self.calls if call in calls))
+
+    def _needed(self, needed: Ids) -> list[AggregateCall]:
+        # a SINGLE_VALUE is also a check, and without any call an aggregate would be a DISTINCT
+        kept = [call for c, call in self.calls if c.id in needed or call.function == "SINGLE_VALUE"]
+        return kept or [call for _, call in self.calls[:1]]
+
+    def evaluated(self) -> Iterator[Evaluated]:
+        yield from plain(*(e for _, e in self.keys), remembered=True)
+        for _, call in self.calls:
+            yield from evaluated_call(call, remembered=True)
+
+    def computed(self) -> Iterator[Evaluated]:
+        for column, expr in self.keys:
+            yield Evaluated(expr.sql, [expr.text], columns=(column,))
+        for column, call in self.calls:
+            yield Evaluated(call.sql, [e.text for e in call.given], kind="aggregate", columns=(column,))
+
+    def carriers(self, below: Sequence[Carriers]) -> Carriers:
+        """Selection commutes with grouping only on its keys (Patroumpas & Sellis 2006, section 4.2)."""
+        return {} if self.global_ else renamed(below[0], self.keys)
+
+    def kept(self, ends: Ends) -> str | None:
+        if self.lowered().expansion is not None:
+            return "the input's rows that are valid after h1"
+        known = ends.expiry_known(self.input)
+        if self.is_distinct:
+            return distinct.kept(known)
+        kept = dict.fromkeys(call.kept(known) for _, call in self.calls)
+        parts = [f"counts and sums, one row a {'(group, end)' if known else 'group'}"] if None in kept else []
+        parts += [text for text in kept if text is not None]
+        return "; ".join(parts) or "one row a group"
+
+    def lowered(self) -> Node:
+        """Without FILTER where NULLs are left out; calls of DISTINCT values over one argument above a duplicate
+        elimination, so that a change touches its values, not the whole group (MIN and MAX do not mind). Beside other
+        calls the sweep of the group tells the values apart.
+        """
+        calls = tuple((column, call.without_filter()) for column, call in self.calls)
+        same = all(a is b for (_, a), (_, b) in zip(calls, self.calls, strict=True))
+        return (self if same else replace(self, calls=calls))._distinct_first()
+
+    def _distinct_first(self) -> Node:
+        calls = [call for _, call in self.calls]
+        if not any(call.distinct for call in calls):
+            return self
+        argument = calls[0].argument
+        for call in calls:
+            indifferent = call.function in ("MIN", "MAX")
+            if call.function not in OF_DISTINCT or not (call.distinct or indifferent) or call.argument != argument:
+                return self
+        assert argument is not None
+        value = Column(f"{self.calls[0][0].id}_value", argument.text)
+        below = tuple((replace(column, id=f"{column.id}_key"), expr) for column, expr in self.keys)
+        values = Aggregate(self.input, (*below, (value, argument)), ())
+        keys = tuple((column, reference(key)) for (column, _), (key, _) in zip(self.keys, below, strict=True))
+        above = tuple((c, replace(call, argument=reference(value), distinct=False)) for c, call in self.calls)
+        return Aggregate(values, keys, above, self.global_)
+
+    @property
+    def expansion(self) -> str | None:
+        found = dict.fromkeys(call.expansion for _, call in self.calls)
+        return ", ".join(text for text in found if text) or None
 
 
 @dataclass(frozen=True)
@@ -86,7 +227,7 @@ def rows_schema(spec: AggregateSpec) -> pa.Schema:
     in m and p, and may have it in ``__kind``; SUMS rows have it in a. A raw row with ``__n`` 0 says nothing and is
     ignored.
     """
-    fields = [*spec.keys, (TS, pa.int64()), (TE, pa.int64()), (N, pa.int64()), (KIND, pa.int16())]
+    fields = [*spec.keys, (TS, pa.int64()), (TE, pa.int64()), (N, pa.int64()), (kinds.KIND, pa.int16())]
     for i, call in enumerate(spec.calls):
         if call.argument is not None and call.column is None:
             fields.append((f"a{i}", call.argument_type))
@@ -112,7 +253,7 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
 
     Delta, per group whose row changes within the slice: +1 ``[t1, t2)`` for a row that comes and goes within it, +1
     ``[t, INF)`` for the one that holds at h1, -1 ``[t, INF)`` for the one that held at h0 and ended at t. No row ends
-    where an equal one begins (``emission.changes`` relies on it).
+    where an equal one begins (``istream.changes`` relies on it).
 
     Carry, never more than what is alive at h1 or pending: counts and sums one row per (group, te), or per (group, ts,
     te) while pending; extrema and FIRST with known expiry the undominated values only, so of those that are alive at
@@ -131,12 +272,12 @@ class _Sweep:
 
     def __init__(self, rows: pa.Table, spec: AggregateSpec, h0: int, h1: int):
         self.spec, self.h0, self.h1 = spec, h0, h1
-        kind, n = key_codes.int64_of(rows.column(KIND)), key_codes.int64_of(rows.column(N))
+        kind, n = key_codes.int64_of(rows.column(kinds.KIND)), key_codes.int64_of(rows.column(N))
         start, self.te = key_codes.int64_of(rows.column(TS)), key_codes.int64_of(rows.column(TE))
         # at START everything that came before is new: only the inputs know of it (a relation's contents at START)
         self.published = h0 >= spec.start
         start = np.maximum(start, h0 if self.published else spec.start)
-        used = (self.te > start) & ((n != 0) | (kind == SUMS))
+        used = (self.te > start) & ((n != 0) | (kind == kinds.SUMS))
         if not used.all():
             rows = rows.filter(pa.array(used))
             kind, n, start, self.te = kind[used], n[used], start[used], self.te[used]
@@ -147,18 +288,18 @@ class _Sweep:
             self.group, self.groups = key_codes.codes([rows.column(k) for k, _ in spec.keys])
         else:
             self.group, self.groups = np.zeros(len(n), np.int64), 1
-        self.order = group_order(self.group, self.groups, start)
+        self.order = sorting.group_order(self.group, self.groups, start)
         self._known_keys: list[pa.Array] | None = None
-        self.elements = Elements(kind, n)
-        self.arguments = [argument_of(self.elements, rows, i, call) for i, call in enumerate(spec.calls)]
+        self.elements = kinds.Elements(kind, n)
+        self.arguments = [functions.argument_of(self.elements, rows, i, call) for i, call in enumerate(spec.calls)]
 
     def run(self) -> tuple[pa.Table, pa.Table]:
         """The delta block by block, each of whole groups and small enough for the processor's cache; then the carry."""
-        mark = NO_MARK
+        mark = instants.NO_MARK
         if self.spec.global_:
             mark = self.h0 if self.published else self.spec.start
         parts = [delta_schema(self.spec).empty_table()]
-        parts += [self._delta(*block, mark) for block in self._blocks(mark != NO_MARK)]
+        parts += [self._delta(*block, mark) for block in self._blocks(mark != instants.NO_MARK)]
         return pa.concat_tables(parts), self._carry()
 
     def _blocks(self, also_empty: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -174,17 +315,17 @@ class _Sweep:
 
     def _delta(self, rows: np.ndarray, group: np.ndarray, mark: int) -> pa.Table:
         spec = self.spec
-        start, te = gathered(rows, self.start, self.te)
-        cut = segments(group, start, te, self.h1, mark)
-        at = Instants(rows, group, cut, self.elements.copies(rows), self.h0, self._name)
+        start, te = instants.gathered(rows, self.start, self.te)
+        cut = instants.segments(group, start, te, self.h1, mark)
+        at = kinds.Instants(rows, group, cut, self.elements.copies(rows), self.h0, self._name)
         elements = at.elements
         at.refuse_negative(elements, "elements")
         present = np.ones(len(elements), np.bool_) if spec.global_ else elements > 0
         changed = np.zeros(len(elements), np.bool_)
         changed[1:] = present[1:] != present[:-1]
-        results: list[Result] = []
+        results: list[kinds.Result] = []
         for call, argument in zip(spec.calls, self.arguments, strict=True):
-            result = Result(elements) if argument is None else argument.values_of(at, call, present)
+            result = kinds.Result(elements) if argument is None else argument.values_of(at, call, present)
             changed[1:] |= result.changes()
             results.append(result)
         published = self.h0 if self.published else INF
@@ -214,7 +355,7 @@ class _Sweep:
 
     def _carry(self) -> pa.Table:
         alive = np.flatnonzero(self.te > self.h1)
-        parts = [self._carried_sums(alive[self.elements.kind[alive] <= SUMS])]
+        parts = [self._carried_sums(alive[self.elements.kind[alive] <= kinds.SUMS])]
         for i, argument in enumerate(self.arguments):
             if argument is not None and argument.kind is not None and argument.holds:
                 parts.append(self._carried_values(i, argument, alive[argument.copies(alive) != 0]))
@@ -223,7 +364,7 @@ class _Sweep:
     def _carried_sums(self, rows: np.ndarray) -> pa.Table:
         if self.spec.expiry_known and not any(_counts(call) for call in self.spec.calls):
             rows = rows[self.n[rows] != 0]
-            return self._carry_united(rows, self.group[rows], SUMS, {})
+            return self._carry_united(rows, self.group[rows], kinds.SUMS, {})
         rows, first = self._runs(rows)
         n = _add_runs(self.n[rows], first)
         nonzero = n != 0
@@ -233,31 +374,31 @@ class _Sweep:
                 m = _add_runs(argument.copies(rows), first)
                 nonzero |= m != 0
                 columns[f"m{i}"] = pa.array(m)
-                if isinstance(argument, Additive):
+                if isinstance(argument, kinds.Additive):
                     columns[f"p{i}"], lengths = argument.encoded(rows, first)
                     nonzero |= lengths != 0
-        table = self._carry_table(rows[first[:-1]], n, SUMS, columns)
+        table = self._carry_table(rows[first[:-1]], n, kinds.SUMS, columns)
         return table if nonzero.all() else table.filter(pa.array(nonzero))
 
     def _carried_values(self, i: int, argument: Argument, rows: np.ndarray) -> pa.Table:
-        best, distinct = isinstance(argument, Extremum), self.spec.calls[i].distinct
+        best, of_distinct = isinstance(argument, extrema.Extremum), self.spec.calls[i].distinct
         if self.spec.expiry_known and best:
             head = self._undominated(rows, argument.rank)
             n = np.ones(len(head), np.int64)
-        elif self.spec.expiry_known and distinct:
+        elif self.spec.expiry_known and of_distinct:
             value = self.group[rows] * np.int64(argument.ranks) + argument.rank[rows]
-            return self._carry_united(rows, value, VALUE + i, {f"a{i}": argument.shown})
+            return self._carry_united(rows, value, kinds.VALUE + i, {f"a{i}": argument.shown})
         else:
             rows, first = self._runs(rows, argument.rank)
             n = _add_runs(self.n[rows], first)
             head, n = rows[first[:-1]][n != 0], n[n != 0]
-        return self._carry_table(head, n, VALUE + i, {f"a{i}": argument.shown(head)})
+        return self._carry_table(head, n, kinds.VALUE + i, {f"a{i}": argument.shown(head)})
 
     def _undominated(self, rows: np.ndarray, rank: np.ndarray) -> np.ndarray:
         """Those of ``rows`` that may yet be the first of their group by ``rank``."""
         self._refuse_negative_tuples(rows)
         group, start, te, ranks = self.group[rows], self._carried_start(rows), self.te[rows], rank[rows]
-        order = sorted_order((group, start, _latest_first(te), ranks))
+        order = sorting.sorted_order((group, start, _latest_first(te), ranks))
         return rows[kernel.undominated(order, group, start, te, ranks)]
 
     def _carry_united(
@@ -266,7 +407,7 @@ class _Sweep:
         """When there is any of ``rows`` of each ``value``, in as few rows as tell it."""
         self._refuse_negative_tuples(rows)
         start = self._carried_start(rows)
-        at, start, te = kernel.united(sorted_order((value, start)), value, start, self.te[rows])
+        at, start, te = kernel.united(sorting.sorted_order((value, start)), value, start, self.te[rows])
         head = rows[at]
         shown = {name: of(head) for name, of in columns.items()}
         return self._carry_table(head, np.ones(len(head), np.int64), kind, shown, (start, te))
@@ -288,7 +429,7 @@ class _Sweep:
         parts: Sequence[np.ndarray] = [self.group[rows], self._carried_start(rows), _latest_first(self.te[rows])]
         if rank is not None:
             parts = [parts[0], rank[rows], *parts[1:]]
-        order = sorted_order(parts)
+        order = sorting.sorted_order(parts)
         change = np.zeros(len(rows), np.bool_)
         change[0] = True
         for part in parts:
@@ -308,7 +449,7 @@ class _Sweep:
         schema = rows_schema(self.spec)
         known = dict(zip((k for k, _ in self.spec.keys), self._keys(self.group[rows]), strict=True))
         known |= {TS: pa.array(start), TE: pa.array(te), N: pa.array(n)}
-        known[KIND] = pa.array(np.full(len(n), kind, np.int16))
+        known[kinds.KIND] = pa.array(np.full(len(n), kind, np.int16))
         known |= columns
         arrays = [known[f.name] if f.name in known else pa.nulls(len(n), f.type) for f in schema]
         return pa.Table.from_arrays(arrays, schema=schema)

@@ -19,17 +19,45 @@ W-MINUS).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+from sweeparea.operators.base.later import later
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.plan.edge import STRICT, Edge
+from sweeparea.operators.plan.words import columns_text
+from sweeparea.operators.sweeps.set_operation import SetOperation
+from sweeparea.operators.time.domain import TimeDomain
 
-from sweeparea.operators.plan.logical import Difference
-from sweeparea.operators.sweeps import two_counts
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sweeparea.operators.sweeps import two_counts
+else:
+    pa, two_counts = later("pyarrow", "sweeparea.operators.sweeps.two_counts")
 
 
-def operation(node: Difference) -> two_counts.Operation:
-    """What the sweep makes of the two counts."""
-    return two_counts.DIFFERENCE if node.all else two_counts.EXCEPT
+@stored("Difference", "left", "right", "outputs", "all")
+@dataclass(frozen=True)
+class Difference(SetOperation):
+    """EXCEPT ALL: max(0, n1 - n2) copies of a record (Kraemer eq. 5); ``all`` False: EXCEPT, one copy of what the left
+    has and the right has not.
+    """
+
+    def words(self, time: TimeDomain) -> str:
+        return f"Except{' all' if self.all else ''} ({columns_text(self.columns)})"
+
+    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
+        return STRICT
+
+    @property
+    def compares(self) -> bool:
+        return True
+
+    @property
+    def operation(self) -> two_counts.Operation:
+        return two_counts.DIFFERENCE if self.all else two_counts.EXCEPT
 
 
 def whole(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -19,20 +19,88 @@ relation has none, it is read anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from sweeparea.operators.sweeps import relation_to_stream as history
+from sweeparea.operators.base.later import later
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.plan.carriers import Carriers
+from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
+from sweeparea.operators.plan.words import cut
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import TE, TS, N
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from sweeparea.operators.plan.logical import Enrich
+    from sweeparea.operators.sweeps import relation_to_stream as history
+else:
+    pa, history = later("pyarrow", "sweeparea.operators.sweeps.relation_to_stream")
 
 FROM, TO, COPIES = "__from", "__to", "__copies"
+
+
+@stored("Enrich", "stream", "relation", "condition", "kind")
+@dataclass(frozen=True)
+class Enrich(Node):
+    """Join of a stream with a non-retroactive relation (Golab & Oezsu 2005, section 4.1), below the stream's window.
+
+    An element at s is joined with the relation's contents from changes before s; later changes undo nothing. ``kind``
+    is inner or left. A stream: its elements have the instants of ``stream``'s.
+    """
+
+    stream: Node
+    relation: Node
+    condition: Expr | None = None
+    kind: str = "inner"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.stream.columns + self.relation.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.stream, self.relation)
+
+    def words(self, time: TimeDomain) -> str:
+        on = f" ON {cut(self.condition.text)}" if self.condition is not None else ""
+        return f"Enrich{' (left)' if self.kind == 'left' else ''}{on}"
+
+    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
+        """Rule 1: a relation that is not retroactive adds nothing."""
+        return below[0]
+
+    @property
+    def is_stream(self) -> bool:
+        return True
+
+    @property
+    def readable_again(self) -> bool:
+        return False
+
+    def needs(self, needed: Ids) -> Iterator[Ids]:
+        for child in self.inputs:
+            yield (needed | self.reads) & ids_of(child)
+
+    def evaluated(self) -> Iterator[Evaluated]:
+        return condition(self.condition)
+
+    def carriers(self, below: Sequence[Carriers]) -> Carriers:
+        return below[0]
+
+    @property
+    def looks_back(self) -> int:
+        """An element is enriched with what was before it."""
+        return 1
+
+    def kept(self, ends: Ends) -> str | None:
+        if self.relation.settled(ends.static) and self.relation.readable_again:
+            return "none, the relation is read again"
+        return "the relation's contents, no element"
 
 
 def intervals(rows: pa.Table, h0: int, h1: int, columns: Sequence[str]) -> tuple[pa.Table, pa.Table]:

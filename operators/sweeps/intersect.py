@@ -15,17 +15,48 @@ both sides do, and a later arrival can only make it last longer (Golab & Oezsu 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+from sweeparea.operators.base.later import later
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.plan.edge import Edge, weak
+from sweeparea.operators.plan.words import columns_text
+from sweeparea.operators.sweeps.set_operation import SetOperation
+from sweeparea.operators.time.domain import TimeDomain
 
-from sweeparea.operators.plan.logical import Intersect
-from sweeparea.operators.sweeps import two_counts
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sweeparea.operators.sweeps import two_counts
+else:
+    pa, two_counts = later("pyarrow", "sweeparea.operators.sweeps.two_counts")
 
 
-def operation(node: Intersect) -> two_counts.Operation:
-    """What the sweep makes of the two counts."""
-    return two_counts.INTERSECT_ALL if node.all else two_counts.INTERSECT
+@stored("Intersect", "left", "right", "outputs", "all")
+@dataclass(frozen=True)
+class Intersect(SetOperation):
+    """INTERSECT ALL: min(n1, n2) copies of a record; ``all`` False: one copy of what both have."""
+
+    def words(self, time: TimeDomain) -> str:
+        return f"Intersect{' all' if self.all else ''} ({columns_text(self.columns)})"
+
+    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
+        """Rule 3: a record ends with the first of its sides."""
+        return weak(below)
+
+    @property
+    def monotonic(self) -> bool:
+        return self.left.monotonic and self.right.monotonic
+
+    @property
+    def lengthens(self) -> bool:
+        return True
+
+    @property
+    def operation(self) -> two_counts.Operation:
+        return two_counts.INTERSECT_ALL if self.all else two_counts.INTERSECT
 
 
 def whole(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> pa.Table:

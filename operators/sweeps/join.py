@@ -14,12 +14,13 @@ of its condition. A negative tuple meets what its element has met, and takes tha
 Columns in: each side's record, ``__ts``, ``__te``, ``__n``. Columns out: both records, ``__ts``, ``__te``, ``__n``.
 
 SweepArea: of each side the rows that are valid after h1, and only while the other side can still bring new ones (a
-static relation cannot); none where they can be read again from the inputs (``patterns.readable_again``), else a log by
+static relation cannot); none where they can be read again from the inputs (``Node.readable_again``), else a log by
 expiry (``expiry_log.py``). No row waits for order: a slice's bag has none.
 
 What Spark is asked for, with text in the place of DataFrames:
 
->>> from sweeparea.operators.plan.logical import Column, Expr, Join, RelationScan
+>>> from sweeparea.operators.plan.expressions import Column, Expr
+>>> from sweeparea.operators.nodes import Join, RelationScan
 >>> class Asked(str):
 ...     def selectExpr(self, *columns):
 ...         return Asked(f"SELECT {', '.join(columns)} FROM ({self})") if "JOIN" in self else self
@@ -35,14 +36,116 @@ AND __lts < __rte AND __rts < __lte)
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.plan.carriers import Carriers
+from sweeparea.operators.plan.conditions import take_apart
+from sweeparea.operators.plan.edge import STRICT, Edge, weak
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
+from sweeparea.operators.plan.words import cut
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import TE, TS, N
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sweeparea.operators.plan.logical import Join
+_WORDS = {"inner": "Join", "left": "Left join", "full": "Full join", "semi": "Semi join", "anti": "Anti join"}
+
+
+@stored("Join", "left", "right", "condition", "kind")
+@dataclass(frozen=True)
+class Join(Node):
+    """Join on any condition (None: every pair matches). ``kind`` is inner, left, full, semi or anti: the last two are
+    ``semi_join.py``, those before ``outer_join.py``.
+
+    Output: left columns, then right columns; of semi and anti the left columns alone. RIGHT JOIN is a left join with
+    its sides exchanged.
+    """
+
+    left: Node
+    right: Node
+    condition: Expr | None = None
+    kind: str = "inner"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.left.columns if self.kind in ("semi", "anti") else self.left.columns + self.right.columns
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def words(self, time: TimeDomain) -> str:
+        if self.condition is not None:
+            return f"{_WORDS[self.kind]} ON {cut(self.condition.words)}"
+        return "Cross join" if self.kind == "inner" else _WORDS[self.kind]
+
+    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
+        """Rule 3: what matches ends with the first of its parts. Rule 5: an arrival takes back what had no match."""
+        return weak(below) if self.kind in ("inner", "semi") else STRICT
+
+    @property
+    def monotonic(self) -> bool:
+        return self.kind in ("inner", "semi") and self.left.monotonic and self.right.monotonic
+
+    @property
+    def lengthens(self) -> bool:
+        return self.kind == "semi" or super().lengthens
+
+    @property
+    def compares(self) -> bool:
+        return self.kind in ("anti", "left", "full")
+
+    @property
+    def replaces(self) -> bool:
+        return self.kind != "inner"
+
+    @property
+    def readable_again(self) -> bool:
+        return self.kind == "inner" and super().readable_again
+
+    @property
+    def read_again(self) -> tuple[Node, ...]:
+        return tuple(side for side in self.inputs if side.readable_again) if self.kind == "inner" else ()
+
+    def needs(self, needed: Ids) -> Iterator[Ids]:
+        for child in self.inputs:
+            yield (needed | self.reads) & ids_of(child)
+
+    def evaluated(self) -> Iterator[Evaluated]:
+        return condition(self.condition)
+
+    def carriers(self, below: Sequence[Carriers]) -> Carriers:
+        """Of a join the other side need not be selected from; where an equality says that it can be, it is."""
+        left, right = below
+        alternatives = take_apart(self.condition, ids_of(self.left), ids_of(self.right))
+        equal = [(e.left.bare, e.right.bare) for e in alternatives[0].equalities] if len(alternatives) == 1 else []
+        found: Carriers = {}
+        if self.kind in ("inner", "left", "semi", "anti"):
+            for column, own in left.items():
+                found[column] = own.union(*(right[r] for mine, r in equal if mine == column and r in right))
+        if self.kind == "inner":
+            for column, own in right.items():
+                found[column] = own.union(*(left[other] for other, mine in equal if mine == column and other in left))
+        return found
+
+    def kept(self, ends: Ends) -> str | None:
+        if self.kind != "inner":
+            return f"the values of the right input and the rows of both that are valid after h1 ({self.kind} join)"
+        pairs = (("left", self.left, self.right), ("right", self.right, self.left))
+        needed = [(name, side) for name, side, other in pairs if not other.settled(ends.static)]
+        held = [name for name, side in needed if not side.readable_again]
+        if held:
+            inputs = " and ".join(held)
+            return f"the rows of its {inputs} input that are valid after h1; the rest is read again by range"
+        if len(needed) == 2:
+            return "none of its own, both inputs are read again by range"
+        return "none of its own, inputs are read again by range as far as the other can still change"
+
 
 _LEFT, _RIGHT = ("__lts", "__lte", "__ln"), ("__rts", "__rte", "__rn")
 

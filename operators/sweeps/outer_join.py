@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.plan.logical import Join
+from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG
 from sweeparea.tables.log.schema import ddl_type
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def unmatched(node: Join) -> tuple[Join, ...]:
     """The anti joins whose results are padded: that of the left side, of a full outer join that of the right as well.
 
-    >>> from sweeparea.operators.plan.logical import RelationScan
+    >>> from sweeparea.operators.nodes import RelationScan
     >>> [j.left.name for j in unmatched(Join(RelationScan("L", ()), RelationScan("R", ()), kind="full"))]
     ['L', 'R']
     """

@@ -21,21 +21,101 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from sweeparea.operators.kernels.relation_to_stream import levels
-from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.base.later import later
+from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.linear.project import narrowed
+from sweeparea.operators.linear.scan import needed_only
+from sweeparea.operators.plan.carriers import Carriers
+from sweeparea.operators.plan.edge import MONOTONIC, Edge
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Ends, Ids, Node
+from sweeparea.operators.plan.words import every_text
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values import keys as key_codes
 from sweeparea.operators.values.bag import TE, TS, N, below_zero
-from sweeparea.operators.values.netting import netted
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from sweeparea.operators.kernels import relation_to_stream as kernel
+    from sweeparea.operators.kernels import sorting
+    from sweeparea.operators.values import keys as key_codes
+    from sweeparea.operators.values import netting
+else:
+    np, pa, kernel, sorting, key_codes, netting = later(
+        "numpy",
+        "pyarrow",
+        "sweeparea.operators.kernels.relation_to_stream",
+        "sweeparea.operators.kernels.sorting",
+        "sweeparea.operators.values.keys",
+        "sweeparea.operators.values.netting",
+    )
 
 TICK = "__tick"
 FROM = "__from"
 TO = "__to"
+
+
+@stored("RelationToStream", "input", "kind", "every", "anchor", "instant")
+@dataclass(frozen=True)
+class RelationToStream(Node):
+    """``kind`` is istream, dstream or rstream (Arasu section 5.1). ``every`` / ``anchor`` in ticks, rstream only.
+
+    ``instant`` as in StreamScan: the output's ``ts`` column if something above refers to it.
+    """
+
+    input: Node
+    kind: str
+    every: int | None = None
+    anchor: int = 0
+    instant: Column | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        cols = self.input.columns
+        return cols if self.instant is None else (*cols, self.instant)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def words(self, time: TimeDomain) -> str:
+        return self.kind.capitalize() + every_text(self.every, self.anchor, time)
+
+    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
+        return MONOTONIC
+
+    @property
+    def is_stream(self) -> bool:
+        return True
+
+    @property
+    def lengthens(self) -> bool:
+        return False
+
+    @property
+    def readable_again(self) -> bool:
+        return False
+
+    def cut(self, inputs: tuple[Node, ...], needed: Ids) -> Node:
+        whole = narrowed(inputs[0], self.input.columns)
+        return replace(self, input=whole, instant=needed_only(self.instant, needed))
+
+    def carriers(self, below: Sequence[Carriers]) -> Carriers:
+        return below[0]
+
+    @property
+    def looks_back(self) -> int:
+        """Istream and Dstream compare with the instant before."""
+        return 1
+
+    def kept(self, ends: Ends) -> str | None:
+        return "the inner relation's rows that are valid after h1, and their known ends"
 
 
 @dataclass(frozen=True)
@@ -56,7 +136,7 @@ class Every:
 class MaterializeSpec:
     """Which outputs are wanted. ``columns`` are the record; ``checks`` depend on it and are carried along to all
     outputs. ``rstream``: its instants; ``most``: of how many rows it consists at most. ``each``: the Istream is the
-    rows as they come; ``net``: Istream and Dstream are the rows as they come and go (``emission.py``).
+    rows as they come; ``net``: Istream and Dstream are the rows as they come and go (``istream.py``).
     """
 
     columns: tuple[str, ...]
@@ -107,7 +187,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     old = start <= h0
     begins = np.flatnonzero(~old & (n != 0) & (end > start))
     ends = np.flatnonzero((n != 0) & (end != INF) & (end > h0) & (end > start))
-    changes = netted(
+    changes = netting.netted(
         np.concatenate([group[begins], group[ends]]),
         np.concatenate([start[begins], end[ends]]),
         np.concatenate([n[begins], -n[ends]]),
@@ -115,7 +195,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     now = changes[:, changes[1] <= h1]
     future = changes[:, changes[1] > h1]
     at = np.flatnonzero(old & (end > h0) & (n != 0))
-    opened_before = netted(group[at], start[at], n[at])
+    opened_before = netting.netted(group[at], start[at], n[at])
     row_of = key_codes.first_rows(group, groups)
     names = [*spec.columns, *spec.checks]
     records = key_codes.canonical(rows.select(names))
@@ -196,8 +276,8 @@ def _levels(
 ) -> tuple[np.ndarray, np.ndarray]:
     # all open levels lie before all changes in time, so one order by (group, tick) puts them first
     group, tick, n = np.concatenate([opened, now], axis=1)
-    order = sorted_order((group, tick))
-    closed, opened, negative = levels(group[order], tick[order], n[order])
+    order = sorting.sorted_order((group, tick))
+    closed, opened, negative = kernel.levels(group[order], tick[order], n[order])
     if negative >= 0:
         i = order[negative]
         record = {k: v[0] for k, v in records.slice(int(row_of[group[i]]), 1).to_pydict().items()}

@@ -19,7 +19,8 @@ SweepArea: D with its distinct values (``aggregate``), of known expiry one inter
 sides of the joins, as in every join; in the second form also the counts of live records that have matches. Expiry of a
 semi join is known where that of both inputs is; an anti join's is unknown, since an arrival on the right undoes it.
 
->>> from sweeparea.operators.plan.logical import Column, RelationScan
+>>> from sweeparea.operators.plan.expressions import Column
+>>> from sweeparea.operators.nodes import RelationScan
 >>> left = RelationScan("L", ((Column("a", "a", "int"), "a"), (Column("b", "b", "int"), "b")))
 >>> right = RelationScan("R", ((Column("c", "c", "int"), "c"), (Column("d", "d", "int"), "d")))
 >>> plan = plan_of(Join(left, right, Expr("a = c AND d > 0", columns=frozenset("acd")), "anti"), lambda *_: "int")
@@ -33,8 +34,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sweeparea.operators.linear.project import Project
+from sweeparea.operators.linear.select import Select
 from sweeparea.operators.plan.conditions import Condition, Equality, conjunction, take_apart
-from sweeparea.operators.plan.logical import Aggregate, Column, Expr, Join, Node, Project, Select
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.aggregate import Aggregate
+from sweeparea.operators.sweeps.join import Join
 
 TypeOf = Callable[[Node, Expr], str | None]
 """The Spark type of an expression over a node's columns, None if nobody can tell."""

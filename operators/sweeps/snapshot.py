@@ -38,7 +38,7 @@ from sweeparea.operators.values import keys as key_codes
 from sweeparea.operators.values.bag import BAG, TE, TS, N, below_zero
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.operators.values.netting import netted
-from sweeparea.operators.values.order import column_ranks
+from sweeparea.operators.values.order import OrderKey, ranks
 
 PRESENT = "__present"
 """BOOLEAN: FALSE in the one row that stands for a segment of an empty global group."""
@@ -49,15 +49,6 @@ _PIECE = 1 << 16
 def rank_column(i: int) -> str:
     """The column (BIGINT) that says where a row stands in order number ``i``; equal in the order, equal numbers."""
     return f"__r{i}"
-
-
-@dataclass(frozen=True)
-class OrderKey:
-    """One key of an order over the rows: a column and its direction."""
-
-    column: str
-    descending: bool = False
-    nulls_first: bool = True
 
 
 @dataclass(frozen=True)
@@ -244,26 +235,3 @@ def _codes(rows: pa.Table, names: tuple[str, ...]) -> tuple[np.ndarray, int]:
     if not names:
         return np.zeros(rows.num_rows, np.int64), min(1, rows.num_rows)
     return key_codes.codes([rows.column(c) for c in names])
-
-
-def ranks(records: pa.Table, order: tuple[OrderKey, ...]) -> np.ndarray:
-    """Dense ranks of the records in an order."""
-    parts = []
-    for key in order:
-        column = key_codes.one_array(records.column(key.column))
-        rank, count = column_ranks(column)
-        if key.descending:
-            rank = count - 1 - rank
-        if column.null_count:
-            null = column.is_null().to_numpy(zero_copy_only=False)
-            rank = np.where(null, -1 if key.nulls_first else count, rank)
-        parts.append(rank)
-    if not parts or not records.num_rows:
-        return np.zeros(records.num_rows, np.int64)
-    at = np.lexsort(tuple(reversed(parts)))
-    change = np.zeros(len(at), np.int64)
-    for part in parts:
-        change[1:] |= part[at][1:] != part[at][:-1]
-    ranks = np.empty(len(at), np.int64)
-    ranks[at] = np.cumsum(change)
-    return ranks

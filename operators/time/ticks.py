@@ -24,3 +24,14 @@ def end_of(start: int, length: int) -> int:
     """
     end = start + length
     return INF if end > MAX_TICK else end
+
+
+def own_ticks(low: int | None, high: int | None, scale: int) -> tuple[int | None, int | None]:
+    """The range of ticks of which ``scale`` make one of ``low`` to ``high`` (both inclusive, None: open).
+
+    >>> own_ticks(2, 3, 10), own_ticks(None, -1, 10), own_ticks(5, 5, 1)
+    ((20, 39), (None, -1), (5, 5))
+    """
+    # beyond the time domain there are no rows
+    least, greatest = (None if x is None or (abs(x) >= MAX_TICK // scale and scale > 1) else x for x in (low, high))
+    return None if least is None else least * scale, None if greatest is None else greatest * scale + scale - 1

@@ -1,9 +1,9 @@
 """Data files beside an application's modules, and the modules of Python's own that find modules by their names, as the
 application sees them: ``importlib``, ``importlib.resources``, ``importlib.util`` and ``pkgutil`` know its packages.
 
-An application's modules have other names in this process (``operators/user_code/user_modules.py``), so ``files("pkg")`` would
-find nothing, or a package of somebody else. Files are read where the application lies when they are asked for; they do
-not travel to Spark's workers.
+An application's modules have other names in this process (``operators/user_code/user_modules.py``), so ``files("pkg")``
+would find nothing, or a package of somebody else. Files are read where the application lies when they are asked for;
+they do not travel to Spark's workers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from importlib.machinery import ModuleSpec
 from importlib.resources.abc import TraversableResources
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sweeparea.operators.user_code.user_modules import Modules
+from typing import Any, Protocol
 
 _RESOURCES = (
     "contents",
@@ -35,6 +32,24 @@ _RESOURCES = (
     "read_binary",
     "read_text",
 )
+
+
+class Packages(Protocol):
+    """What is asked of an application's modules (``user_modules.Modules``)."""
+
+    @property
+    def folder(self) -> str: ...
+
+    @property
+    def package(self) -> str: ...
+
+    def has(self, name: str) -> bool: ...
+
+    def load(self, name: str) -> ModuleType: ...
+
+    def offer(self) -> None: ...
+
+    def data_folder(self, name: str) -> Path | None: ...
 
 
 class Folder(Loader):
@@ -73,7 +88,7 @@ class _Files(TraversableResources):
 class _Seen(ModuleType):
     """A module of Python's own with some of its names exchanged for others."""
 
-    def __init__(self, modules: Modules, of: ModuleType, exchanged: Mapping[str, Any]) -> None:
+    def __init__(self, modules: Packages, of: ModuleType, exchanged: Mapping[str, Any]) -> None:
         super().__init__(of.__name__, of.__doc__)
         self.__dict__.update(exchanged)
         self._modules, self._of = modules, of
@@ -85,11 +100,11 @@ class _Seen(ModuleType):
         return _again, (self._modules, self._of.__name__)
 
 
-def _again(modules: Modules, name: str) -> ModuleType:
+def _again(modules: Packages, name: str) -> ModuleType:
     return seen_by(modules)[name]
 
 
-def seen_by(modules: Modules) -> Mapping[str, ModuleType]:
+def seen_by(modules: Packages) -> Mapping[str, ModuleType]:
     """Python's own modules as the modules of an application see them, by name."""
     resources = _Seen(
         modules,
@@ -107,23 +122,23 @@ def seen_by(modules: Modules) -> Mapping[str, ModuleType]:
     return {module.__name__: module for module in found}
 
 
-def _import_module(modules: Modules, name: str, package: str | None = None) -> ModuleType:
+def _import_module(modules: Packages, name: str, package: str | None = None) -> ModuleType:
     if not name.startswith("."):
         return modules.load(name) if modules.has(name) else importlib.import_module(name)
     return importlib.import_module(name, _named(modules, package))
 
 
-def _find_spec(modules: Modules, name: str, package: str | None = None) -> ModuleSpec | None:
+def _find_spec(modules: Packages, name: str, package: str | None = None) -> ModuleSpec | None:
     if not name.startswith("."):
         return importlib.util.find_spec(_named(modules, name))
     return importlib.util.find_spec(name, _named(modules, package))
 
 
-def _get_data(modules: Modules, package: str, resource: str) -> bytes | None:
+def _get_data(modules: Packages, package: str, resource: str) -> bytes | None:
     return pkgutil.get_data(_named(modules, package), resource)
 
 
-def _named(modules: Modules, name: Any) -> Any:
+def _named(modules: Packages, name: Any) -> Any:
     """The name in this process of a module of the application; others as they are."""
     if isinstance(name, str) and name and modules.has(name):
         modules.offer()
@@ -131,7 +146,7 @@ def _named(modules: Modules, name: Any) -> Any:
     return name
 
 
-def _with_package(modules: Modules, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def _with_package(modules: Packages, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Calls a function of ``importlib.resources`` with the application's package instead of its name."""
     key = next((key for key in ("anchor", "package") if key in named), None)
     if key is not None:
@@ -143,7 +158,7 @@ def _with_package(modules: Modules, function: Callable[..., Any], *arguments: An
     return function(*arguments, **named)
 
 
-def _package(modules: Modules, package: Any) -> Any:
+def _package(modules: Packages, package: Any) -> Any:
     if not isinstance(package, str):
         return package
     name = package.removeprefix(f"{modules.package}.")

@@ -8,6 +8,7 @@ this order are one value (``keys``). ORDER BY .. LIMIT ties, row windows and eve
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.values import keys
+from sweeparea.operators.values import arrays
 
 
 def column_ranks(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
@@ -24,17 +25,17 @@ def column_ranks(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
     NULL, where it occurs, has rank 0. Works for any Arrow type that ``keys.codes`` can tell apart and that has an
     order.
     """
-    array = keys.one_array(column)
+    array = arrays.one_array(column)
     t = array.type
     if pt.is_struct(t):
         parts = [column_ranks(pa.array(array.is_valid()))[0], *(column_ranks(f)[0] for f in array.flatten())]
         return _dense_ranks(parts)
     if pt.is_list(t) or pt.is_large_list(t) or pt.is_fixed_size_list(t):
-        return column_ranks(keys.list_bytes(array, column_ranks(keys.flat_values(array))[0], big_endian=True))
+        return column_ranks(arrays.list_bytes(array, column_ranks(arrays.flat_values(array))[0], big_endian=True))
     if pt.is_map(t):
-        offsets, order = keys.map_entry_order(array)
+        offsets, order = map_entry_order(array)
         pairs = np.stack([column_ranks(array.keys)[0][order], column_ranks(array.items)[0][order]], axis=1)
-        return column_ranks(keys._as_binary(pairs.ravel(), offsets * 2, array, big_endian=True))
+        return column_ranks(arrays.as_binary(pairs.ravel(), offsets * 2, array, big_endian=True))
     if pt.is_null(t):
         return np.zeros(len(array), np.int64), min(1, len(array))
     sortable = _sortable(array)
@@ -51,11 +52,16 @@ def column_ranks(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
     return np.append(rank, 0)[index], len(values) + 1
 
 
+def map_entry_order(array: pa.MapArray) -> tuple[np.ndarray, np.ndarray]:
+    """(entry offsets per row from 0, order of ``array.keys`` positions) with each row's entries sorted by key."""
+    return arrays.entries_by_key(array, column_ranks(array.keys)[0])
+
+
 def _sortable(array: pa.Array) -> np.ndarray | None:
     # int64 that order like the values (NULL: anything), for numbers and times
     t = array.type
     if pt.is_floating(t):
-        array = keys.canonical_array(array)
+        array = arrays.canonical_floats(array)
         bits = pc.fill_null(array.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False).view(np.int64)
         return np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)  # the one NaN is above +infinity
     if pt.is_integer(t) and not pt.is_uint64(t):
@@ -116,3 +122,35 @@ def record_ranks(table: pa.Table, columns: Sequence[str]) -> tuple[np.ndarray, i
     if not columns:
         return np.zeros(table.num_rows, np.int64), min(1, table.num_rows)
     return _dense_ranks([column_ranks(table.column(c))[0] for c in columns])
+
+
+@dataclass(frozen=True)
+class OrderKey:
+    """One key of an order over the rows: a column and its direction."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+def ranks(records: pa.Table, order: tuple[OrderKey, ...]) -> np.ndarray:
+    """Dense ranks of the records in an order."""
+    parts = []
+    for key in order:
+        column = arrays.one_array(records.column(key.column))
+        rank, count = column_ranks(column)
+        if key.descending:
+            rank = count - 1 - rank
+        if column.null_count:
+            null = column.is_null().to_numpy(zero_copy_only=False)
+            rank = np.where(null, -1 if key.nulls_first else count, rank)
+        parts.append(rank)
+    if not parts or not records.num_rows:
+        return np.zeros(records.num_rows, np.int64)
+    at = np.lexsort(tuple(reversed(parts)))
+    change = np.zeros(len(at), np.int64)
+    for part in parts:
+        change[1:] |= part[at][1:] != part[at][:-1]
+    ranks = np.empty(len(at), np.int64)
+    ranks[at] = np.cumsum(change)
+    return ranks

@@ -14,7 +14,7 @@ SweepArea: a partition's visible bucket and the elements that no bucket holds ye
 >>> spec = ArrivalSpec(("v",))
 >>> when = [False, True, False, True, False]
 >>> rows = pa.table({"v": [1, 9, 2, 8, 3], "__when": when, "__ts": [1, 2, 4, 6, 7], "__n": [1, 1, 1, 1, 1]})
->>> bag, carry = sweep(rows, 0, 7, spec)
+>>> bag, carry = sweep(rows, spec, 0, 7)
 >>> [tuple(row.values()) for row in bag.to_pylist()[:2]]
 [(1, 2, 6, 1), (9, 2, 6, 1)]
 >>> carry.column("v").to_pylist()
@@ -32,7 +32,7 @@ from sweeparea.operators.windows.arrivals import ArrivalSpec, Visits, carried, d
 MEETS = "__when"
 
 
-def sweep(rows: pa.Table, h0: int, h1: int, spec: ArrivalSpec) -> tuple[pa.Table, pa.Table]:
+def sweep(rows: pa.Table, spec: ArrivalSpec, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
     """(delta, carry) of the slice ``(h0, h1]``. ``rows``: the carry of the previous slice and the slice's elements."""
     elements = in_order(rows, spec)
     meets = numpy_of(one_array(rows.column(MEETS)), False).astype(bool)[elements.row]

@@ -15,7 +15,7 @@ Range T those that T has ended are gone too.
 
 >>> spec = RowsSpec(ArrivalSpec(("v",)), count=2)
 >>> arrivals = pa.table({"v": ["a", "b", "c"], "__ts": [1, 2, 4], "__n": [1, 1, 1], "__at": [0, 0, 0]})
->>> bag, carry = sweep(arrivals, 0, 4, spec)
+>>> bag, carry = sweep(arrivals, spec, 0, 4)
 >>> [tuple(row.values()) for row in bag.to_pylist()[:1]]
 [('a', 1, 4, 1)]
 >>> carry.column("v").to_pylist()
@@ -50,7 +50,7 @@ class RowsSpec:
     length: int | None = None
 
 
-def sweep(rows: pa.Table, h0: int, h1: int, spec: RowsSpec) -> tuple[pa.Table, pa.Table]:
+def sweep(rows: pa.Table, spec: RowsSpec, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
     """(delta, carry) of the slice ``(h0, h1]``. ``rows``: the carry of the previous slice and the slice's elements."""
     # equal elements of one instant keep the places that they have been given
     elements = in_order(rows, replace(spec.arrivals, ties=(*spec.arrivals.ties, AT)))

@@ -12,7 +12,7 @@ SweepArea: the elements of the sessions that are open at h1, and no others. A se
 elements belong to the result, so no smaller area would do.
 
 >>> spec = SessionSpec(ArrivalSpec(("v",)), gap=3)
->>> bag, carry = sweep(pa.table({"v": ["a", "b", "c"], "__ts": [1, 3, 7], "__n": [1, 1, 1]}), 0, 7, spec)
+>>> bag, carry = sweep(pa.table({"v": ["a", "b", "c"], "__ts": [1, 3, 7], "__n": [1, 1, 1]}), spec, 0, 7)
 >>> [tuple(row.values()) for row in bag.to_pylist()]
 [('a', 1, 6, 5, 6, 1), ('b', 1, 6, 5, 6, 1)]
 >>> carry.column("v").to_pylist()
@@ -42,7 +42,7 @@ class SessionSpec:
     gap: int
 
 
-def sweep(rows: pa.Table, h0: int, h1: int, spec: SessionSpec) -> tuple[pa.Table, pa.Table]:
+def sweep(rows: pa.Table, spec: SessionSpec, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
     """(delta, carry) of the slice ``(h0, h1]``. ``rows``: the carry of the previous slice and the slice's elements."""
     elements = in_order(rows, spec.arrivals)
     group, tick = elements.group, elements.tick

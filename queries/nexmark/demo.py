@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from queries.nexmark import answers, loader
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.admission.admit import admit, advance
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.spark.session import spark_session

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
-from sweeparea.operators.plan.logical import Plan, TimeDomain
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.cases.shape import shaped
 from sweeparea.spark_jobs.cases.source import Source
 from sweeparea.spark_jobs.declarations.application import Application

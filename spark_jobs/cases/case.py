@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.plan.logical import Plan, TimeDomain
-from sweeparea.spark_jobs.admission.stream.admit_stage import next_seq
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.spark_jobs.admission.judging.stage import next_seq
 from sweeparea.spark_jobs.cases.application import ReplayApplication
 from sweeparea.spark_jobs.cases.rows import sorted_rows
 from sweeparea.spark_jobs.cases.shape import member, shaped, text

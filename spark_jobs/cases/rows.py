@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.order import record_sort_indices
 from sweeparea.spark_jobs.spark import json_values
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text, whole
 from sweeparea.spark_jobs.declarations.application import refuse_reserved
 from sweeparea.spark_jobs.spark import json_values

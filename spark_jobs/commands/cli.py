@@ -362,7 +362,7 @@ def _backfill(options: argparse.Namespace) -> int:
 
 
 def _heartbeat(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance_to
+    from sweeparea.spark_jobs.admission.heartbeat import advance_to
 
     words = options.words[1:] if options.words[0] == "advance" else options.words
     if len(words) != 3:
@@ -376,11 +376,11 @@ def _heartbeat(options: argparse.Namespace) -> int:
 def _quarantine(options: argparse.Namespace) -> int:
     application = _open(options)
     if options.action == "list":
-        from sweeparea.spark_jobs.admission.quarantine.quarantine import listing
+        from sweeparea.spark_jobs.admission.judging.quarantine import listing
 
         print(listing(application, options.stream, options.where, options.format, options.limit))
         return 0
-    from sweeparea.spark_jobs.admission.quarantine.release_rows import Wanted
+    from sweeparea.spark_jobs.admission.release.release_rows import Wanted
     from sweeparea.spark_jobs.commands.jobs import release
 
     if options.stream is None:

@@ -12,6 +12,7 @@ from typing import Any
 from sweeparea.cql.declarations.catalog import Declared
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.settings import check_settings
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, listing, nearest, raise_all
 from sweeparea.heartbeats.minimum import INFINITE
@@ -39,7 +40,7 @@ class Session:
 
     def run(self, text: str, filename: str = "<command>") -> Iterator[str]:
         """What each statement of a text has to say. All of them are read before the first is run."""
-        statements = st.parse_text(text, filename)
+        statements = parse_text(text, filename)
         if not statements:
             raise ParseError("there is no statement", None, "Write for example SHOW CONTINUOUS QUERIES")
         raise_all([_create_refused(s) for s in statements if isinstance(s, Declared)])
@@ -238,7 +239,7 @@ class Session:
         by = f", by {catalog.streams[name].timestamp_by}" if name in catalog.streams else ""
         if schema.time.kind == "BIGINT":
             return f"BIGINT ticks{by}"
-        from sweeparea.cql.text.durations import micros_text
+        from sweeparea.operators.time.domain import micros_text
 
         return f"TIMESTAMP, chronon {micros_text(schema.time.chronon)}{by}"
 

@@ -14,7 +14,7 @@ from sweeparea.spark_jobs.declarations.application import Application
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sweeparea.spark_jobs.admission.quarantine.release_rows import Wanted
+    from sweeparea.spark_jobs.admission.release.release_rows import Wanted
 
 Tell = Callable[[str], None]
 
@@ -43,7 +43,7 @@ def admit(
     ``take_columns`` takes over columns that it has gained; ``baseline`` goes on from the source as it is now where
     versions are gone.
     """
-    from sweeparea.spark_jobs.admission.stream.admit import admit as run
+    from sweeparea.spark_jobs.admission.admit import admit as run
     from sweeparea.spark_jobs.spark.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -53,7 +53,7 @@ def admit(
 
 def release(application: str | Application, name: str, wanted: Wanted) -> dict[str, Any]:
     """Releases rows of a stream's quarantine: they are admitted after all, or refused with the reason."""
-    from sweeparea.spark_jobs.admission.quarantine.release import release as run
+    from sweeparea.spark_jobs.admission.release.release import release as run
     from sweeparea.spark_jobs.spark.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -63,7 +63,7 @@ def release(application: str | Application, name: str, wanted: Wanted) -> dict[s
 
 def refresh(application: str | Application, name: str) -> str:
     """Takes the source of a static relation as it is now (REFRESH RELATION); returns what came of it, in words."""
-    from sweeparea.spark_jobs.admission.relation.admit_static import refresh as run
+    from sweeparea.spark_jobs.admission.relation.static import refresh as run
     from sweeparea.spark_jobs.spark.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)

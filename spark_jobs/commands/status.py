@@ -7,13 +7,14 @@ from typing import Any
 from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan, TimeDomain
-from sweeparea.spark_jobs.admission.quarantine import quarantine
-from sweeparea.spark_jobs.admission.stream.admit_checks import check_identity
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.spark_jobs.admission.judging import quarantine
+from sweeparea.spark_jobs.admission.judging.checks import check_identity
 from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.input_sizes import before_start
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
 from sweeparea.spark_jobs.deployment.planning import readers_of
-from sweeparea.spark_jobs.evaluation.inputs import before_start
 from sweeparea.spark_jobs.slices.corrections import announced
 from sweeparea.spark_jobs.slices.place import REWRITE
 from sweeparea.spark_jobs.upkeep.agreement import faults

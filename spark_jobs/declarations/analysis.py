@@ -1,4 +1,5 @@
-"""The binder's question to Spark (``cql/functions/column_types.py``): types of columns, by schema analysis over empty frames.
+"""The binder's question to Spark (``cql/functions/column_types.py``): types of columns, by schema analysis over empty
+frames.
 
 A node is analysed over the known types of its inputs, so each question is as small as one node, and no job runs.
 """
@@ -9,40 +10,20 @@ import atexit
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.functions.column_types import Untyped
-from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.infra.errors import SetupError, UnfitSetupError
-from sweeparea.operators.plan.logical import (
-    Aggregate,
-    AggregateCall,
-    Analytic,
-    Column,
-    Difference,
-    Enrich,
-    Expr,
-    Generate,
-    Intersect,
-    Join,
-    Node,
-    Project,
-    Select,
-    TopK,
-    UnionAll,
-    UserFunction,
-    Window,
-    WindowFunction,
-)
+from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Evaluated, Node
+from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError, readable
 from sweeparea.spark_jobs.spark.frames import storable
 from sweeparea.tables.log.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 
 def analyzer(spark: SparkSession) -> Callable[[Node], Mapping[str, str]]:
@@ -161,10 +142,6 @@ def faults_of(spark: SparkSession, root: Node) -> list[Untyped]:
     return [error for node in nodes for error in analysis.faults(node)]
 
 
-_Asked = tuple[Column, str, list[str]]
-"""A column, the expression that it is, and the author's texts of its parts."""
-
-
 class _Analysis:
     """The analysis of one node whose inputs' types are known."""
 
@@ -172,49 +149,42 @@ class _Analysis:
         self.spark, self.known = spark, known
 
     def of(self, node: Node) -> dict[str, str]:
-        match node:
-            case Project():
-                return self._ask(node.inputs, [(c, e.sql, [e.text]) for c, e in node.outputs])
-            case Aggregate():
-                keys = self._ask(node.inputs, [(c, e.sql, [e.text]) for c, e in node.keys])
-                calls = [(c, _call(call), _texts(call.argument, *call.extra)) for c, call in node.calls]
-                return keys | self._ask(node.inputs, calls)
-            case Analytic():
-                return self._ask(node.inputs, [(c, _over(f), _texts(*f.arguments)) for c, f in node.calls])
-            case Generate():
-                frame = self._empty(node.input.columns)
-                made = self._schema(frame, [(node.outputs[0], node.generator.sql, [node.generator.text])], node.inputs)
-                fields = zip(node.outputs, made or (), strict=False)
-                return {c.id: ddl_type(f.dataType) for c, f in fields}
-            case UnionAll() | Difference() | Intersect():
-                frames = [self._empty(child.columns) for child in node.inputs]
-                total = frames[0]
-                for frame in frames[1:]:
-                    total = total.union(frame)
-                try:
-                    schema = total.schema
-                except Exception as error:
-                    parts = [c.label for child in node.inputs for c in child.columns]
-                    raise Untyped(str(readable(error, ", ".join(c.label for c in node.outputs))), parts) from error
-                return {c.id: ddl_type(f.dataType) for c, f in zip(node.outputs, schema, strict=True)}
-        return {}
+        if node.by_position:
+            return self._of_union(node)
+        asked = [each for each in node.computed() if any(c.type is None for c in each.columns)]
+        found: dict[str, str] = {}
+        for part in _askable(asked):
+            found |= self._types(node.inputs, part)
+        return found
+
+    def _of_union(self, node: Node) -> dict[str, str]:
+        frames = [self._empty(child.columns) for child in node.inputs]
+        total = frames[0]
+        for frame in frames[1:]:
+            total = total.union(frame)
+        try:
+            schema = total.schema
+        except Exception as error:
+            parts = [c.label for child in node.inputs for c in child.columns]
+            raise Untyped(str(readable(error, ", ".join(c.label for c in node.columns))), parts) from error
+        return {c.id: ddl_type(f.dataType) for c, f in zip(node.columns, schema, strict=True)}
 
     def faultless(self, nodes: Sequence[Node]) -> bool:
         """Whether Spark refuses nothing of nodes, asked about all at once: two questions for most plans."""
         columns = {c.id: c for node in nodes for child in node.inputs for c in child.columns}
-        asked = {(each.sql, each.kept, each.condition): each for node in nodes for each in _evaluated(node)}
+        asked = {(each.sql, each.remembered, each.condition): each for node in nodes for each in node.evaluated()}
         return all(self._fault([*columns.values()], part) is None for part in _askable(asked.values()))
 
     def faults(self, node: Node) -> list[Untyped]:
         """What Spark refuses in a node's own expressions, each asked for alone where not all are right together."""
         columns = [c for child in node.inputs for c in child.columns]
         found: list[Untyped] = []
-        for part in _askable(_evaluated(node)):
+        for part in _askable(node.evaluated()):
             if self._fault(columns, part) is not None:
                 found += [error for each in part if (error := self._fault(columns, [each])) is not None]
         return found
 
-    def _fault(self, columns: Sequence[Column], asked: Sequence[_Evaluated]) -> Untyped | None:
+    def _fault(self, columns: Sequence[Column], asked: Sequence[Evaluated]) -> Untyped | None:
         texts = [t for each in asked for t in each.texts]
         where, names = ", ".join(texts), {c.id: c.label for c in columns}
         try:
@@ -231,7 +201,7 @@ class _Analysis:
                 return Untyped(
                     f"a condition is needed, but {each.texts[0]} is of type {type_}", texts, "Write a comparison"
                 )
-            if each.kept and not storable(field.dataType, void=True):
+            if each.remembered and not storable(field.dataType, void=True):
                 told = UnheldTypeError("", ddl_type(field.dataType)).told(each.texts[0])
                 return Untyped(told, texts, hint="")
         return None
@@ -241,44 +211,25 @@ class _Analysis:
         names += [f"NULL AS `{c.id}`" for c in columns if self.known[c.id] == "void"]
         return self.spark.range(0).selectExpr(*names) if names else self.spark.range(0).selectExpr()
 
-    def _ask(self, inputs: Sequence[Node], wanted: Sequence[_Asked]) -> dict[str, str]:
-        asked = [each for each in wanted if each[0].type is None]
-        if not asked:
-            return {}
+    def _types(self, inputs: Sequence[Node], asked: Sequence[Evaluated]) -> dict[str, str]:
+        """What Spark makes of expressions; nothing where a user's function is among them."""
+        columns = [c for each in asked for c in each.columns]
+        names = {c.id: c.label for child in inputs for c in child.columns}
         frame = self._empty([c for child in inputs for c in child.columns])
-        schema = self._schema(frame, [(c, f"{sql} AS `{c.id}`", texts) for c, sql, texts in asked], inputs)
-        return {} if schema is None else {f.name: ddl_type(f.dataType) for f in schema}
-
-    def _schema(self, frame: DataFrame, asked: Sequence[_Asked], inputs: Sequence[Node]) -> StructType | None:
-        """What Spark makes of expressions; None where a user's function is among them."""
         try:
-            return frame.selectExpr(*(sql for _, sql, _ in asked)).schema
+            schema = frame.selectExpr(*(_named(each) for each in asked)).schema
         except Exception as error:
             if "UNRESOLVED_ROUTINE" in str(error):
-                return None
+                return {}
             if len(asked) > 1:  # which of them it is, each alone tells
                 for each in asked:
-                    self._schema(frame, [each], inputs)
-            names = {c.id: c.label for child in inputs for c in child.columns}
-            told = readable(error, ", ".join(c.label for c, _, _ in asked), names)
-            raise Untyped(str(told), [t for _, _, texts in asked for t in texts]) from error
+                    self._types(inputs, [each])
+            told = readable(error, ", ".join(each.columns[0].label for each in asked), names)
+            raise Untyped(str(told), [t for each in asked for t in each.texts]) from error
+        return {c.id: ddl_type(f.dataType) for c, f in zip(columns, schema, strict=False)}
 
 
-@dataclass(frozen=True)
-class _Evaluated:
-    """Spark SQL of a node, the author's texts of its parts, and what it must be."""
-
-    sql: str
-    texts: list[str]
-    condition: bool = False
-    kept: bool = False
-    """Whether rows are remembered by it, in a table."""
-    kind: str = "value"
-    """``aggregate`` or ``generator`` where it is one: what Spark takes neither beside values nor, of the latter, beside
-    others."""
-
-
-def _askable(asked: Iterable[_Evaluated]) -> Iterator[list[_Evaluated]]:
+def _askable(asked: Iterable[Evaluated]) -> Iterator[list[Evaluated]]:
     """What Spark can be asked about at once."""
     given = [*asked]
     for kind in ("value", "aggregate"):
@@ -287,70 +238,5 @@ def _askable(asked: Iterable[_Evaluated]) -> Iterator[list[_Evaluated]]:
     yield from ([each] for each in given if each.kind == "generator")
 
 
-def _evaluated(node: Node) -> Iterator[_Evaluated]:
-    """What Spark is given of a node."""
-
-    def plain(*expressions: Expr | None, kept: bool = False) -> Iterator[_Evaluated]:
-        yield from (_Evaluated(f"({e.sql})", [e.text], kept=kept) for e in expressions if e is not None)
-
-    def condition(expr: Expr | None) -> Iterator[_Evaluated]:
-        if expr is not None:
-            yield _Evaluated(f"({expr.sql})", [expr.text], condition=True)
-
-    match node:
-        case Select() | Join() | Enrich():
-            yield from condition(node.condition)
-        case Window():
-            yield from plain(*node.partition, *node.arguments, kept=True)
-            yield from condition(node.condition)
-        case Project():
-            yield from plain(*(e for _, e in node.outputs))
-        case TopK():
-            yield from plain(*node.keys, *(k.expr for k in node.order), kept=True)
-        case Difference() | Intersect():
-            yield from (_Evaluated(f"`{c.id}`", [c.label], kept=True) for part in node.inputs for c in part.columns)
-        case Generate():
-            yield _Evaluated(node.generator.sql, [node.generator.text], kind="generator")
-        case Aggregate():
-            yield from plain(*(e for _, e in node.keys), kept=True)
-            for _, call in node.calls:
-                yield from _evaluated_call(call, kept=True)
-        case Analytic():
-            for _, over in node.calls:
-                yield from plain(*over.partition, *(k.expr for k in over.order), kept=True)
-                argument, extra = (*over.arguments, None)[0], over.arguments[1:]
-                if over.function in WINDOW_ONLY:
-                    yield from plain(*over.arguments)
-                    yield _Evaluated(_over(over), _texts(*over.arguments))
-                else:
-                    yield from _evaluated_call(
-                        AggregateCall(over.function, argument, extra, filter=over.filter, order=over.order)
-                    )
-
-
-def _evaluated_call(call: AggregateCall, kept: bool = False) -> Iterator[_Evaluated]:
-    parts = [e for e in (call.argument, *call.extra) if e is not None]
-    yield from (_Evaluated(f"({e.sql})", [e.text], kept=kept) for e in (*parts, *(k.expr for k in call.order)))
-    if call.filter is not None:
-        yield _Evaluated(f"({call.filter.sql})", [call.filter.text], condition=True)
-    if call.function != "SINGLE_VALUE":
-        yield _Evaluated(_call(call), _texts(*parts), kind="aggregate")
-
-
-def _texts(*expressions: Expr | None) -> list[str]:
-    return [e.text for e in expressions if e is not None]
-
-
-def _call(call: AggregateCall) -> str:
-    if call.function == "SINGLE_VALUE":
-        assert call.argument is not None
-        return call.argument.sql
-    if call.function in ("PERCENTILE_CONT", "PERCENTILE_DISC"):
-        assert call.argument is not None
-        return f"{call.function}({call.extra[0].sql}) WITHIN GROUP (ORDER BY {call.argument.sql})"
-    arguments = ["1"] if call.argument is None else [call.argument.sql, *(e.sql for e in call.extra)]
-    return f"{call.function}({', '.join(arguments)})"
-
-
-def _over(call: WindowFunction) -> str:
-    return f"{call.function}({', '.join(e.sql for e in call.arguments) or ''}) OVER (ORDER BY 1)"
+def _named(asked: Evaluated) -> str:
+    return asked.sql if asked.kind == "generator" else f"{asked.sql} AS `{asked.columns[0].id}`"

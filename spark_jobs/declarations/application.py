@@ -20,9 +20,10 @@ from sweeparea.cql.syntax.source_formats import columns_of
 from sweeparea.cql.text.errors import BindError, TypeError_, raise_all
 from sweeparea.infra import environments, locations, settings, storage
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.operators.plan.logical import Plan, TimeDomain, UserFunction
+from sweeparea.operators.plan.plan import Plan, UserFunction
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.user_code.user_modules import Modules
-from sweeparea.spark_jobs.admission.stream.admit_rules import clause_faults
+from sweeparea.spark_jobs.admission.judging.rules import clause_faults
 from sweeparea.spark_jobs.declarations.relation_source import (
     TIME_TYPES,
     RelationSource,

@@ -19,7 +19,7 @@ from sweeparea.spark_jobs.spark.session import spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILE = Path(__file__).parents[2] / "cql" / "spark_signatures.txt"
+FILE = Path(__file__).parents[2] / "cql" / "functions" / "spark_signatures.txt"
 SAMPLES = tuple(sample for samples in FAMILIES.values() for sample in samples)
 FEW = (
     "boolean", "int", "double", "decimal(10,2)", "string", "binary", "date", "timestamp", "array<int>",
@@ -216,7 +216,8 @@ def main() -> None:
     with spark_session() as spark:
         head = [
             f"# What functions, operators and casts of Spark {spark.version} take and give, in ANSI mode.",
-            "# Written by function_signatures.py of spark_jobs from Spark's own analyzer; read by cql/functions/signatures.py.",
+            "# Written by function_signatures.py of spark_jobs from Spark's own analyzer; read by"
+            " cql/functions/signatures.py.",
             "# 'names count' and, below it, types by position -> type of the result; ? where it depends on more.",
         ]
         FILE.write_text("\n".join([*head, *lines(ask(spark))]) + "\n", encoding="utf-8")

@@ -13,7 +13,8 @@ from sweeparea.cql.binding.source_expressions import CONDITION, bind_source_expr
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.cql.text.errors import BindError, Place, TypeError_, listing, nearest, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Expr, TimeDomain
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.admission.relation.change_log import Keyed
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """The Python code that CREATE FUNCTION, AGGREGATE and WINDOW name: found for planning, registered for a slice.
 
-Modules are looked for beside the ``.cql`` files first, and are the application's own (``operators/user_code/user_modules.py``).
-Spark's workers are sent their sources, so a worker need not have them on its own path; other modules by value.
+Modules are looked for beside the ``.cql`` files first, and are the application's own
+(``operators/user_code/user_modules.py``). Spark's workers are sent their sources, so a worker need not have them on its
+own path; other modules by value.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sweeparea.cql.functions import user_functions
 from sweeparea.cql.text.errors import BindError, Place
 from sweeparea.heartbeats.user_policy import PolicyVersion
 from sweeparea.operators import user
-from sweeparea.operators.plan.logical import UserFunction
+from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.operators.user_code.user_modules import Modules
 
 if TYPE_CHECKING:

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.explain import explain
-from sweeparea.cql.explain.words import describe
 from sweeparea.cql.rewrites import Input
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.hidden_names import is_hidden
-from sweeparea.cql.syntax.parser import parse_query_text
+from sweeparea.cql.syntax.parser import parse_query_text, parse_text
 from sweeparea.cql.text.errors import BindError, ParseError, raise_all
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.input_sizes import before_start
 from sweeparea.spark_jobs.deployment.planning import measured
 from sweeparea.spark_jobs.deployment.registry import kind_of
-from sweeparea.spark_jobs.evaluation.inputs import before_start
 
 
 def explained(application: Application, name: str, form: str = "tree") -> str:
@@ -57,7 +56,7 @@ def explained_text(application: Application, text: str, form: str = "tree") -> s
         tree, source = parse_query_text(text)
         place = source.place(source.tokens[0].start)
         return explained_query(application, st.CreateQuery(place, text, "query", tree, source), form)
-    match st.parse_text(text, "<query>"):
+    match parse_text(text, "<query>"):
         case [st.Explain(name=str(name))]:
             return explained(application, name, form)
         case [st.Explain(query=st.CreateQuery() as query)] | [st.CreateQuery() as query]:
@@ -100,7 +99,7 @@ def _hidden_inputs(application: Application, plan: Plan) -> Iterator[str]:
         own = application.plan(hidden)
         others = [query for query in readers(application, hidden) if query != plan.name]
         over = ", ".join(own.inputs)
-        what = describe(own.root.inputs[0], own.time)
+        what = own.root.inputs[0].words(own.time)
         with_ = f"with {', '.join(others)}" if others else "with no other query yet"
         yield (
             f"{hidden}: {what}, over {over}; {with_}. It is computed once, before its readers:"

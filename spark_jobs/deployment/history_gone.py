@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.explain.patterns import reach_of, read_again
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.patterns import reach_of, read_again
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.spark.instants import instant_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.rewrites import Input, choose
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 

@@ -21,7 +21,8 @@ from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan
 from sweeparea.cql.rewrites import Input, take
 from sweeparea.cql.syntax.column_lists import without_column_types
 from sweeparea.cql.syntax.hidden_names import is_hidden
-from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery, CreateRelation, CreateStream, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery, CreateRelation, CreateStream
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.encoding import strategy_of
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
@@ -34,7 +35,7 @@ from sweeparea.tables.publication.deployed import Deployed, DeployedRow, Rows
 from sweeparea.tables.publication.ledger import LedgerRow, now_micros
 
 if TYPE_CHECKING:
-    from sweeparea.operators.plan.logical import Plan
+    from sweeparea.operators.plan.plan import Plan
     from sweeparea.spark_jobs.declarations.application import Application
 
 

@@ -1,8 +1,9 @@
 """Where a slice finds the SweepAreas of its operators and stages the next ones.
 
-Three layouts. *Keyed*: a log of which a slice touches the keys that it has to do with (``operators/state/sweep_area.py``).
-*Whole*: one snapshot, read and replaced by every slice, for operators without a key and for those that look at every
-row at every instant. *Held*: the live rows of a join's side, a log by the time of expiry (``operators/state/expiry_log.py``).
+Three layouts. *Keyed*: a log of which a slice touches the keys that it has to do with
+(``operators/state/sweep_area.py``). *Whole*: one snapshot, read and replaced by every slice, for operators without a
+key and for those that look at every row at every instant. *Held*: the live rows of a join's side, a log by the time of
+expiry (``operators/state/expiry_log.py``).
 """
 
 from __future__ import annotations

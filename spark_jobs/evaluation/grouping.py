@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators.aggregates.call import AggregateCall
+from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.moments import PAIRS
 from sweeparea.operators.aggregates.names import ORDERED, SUMS_OF_POWERS, TOTALS
-from sweeparea.operators.plan.logical import Aggregate, AggregateCall, Expr, SortKey
-from sweeparea.operators.sweeps.aggregate import BaseCall
-from sweeparea.operators.sweeps.snapshot import OrderKey
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.values.order import OrderKey
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
 
@@ -80,15 +81,15 @@ class Base:
 
 
 class Grouping:
-    """The base aggregates of an Aggregate node: ``bases[i]`` has its argument in column ``a{i}``, or where it shares
+    """The base aggregates of an aggregation: ``bases[i]`` has its argument in column ``a{i}``, or where it shares
     state in that of base ``columns[i]``, and its result in ``b{i}``.
     """
 
-    def __init__(self, node: Aggregate) -> None:
-        self.node = node
-        self.keys = [c.id for c, _ in node.keys]
+    def __init__(self, keys: Sequence[tuple[Column, Expr]], calls: Sequence[tuple[Column, AggregateCall]]) -> None:
+        self._keys, self._calls = keys, calls
+        self.keys = [c.id for c, _ in keys]
         self.bases: list[Base] = []
-        self._split = [_split(call) for _, call in node.calls]
+        self._split = [_split(call) for _, call in calls]
         for base in (base for bases in self._split for base in bases):
             if base not in self.bases:
                 self.bases.append(base)
@@ -112,7 +113,7 @@ class Grouping:
 
     def raw(self, bag: DataFrame, extra: list[str]) -> DataFrame:
         """Keys, arguments and ``extra`` columns of the input. Text summed as a number is cast as Spark would."""
-        keys = [f"({e.sql}) AS {c.id}" for c, e in self.node.keys]
+        keys = [f"({e.sql}) AS {c.id}" for c, e in self._keys]
         arguments = [f"{_as_number(base, bag)} AS a{i}" for i, base in enumerate(self.bases) if self._holds(i)]
         return bag.selectExpr(*keys, *arguments, *extra)
 
@@ -174,7 +175,7 @@ class Grouping:
 
     def outputs(self, types: Mapping[str, pa.DataType]) -> list[str]:
         """Spark SQL for the node's calls over ``b0``, ``b1``, .."""
-        calls = zip(self.node.calls, self._split, strict=True)
+        calls = zip(self._calls, self._split, strict=True)
         return [f"{self._final(call, bases, types)} AS {column.id}" for (column, call), bases in calls]
 
     @property
@@ -183,11 +184,11 @@ class Grouping:
         sweep's is not shown.
         """
         at = [self.bases.index(bases[0]) if len(bases) == 1 else -1 for bases in self._split]
-        if any(call.extra and _is_array(call.extra[0]) for _, call in self.node.calls if call.function in _PERCENTILES):
+        if any(call.extra and _is_array(call.extra[0]) for _, call in self._calls if call.function in _PERCENTILES):
             return None
         if set(at) != set(range(len(self.bases))):
             return None
-        shown = zip(self.node.calls, at, strict=True)
+        shown = zip(self._calls, at, strict=True)
         return {key: key for key in self.keys} | {column.id: f"b{i}" for (column, _), i in shown}
 
     def _final(self, call: AggregateCall, bases: tuple[Base, ...], types: Mapping[str, pa.DataType]) -> str:

@@ -7,34 +7,33 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators import bridge
-from sweeparea.operators.plan import patterns
+from sweeparea.operators.nodes import Join
 from sweeparea.operators.plan.conditions import take_apart
 from sweeparea.operators.plan.encoding import DELTA
-from sweeparea.operators.plan.logical import Join, Node
+from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state import expiry_log
 from sweeparea.operators.sweeps import join
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.spark_jobs.evaluation.running import Bags, Slice
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated, fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
-
 
 class InnerJoins:
-    """Inner joins' part of an ``Evaluation``."""
+    """Inner joins, those inside of semi and outer joins too."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self._of = evaluation
+    def __init__(self, slice: Slice, bags: Bags) -> None:
+        self.slice, self.bags = slice, bags
         self._logged: dict[int, DataFrame | None] = {}
 
-    def inner_join(self, node: Join) -> DataFrame | None:
+    def new(self, node: Join) -> DataFrame | None:
         """What a slice adds to an inner join: new rows of each side with all that the other side holds."""
         # rows of a side are needed again only while the other side can still bring new ones
-        again = not patterns.settled(node.right, self._of.static), not patterns.settled(node.left, self._of.static)
+        again = not node.right.settled(self.slice.static), not node.left.settled(self.slice.static)
         left, right = self._side(node.left, again[0]), self._side(node.right, again[1])
         parts = []
         if left is not None:
@@ -51,22 +50,22 @@ class InnerJoins:
 
     def _side(self, node: Node, again: bool) -> DataFrame | None:
         """New rows of a join's side; ``again``: those that it holds are needed, too."""
-        if patterns.readable_again(node):
-            return self._of.once(node) if self._of.edges.sweeps(node) else self._of.new(node)
-        return self._hold(node) if again else self._of.once(node)
+        if node.readable_again:
+            return self.bags.once(node) if self.slice.edges.sweeps(node) else self.bags.new(node)
+        return self._hold(node) if again else self.bags.once(node)
 
     def _held_side(self, node: Node, among: frames.Among) -> DataFrame | None:
         """Rows of a join's side that earlier slices made; of those that need not be read, as many as may be."""
-        if not patterns.readable_again(node):
-            return self._of.areas.live(f"hold_{self._of.names[id(node)]}", self._of.h0, among)
-        with self._of.reader.among(among):
-            return self._of.held(node)
+        if not node.readable_again:
+            return self.slice.areas.live(f"hold_{self.slice.names[id(node)]}", self.slice.h0, among)
+        with self.slice.reader.among(among):
+            return self.bags.held(node)
 
     def _reduction(self, node: Join, new: DataFrame, side: Node) -> frames.Among:
         """By column of the other side the values of ``new``, the new rows of ``side``, that alone can match: a semi
         join reduces what has to be read (Bernstein & Chiu 1981).
         """
-        if self._of.partitions > 1 or not (self._of.edges.cheap(side) or id(side) in self._of.once_computed):
+        if self.slice.partitions > 1 or not (self.slice.edges.cheap(side) or id(side) in self.slice.once_computed):
             return {}
         of_left, found = side is node.left, {}
         parts = take_apart(node.condition, *([c.id for c in x.columns] for x in (node.left, node.right)))
@@ -83,18 +82,22 @@ class InnerJoins:
         return self._logged[id(node)]
 
     def _log(self, node: Node) -> DataFrame | None:
-        op, ids = f"hold_{self._of.names[id(node)]}", [c.id for c in node.columns]
-        new = self._of.new(node)
+        op, ids = f"hold_{self.slice.names[id(node)]}", [c.id for c in node.columns]
+        new = self.bags.new(node)
         if new is None:
             return None
         schema = pa.schema([*fields(new, ids), *BAG_FIELDS, pa.field("__new", pa.bool_())])
         stored = schema.remove(schema.get_field_index("__new"))
-        log, merged = self._of.areas.logged(op, stored, expiry_log.reach(node))
+        log, merged = self.slice.areas.logged(op, stored, expiry_log.reach(node))
         parts = [new.selectExpr(*ids, *BAG, "TRUE AS __new")]
         if merged is not None:
             parts.append(merged.selectExpr(*ids, *BAG, "FALSE AS __new"))
-        net = not self._of.edges.expiry_known(node)
-        touching, delta = patterns.touching(node), self._of.edges.encoding(node) == DELTA
-        task = bridge.HoldTask(self._of.h1, schema, log.target, log.division, self._of.attempt, net, touching, delta)
-        passed = self._of.drained(bridge.run(concatenated(parts), task, ids, self._of.partitions, frames.ddl(schema)))
+        net = not self.slice.edges.expiry_known(node)
+        touching, delta = node.lengthens, self.slice.edges.encoding(node) == DELTA
+        task = bridge.HoldTask(
+            self.slice.h1, schema, log.target, log.division, self.slice.attempt, net, touching, delta
+        )
+        passed = self.bags.drained(
+            bridge.run(concatenated(parts), task, ids, self.slice.partitions, frames.ddl(schema))
+        )
         return None if passed is None else passed.drop("__new")

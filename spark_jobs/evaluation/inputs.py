@@ -6,29 +6,24 @@ query (``ts``), and the relation result of another query (``valid_from``, ``vali
 sequence number when it starts; rows admitted later than the pin are not seen, whatever happens meanwhile.
 """
 
-# pyarrow makes its compute functions when it is imported: no checker sees them
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
-from sweeparea.operators.plan.logical import Plan, RelationScan, StreamScan, TimeDomain
-from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
+from sweeparea.operators.nodes import RelationScan, StreamScan
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.ticks import INF, MIN_TICK, own_ticks
 from sweeparea.operators.values.bag import TE, TS, N
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from sweeparea.spark_jobs.slices.only import Only
 
 
 @dataclass(frozen=True)
@@ -59,17 +54,6 @@ class Input:
     def own(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
         """A range of the query's ticks in those of an admitted row."""
         return own_ticks(low, high, self.scale)
-
-
-def own_ticks(low: int | None, high: int | None, scale: int) -> tuple[int | None, int | None]:
-    """The range of ticks of which ``scale`` make one of ``low`` to ``high`` (both inclusive, None: open).
-
-    >>> own_ticks(2, 3, 10), own_ticks(None, -1, 10), own_ticks(5, 5, 1)
-    ((20, 39), (None, -1), (5, 5))
-    """
-    # beyond the time domain there are no rows
-    least, greatest = (None if x is None or (abs(x) >= MAX_TICK // scale and scale > 1) else x for x in (low, high))
-    return None if least is None else least * scale, None if greatest is None else greatest * scale + scale - 1
 
 
 class InputReader:
@@ -226,61 +210,3 @@ class InputReader:
 
     def instant_sql(self, tick: str) -> str:
         return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
-
-
-def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
-    """About how many rows of a query's inputs have their tick in (h0, h1], from the statistics in the Delta logs."""
-    total = 0.0
-    for name in plan.inputs:
-        if not application.is_query(application.owner(name)):
-            if not application.is_static(name):
-                low, high = own_ticks(h0 + 1, h1, application.scale(name, plan.time))
-                total += _between(DeltaLog(application.layout.admitted(name)), "__tick", low, high)
-        else:
-            column = "ts" if application.input_schema(name).kind == "stream" else "valid_from"
-            scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
-            log = DeltaLog(application.result_table(name))
-            total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
-    return round(total)
-
-
-COUNTED = 5_000_000
-"""Up to so many rows are counted one by one where somebody asks for a number."""
-
-
-def before_start(application: Application, plan: Plan) -> str:
-    """How many elements of a plan's streams lie before its START, in words: "about" where they are too many to count;
-    empty if there are none.
-    """
-    about, total = False, 0
-    for name in plan.inputs:
-        if name not in application.catalog.streams:
-            continue
-        _, last = own_ticks(None, plan.start - 1, application.scale(name, plan.time))
-        log = DeltaLog(application.layout.admitted(name))
-        if last is None or not log.exists():
-            continue
-        files = scan.prune(log.files(), "__tick", MIN_TICK, last)
-        found = None
-        if sum(file.rows for file in files) <= COUNTED:
-            with suppress(OSError):  # a file that is missing is told of elsewhere
-                copies = scan.plan(log, files).read(["__n"], pc.field("__tick") <= last).column("__n")
-                found = pc.sum(copies).as_py() or 0
-        about = about or found is None
-        total += round(_between(log, "__tick", MIN_TICK, last)) if found is None else found
-    if total <= 0:
-        return ""
-    plural = "s before START take" if total != 1 else " before START takes"
-    return f"{'about ' if about else ''}{total:,} element{plural} no part"
-
-
-def _between(log: DeltaLog, column: str, low: int | None, high: int | None) -> float:
-    """About how many rows of a table have ``low <= column <= high``, each file's rows taken as evenly spread."""
-    total = 0.0
-    low, high = MIN_TICK if low is None else low, MAX_TICK if high is None else high
-    for file in scan.prune(log.files(), column, low, high) if log.exists() else ():
-        least, greatest = scan.bounds(file, column)
-        if least is not None and greatest is not None:
-            inside = min(high, greatest) - max(low, least) + 1
-            total += file.rows * inside / (greatest - least + 1)
-    return total

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from sweeparea.operators.plan.logical import Expr, SortKey, TopK
-from sweeparea.operators.sweeps import top_k
-from sweeparea.operators.sweeps.snapshot import OrderKey, SnapshotSpec, rank_column
+from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.sweeps.snapshot import SnapshotSpec, rank_column
 from sweeparea.operators.values.bag import BAG
+from sweeparea.operators.values.order import OrderKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame
 
 _NAME = re.compile(r"`?([A-Za-z_][A-Za-z0-9_]*)`?\Z")
@@ -60,18 +55,3 @@ class KeyedRows:
         if keys not in self.orders:
             self.orders.append(keys)
         return rank_column(self.orders.index(keys))
-
-
-class TopKRows(KeyedRows):
-    """The rows of ORDER BY .. LIMIT, and its sweep (``operators/sweeps/top_k.py``)."""
-
-    def __init__(self, node: TopK) -> None:
-        super().__init__()
-        self.node = node
-        self.keys = {f"__k{i}": e.sql for i, e in enumerate(node.keys)}
-        self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
-        self.rank(node.order)
-
-    def sweep(self, start: int) -> Callable[[pa.Table, int, int], tuple[pa.Table, pa.Table]]:
-        spec = top_k.TopKSpec(self.spec(start), self.node.limit, self.node.offset)
-        return partial(top_k.sweep, spec=spec)

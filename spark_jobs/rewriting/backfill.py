@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import warm_from
 from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.input_sizes import new_rows
 from sweeparea.spark_jobs.deployment.history_gone import require_history
-from sweeparea.spark_jobs.evaluation.inputs import new_rows
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow

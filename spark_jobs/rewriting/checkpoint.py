@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sweeparea.operators.plan.logical import Plan
 from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
 from sweeparea.operators.state.leaves import leaf_stem
 from sweeparea.operators.state.open_rows import holds_open

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators.plan.logical import TimeDomain
 from sweeparea.operators.state import splice
 from sweeparea.operators.state.splice import Changed
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.key_hash import in_part
 from sweeparea.operators.values.netting import netted
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.slices import corrections
-from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.spark import frames

@@ -1,7 +1,7 @@
 """Late repair: what a query's inputs changed at instants that it has committed is brought into its results (law L1).
 
-Only the stretch of time that the changes can touch is computed anew (``operators/plan/touched.py``), beside the published
-tables; what differs is published as one commit and logged, and passed on to the queries that read this one.
+Only the stretch of time that the changes can touch is computed anew (``operators/plan/touched.py``), beside the
+published tables; what differs is published as one commit and logged, and passed on to the queries that read this one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import Stretch, touched
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting.rewrite import NotMet, NotSelectable, Rewrite, Rewritten

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.planning import Planned

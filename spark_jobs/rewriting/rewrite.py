@@ -20,12 +20,12 @@ from sweeparea.operators.state.leaves import leaf_stem
 from sweeparea.operators.state.splice import NotMet
 from sweeparea.operators.state.sweep_area import HASH, SEQ, SweepArea
 from sweeparea.operators.values.columns import with_columns
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.rewriting.difference import Comparison, Difference
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.rewriting.relevel import relevel
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices import corrections
-from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
 from sweeparea.spark_jobs.slices.slice import MATERIALIZE
 from sweeparea.tables.errors import LostRace

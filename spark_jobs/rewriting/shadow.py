@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory, warm_from
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.input_sizes import new_rows
 from sweeparea.spark_jobs.deployment.history_gone import require_history
-from sweeparea.spark_jobs.evaluation.inputs import new_rows
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.rewriting import checkpoint
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import Tell, catch_up, limit
-from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import Place
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.tables.errors import LostRace

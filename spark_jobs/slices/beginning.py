@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.rewriting.history import History
-from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.spark import frames
 
 if TYPE_CHECKING:

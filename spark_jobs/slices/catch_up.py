@@ -10,9 +10,9 @@ from typing import Any
 
 from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.evaluation.inputs import new_rows
+from sweeparea.spark_jobs.declarations.input_sizes import new_rows
 from sweeparea.spark_jobs.slices.corrections import Corrected
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.spark_jobs.spark.instants import instant_text, slice_text

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan, TimeDomain
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import Stretch
-from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.ticks import INF, own_ticks
 from sweeparea.operators.values import keys
-from sweeparea.spark_jobs.evaluation.inputs import own_ticks
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow

@@ -5,52 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.plan.keyed_by import Key, keys
-from sweeparea.operators.plan.logical import Node, Plan, RelationScan, StreamScan
 from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.corrections import admitted_between
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 MOST_VALUES = 1000
 _TYPES = {"tinyint", "smallint", "int", "bigint", "string", "date", "boolean"}
 """Types of which equal values are identical."""
-
-
-@dataclass(frozen=True)
-class Only:
-    """The values of a key; None stands for NULL."""
-
-    key: Key
-    values: tuple[Any, ...]
-
-    def of(self, frame: DataFrame, column: str) -> DataFrame:
-        """The rows whose ``column`` has one of the values."""
-        from pyspark.sql.functions import col
-
-        known = [value for value in self.values if value is not None]
-        condition = col(column).isin(known)
-        return frame.where(condition | col(column).isNull() if None in self.values else condition)
-
-    def where(self, column: pa.ChunkedArray) -> np.ndarray:
-        """Which rows of a column have one of the values."""
-        found = pc.is_in(column, pa.array(self.values, column.type), skip_nulls=None not in self.values)
-        return pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-
-    def carrier(self, columns: list[str]) -> str | None:
-        """Which of some column ids carries the key."""
-        return next((column for column in columns if column in self.key.ids), None)
 
 
 def only(

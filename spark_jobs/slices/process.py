@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.rewriting.repair import repair

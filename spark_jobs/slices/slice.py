@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators import bridge
-from sweeparea.operators.plan.logical import Plan
 from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
 from sweeparea.operators.state.open_rows import Exchange, OpenRows
 from sweeparea.operators.state.sweep_area import SweepArea, bag_due, growth
@@ -29,16 +29,17 @@ from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.quality import suites, verdict
 from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.input_sizes import new_rows
 from sweeparea.spark_jobs.deployment.planning import readers_of
 from sweeparea.spark_jobs.deployment.registry import COLUMNS, columns_hash
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
-from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader, new_rows
+from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader
 from sweeparea.spark_jobs.evaluation.long_expressions import room_for_expressions
+from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
 from sweeparea.spark_jobs.slices.corrections import Corrected, pending
-from sweeparea.spark_jobs.slices.only import Only
 from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
 from sweeparea.spark_jobs.spark import frames, machine_probe
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
@@ -218,7 +219,7 @@ class Slice:
     def _refuse_too_long(self, evaluation: Evaluation) -> None:
         """Refuses a slice with too many Rstream rows, and says where a shorter one should end."""
         for count, every in evaluation.rstreams:
-            rows, most = count.total(), evaluation.most_rows
+            rows, most = count.total(), evaluation.slice.most_rows
             if rows <= most:
                 continue
             before, instants = int(every.up_to(self.since)), int(every.up_to(self.h1) - every.up_to(self.since))
@@ -274,11 +275,11 @@ class Slice:
         self, evaluation: Evaluation, areas: SweepAreas, attempt: str, partitions: int
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Runs the slice. Returns one line per staged file, and the result tables it wrote (kind -> (path, schema))."""
-        plan = evaluation.plan
+        plan = evaluation.slice.plan
         ids = [c.id for c in plan.root.columns]
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
         top = evaluation.new(plan.root)
-        shape = top if top is not None else evaluation.shape.bag(plan.root)
+        shape = top if top is not None else evaluation.empty(plan.root)
         record = self._record(shape, ids)
         if self.beginning is not None:
             top = self.beginning.of(self.spark, plan, top)
@@ -286,13 +287,7 @@ class Slice:
         # repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
         keyed = ids and not ("rstream" in tables or plan.emits_each)
         of = plan.root if self.beginning is None else None
-        net = (
-            of is not None
-            and keyed
-            and "open" not in tables
-            and not areas.files(MATERIALIZE)
-            and evaluation.sweeps.net(of)
-        )
+        net = of is not None and keyed and "open" not in tables and not areas.files(MATERIALIZE) and evaluation.net(of)
         if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
             return [], tables
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
@@ -304,13 +299,13 @@ class Slice:
             top = top.selectExpr(*ids, *judged, *BAG)
         targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
         kept = {key: key in tables for key in ("istream", "dstream")}
-        count = evaluation.groups.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
+        count = evaluation.streams.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
         spec = relation_to_stream.MaterializeSpec(
             columns=tuple(ids),
             checks=tuple(checks),
             relation="open" in tables,
             rstream=None if count is None else evaluation.rstreams[-1][1],
-            most=evaluation.most_rows,
+            most=evaluation.slice.most_rows,
             each=plan.emits_each,
             net=bool(net),
             **kept,
@@ -328,9 +323,9 @@ class Slice:
             assert top is not None
             staged = evaluation.sweeps.passed(of, top, schema, task(None), bridge.FILES_DDL)
         elif keyed:
-            staged = evaluation.sweeps.swept(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
+            staged = evaluation.sweeps.through(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
         else:
-            staged = evaluation.sweeps.swept_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
+            staged = evaluation.sweeps.through_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
         with ThreadPoolExecutor(1) as beside:
             if "open" in tables:
                 path, schema = tables["open"]

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 from sweeparea.infra.errors import UsageError
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.spark.json_values import micros_of
 
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sweeparea.infra import zones
 from sweeparea.infra.errors import UnfitSetupError
 from sweeparea.operators.plan import zone_texts
-from sweeparea.operators.plan.logical import Expr, Node, Plan
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
 from sweeparea.spark_jobs.spark import frames
 

@@ -138,7 +138,8 @@ def _retain(application: Application, name: str, dry_run: bool, report: Maintain
 
 
 def _pack(log: DeltaLog, table: str, dry_run: bool) -> Compacted:
-    """SweepAreas merge themselves, and open rows of a relation lie as slices lay them (``operators/state/open_rows.py``)."""
+    """SweepAreas merge themselves, and open rows of a relation lie as slices lay them
+    (``operators/state/open_rows.py``)."""
     columns = log.schema().names
     if table.startswith("admitted/"):
         return compact(log, "__tick", dry_run=dry_run)

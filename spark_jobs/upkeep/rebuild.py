@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.declarations.application import Application

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.cql.explain.patterns import reach_of, read_again
 from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.patterns import reach_of, read_again
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory
 from sweeparea.operators.time.ticks import INF
-from sweeparea.spark_jobs.admission.stream.admit_state import REPAIRS_FROM
+from sweeparea.spark_jobs.admission.judging.state import REPAIRS_FROM
 from sweeparea.spark_jobs.deployment.history_gone import RETAINED
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log import scan

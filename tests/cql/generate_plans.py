@@ -6,30 +6,28 @@ import dataclasses
 from random import Random
 
 from sweeparea.cql.rewrites.conditions import substitute
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators import windows as w
+from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
-    Column,
     Difference,
     Enrich,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     Project,
     RelationScan,
     RelationToStream,
     Select,
-    SortKey,
     StreamScan,
     TopK,
     UnionAll,
     Window,
     WindowFunction,
 )
-from sweeparea.operators.windows import definitions as w
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
 from tests.cql.plan_oracle import Relation, Stream
 
 LAST = 8
@@ -171,7 +169,7 @@ class Plans:
 
     def window(self, depth: int) -> Node:
         r, stream = self.r, self.stream(depth)
-        spec: w.Window = r.choice(
+        spec: w.WindowDefinition = r.choice(
             (
                 w.Range(1),
                 w.Range(3),

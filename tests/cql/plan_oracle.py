@@ -28,33 +28,31 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators import windows as w
+from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
-    Column,
     Difference,
     Enrich,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     OneRow,
-    Plan,
     Project,
     RelationScan,
     RelationToStream,
     Select,
-    SortKey,
     StreamScan,
-    TimeDomain,
     TopK,
     UnionAll,
     Window,
     WindowFunction,
 )
-from sweeparea.operators.windows import definitions as w
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.tables.log.schema import arrow_type
 
 Row = tuple[Any, ...]

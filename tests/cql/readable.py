@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import re
 
-from sweeparea.operators.plan.logical import (
-    Aggregate,
-    AggregateCall,
-    Analytic,
-    Expr,
-    Node,
-    Plan,
-    SortKey,
-    TopK,
-    WindowFunction,
-)
+from sweeparea.operators.nodes import Aggregate, AggregateCall, Analytic, TopK, WindowFunction
+from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from tests.cql.schemas import nodes
 
 

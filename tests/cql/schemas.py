@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
-from sweeparea.operators.plan.logical import Node, Plan, TimeDomain
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 
 TIMESTAMP = TimeDomain("TIMESTAMP", 1_000_000)
 

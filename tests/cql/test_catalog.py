@@ -12,7 +12,8 @@ from sqlglot import exp
 from sweeparea.cql.declarations.canonical import declaration, fingerprint
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.declarations.differences import difference
-from sweeparea.cql.syntax.statements import parse_text, read_file
+from sweeparea.cql.syntax.parser import parse_text, read_file
+from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import CqlErrors
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
@@ -219,10 +220,13 @@ def test_queries_follow_what_they_read():
 def test_a_chain_of_queries_may_be_longer_than_calls_may_nest():
     length = sys.getrecursionlimit()
     source, first = parse_text(STREAM + ";\n" + query("q0", "s"), "f.cql")
+    assert isinstance(first, CreateQuery)
     chain = [first]
     for i in range(1, length):
         select = first.select.copy()
-        select.find(exp.Table).set("this", exp.to_identifier(f"q{i - 1}"))
+        table = select.find(exp.Table)
+        assert table is not None
+        table.set("this", exp.to_identifier(f"q{i - 1}"))
         chain.append(replace(first, name=f"q{i}", select=select))
     assert list(Catalog.of([source, *reversed(chain)]).queries) == [f"q{i}" for i in range(length)]
 

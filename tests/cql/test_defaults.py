@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
-from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Aggregate, Plan, RelationToStream, TimeDomain, Window
-from sweeparea.operators.windows.definitions import Range, Unbounded
+from sweeparea.operators.nodes import Aggregate, RelationToStream, Window
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.windows import Range, Unbounded
 from tests.cql.schemas import TICKS, TIMES, nodes, plan, tree
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
 from sweeparea.cql.declarations.catalog import Catalog
-from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import CqlErrors
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.schemas import TICKS, TIMES, plan
 
 GOLDEN = Path(__file__).parent / "golden" / "errors"

@@ -12,37 +12,34 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sweeparea.cql.binding.monotonicity import is_monotonic
 from sweeparea.cql.explain import FORMS, explain
-from sweeparea.cql.explain.patterns import edge_of, reach_of
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators import windows as w
+from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
-    Column,
     Difference,
     Enrich,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     OneRow,
-    Plan,
     Project,
     RelationScan,
     RelationToStream,
     Select,
-    SortKey,
     StreamScan,
-    TimeDomain,
     TopK,
     UnionAll,
     Window,
     WindowFunction,
 )
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.patterns import edge_of, reach_of
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.windows import definitions as w
 from tests.cql.schemas import plan
 
 GOLDEN = Path(__file__).parent / "golden" / "explain"
@@ -211,7 +208,7 @@ def test_every_operator_has_an_update_pattern(node: Node, edge: str) -> None:
     ids=str,
 )
 def test_what_is_a_monotonic_relation(node: Node, grows: bool) -> None:
-    assert is_monotonic(node) is grows
+    assert node.monotonic is grows
 
 
 def test_how_long_elements_matter() -> None:

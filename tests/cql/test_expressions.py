@@ -7,7 +7,8 @@ import re
 import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
-from sweeparea.operators.plan.logical import Project, StreamScan, TimeDomain
+from sweeparea.operators.nodes import Project, StreamScan
+from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.schemas import nodes
 
 COLUMNS = (

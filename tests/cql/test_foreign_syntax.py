@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.text.errors import BindError, CqlError, CqlErrors, ParseError, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import TopK
+from sweeparea.operators.nodes import TopK
 from tests.cql.schemas import nodes, plan
 
 REFUSED = {

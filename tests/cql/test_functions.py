@@ -8,7 +8,7 @@ from sweeparea.cql.binding.binder import InputSchema, bind_select
 from sweeparea.cql.functions import functions, signatures
 from sweeparea.cql.functions.column_types import unknown
 from sweeparea.cql.text.errors import RefusedError, TypeError_
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.schemas import plan
 
 INPUTS = {

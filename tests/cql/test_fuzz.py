@@ -11,7 +11,7 @@ import pytest
 
 from sweeparea.cql.binding.binder import bind_select
 from sweeparea.cql.explain import explain
-from sweeparea.cql.syntax.statements import parse_text
+from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.infra.errors import SweepAreaError
 from tests.cql.generate_queries import QueryGenerator
 from tests.cql.schemas import TICKS, plan

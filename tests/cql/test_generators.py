@@ -6,7 +6,8 @@ import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
 from sweeparea.cql.text.errors import CqlError
-from sweeparea.operators.plan.logical import Generate, Plan
+from sweeparea.operators.nodes import Generate
+from sweeparea.operators.plan.plan import Plan
 from tests.cql.readable import Readable
 from tests.cql.schemas import TICKS, nodes, tree
 

@@ -9,7 +9,9 @@ import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_
-from sweeparea.operators.plan.logical import Enrich, Join, Node, Plan, RelationScan, Select, StreamScan, Window
+from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, StreamScan, Window
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from tests.cql.against_duckdb import planned, run_by_duckdb
 from tests.cql.plan_oracle import Relation, Stream, evaluate
 from tests.cql.schemas import TICKS, nodes, plan, tree

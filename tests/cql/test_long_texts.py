@@ -12,8 +12,9 @@ from sweeparea.cql.rewrites.conditions import all_of, conjunction
 from sweeparea.cql.syntax.parser import parse
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.nodes import Select
 from sweeparea.operators.plan import sql_text
-from sweeparea.operators.plan.logical import Expr, Select
+from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.plan_identity import state_identity
 from tests.cql.schemas import plan
 

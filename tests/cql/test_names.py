@@ -6,7 +6,7 @@ import pytest
 
 from sweeparea.cql.text.errors import BindError
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Aggregate, Join, Project, RelationScan, Select, StreamScan
+from sweeparea.operators.nodes import Aggregate, Join, Project, RelationScan, Select, StreamScan
 from tests.cql.schemas import nodes, plan
 
 

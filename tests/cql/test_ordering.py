@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.text.errors import CqlError
-from sweeparea.operators.plan.logical import TopK
+from sweeparea.operators.nodes import TopK
 from tests.cql.readable import Readable
 from tests.cql.schemas import nodes, plan, tree
 

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind
-from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream, parse_text, read_file
+from sweeparea.cql.syntax.parser import parse_text, read_file
+from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan, TimeDomain
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 
 FOLDER = Path(__file__).parent / "papers"
 TABLE = Path(__file__).parents[2] / "docs" / "papers.md"

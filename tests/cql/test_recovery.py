@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sweeparea.cql.declarations.catalog import Catalog
-from sweeparea.cql.syntax.statements import SourceSpec, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import SourceSpec
 from sweeparea.cql.text.errors import CqlErrors
 from sweeparea.infra.errors import SweepAreaError
 

@@ -8,7 +8,7 @@ import pytest
 
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.declarations.offered import not_offered_statements
-from sweeparea.cql.syntax.statements import parse_text
+from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.text.errors import RefusedError
 from tests.cql.schemas import plan
 

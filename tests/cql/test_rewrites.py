@@ -15,21 +15,12 @@ from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.renumber import renumbered
 from sweeparea.cql.rewrites.sharing import share, share_between
 from sweeparea.cql.rewrites.windows import emit_each
-from sweeparea.operators.plan.logical import (
-    Aggregate,
-    Column,
-    Expr,
-    Join,
-    Node,
-    Plan,
-    Project,
-    RelationToStream,
-    Select,
-    StreamScan,
-    TimeDomain,
-    Window,
-)
-from sweeparea.operators.windows.definitions import Range
+from sweeparea.operators.nodes import Aggregate, Join, Project, RelationToStream, Select, StreamScan, Window
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.windows import Range
 from tests.cql.generate_plans import LAST, Plans, inputs
 from tests.cql.plan_oracle import Oracle, Relation, Stream, elements, emitted
 

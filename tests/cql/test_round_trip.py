@@ -11,12 +11,13 @@ from sweeparea.cql.binding.binder import bind, bind_select
 from sweeparea.cql.declarations.contents import contents
 from sweeparea.cql.declarations.printer import print_statement
 from sweeparea.cql.explain import explain
-from sweeparea.cql.printing.normal_form import normal_form
 from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan, print_query
-from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Plan
+from sweeparea.operators.plan.plan import Plan
 from tests.cql.generate_queries import QueryGenerator
+from tests.cql.normal_form import normal_form
 from tests.cql.schemas import TICKS, TIMES, plan
 from tests.cql.test_papers import bound, files, schemas
 from tests.cql.test_statements import APPLICATION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Aggregate, Difference, Intersect, OneRow, Project, UnionAll
+from sweeparea.operators.nodes import Aggregate, Difference, Intersect, OneRow, Project, UnionAll
 from tests.cql.against_duckdb import planned, run_by_duckdb
 from tests.cql.schemas import nodes, plan, tree
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.declarations.catalog import Catalog
+from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.source_formats import columns_of
-from sweeparea.cql.syntax.statements import parse_text
 from sweeparea.cql.text.errors import BindError, CqlError, RefusedError
 
 STREAM = "CREATE STREAM s FROM FORMAT {} TIMESTAMP BY t HEARTBEAT FOR t AS t"

@@ -11,12 +11,15 @@ from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
 from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.declarations.differences import difference
 from sweeparea.cql.printing.plan_printer import print_plan
-from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text import keywords
 from sweeparea.cql.text.errors import CqlError, CqlErrors, ParseError, RefusedError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Node, Plan, TimeDomain
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity
+from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.schemas import TICKS, TIMES, plan
 
 INPUTS = {**TICKS, **TIMES, "fine": InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))}

@@ -13,9 +13,10 @@ from sweeparea.cql.binding.context import InputSchema
 from sweeparea.cql.binding.source_expressions import bind_source_expression
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.syntax import statements as st
+from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.text.errors import BindError, CqlErrors, ParseError, RefusedError
 from sweeparea.infra.errors import SetupError
-from sweeparea.operators.plan.logical import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain
 
 APPLICATION = """
 CREATE OR REPLACE STREAM flights
@@ -46,7 +47,7 @@ GROUP BY origin, dest HAVING COUNT(*) >= 5;
 
 
 def test_the_example_of_the_language() -> None:
-    stream, relation, query = st.parse_text(APPLICATION, "app.cql")
+    stream, relation, query = parse_text(APPLICATION, "app.cql")
     assert isinstance(stream, st.CreateStream)
     assert (stream.name, stream.source.uri, stream.timestamp_by, stream.sequence_by) == (
         "flights",
@@ -84,14 +85,14 @@ def test_the_example_of_the_language() -> None:
     ],
 )
 def test_heartbeats(clause: str, kind: str, lag: int) -> None:
-    [stream] = st.parse_text(f"CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t HEARTBEAT {clause}")
+    [stream] = parse_text(f"CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t HEARTBEAT {clause}")
     assert isinstance(stream, st.CreateStream)
     assert stream.heartbeat is not None
     assert (stream.heartbeat.kind, stream.heartbeat.lag) == (kind, lag)
 
 
 def one(text: str) -> st.Statement:
-    [statement] = st.parse_text(text)
+    [statement] = parse_text(text)
     return statement
 
 
@@ -259,12 +260,12 @@ def test_materialize_rstream() -> None:
 )
 def test_wrong_clauses(text: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
-        st.parse_text(text)
+        parse_text(text)
     assert message in str(caught.value)
 
 
 def test_small_statements() -> None:
-    found = st.parse_text(
+    found = parse_text(
         "DROP STREAM s PURGE; DROP CONTINUOUS QUERY q; REFRESH RELATION r; SET range_bounds = 'exclusive';"
         "SET slice.max_rows = 5_000; EXPLAIN CONTINUOUS QUERY q; EXPLAIN SELECT a FROM S [Now];"
         "SHOW STREAMS; SHOW RELATIONS; show continuous queries;"
@@ -296,7 +297,7 @@ def test_small_statements() -> None:
 
 
 def test_expressions_over_a_source_keep_its_names() -> None:
-    [stream] = st.parse_text(
+    [stream] = parse_text(
         "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CONSTRAINT c EXPECT (`My Col` > 1 AND s.T < 'c1') "
         "HEARTBEAT FOR t AS t - INTERVAL 1 HOUR"
     )
@@ -306,7 +307,7 @@ def test_expressions_over_a_source_keep_its_names() -> None:
     bound = bind_source_expression(constraint.expression, schema, "constraint c")
     assert bound.sql == "`my col` > 1 AND `t` < 'c1'"
     assert bound.columns == {"my col", "t"}
-    [other] = st.parse_text("CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CONSTRAINT c EXPECT (origin > 1)")
+    [other] = parse_text("CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CONSTRAINT c EXPECT (origin > 1)")
     assert isinstance(other, st.CreateStream)
     with pytest.raises(BindError, match="column origin is unknown"):
         bind_source_expression(other.constraints[0].expression, schema, "constraint c")
@@ -314,7 +315,7 @@ def test_expressions_over_a_source_keep_its_names() -> None:
 
 def test_all_faults_of_a_text_are_told_at_once() -> None:
     with pytest.raises(CqlErrors) as caught:
-        st.parse_text("CREATE STREM s;\nCREATE STREAM t FROM DELTA 'p';\n\nSELECT 1;\nSHOW TABLES", "x.cql")
+        parse_text("CREATE STREM s;\nCREATE STREAM t FROM DELTA 'p';\n\nSELECT 1;\nSHOW TABLES", "x.cql")
     places = [str(e.place) for e in caught.value.errors]  # type: ignore[attr-defined]
     assert places == ["x.cql:1:8", "x.cql:2:1", "x.cql:4:1", "x.cql:5:6"]
     assert caught.value.type == "ParseError"
@@ -348,7 +349,7 @@ def test_all_faults_of_a_text_are_told_at_once() -> None:
 )
 def test_wrong_statements(text: str, message: str) -> None:
     with pytest.raises(ParseError) as caught:
-        st.parse_text(text)
+        parse_text(text)
     assert message in str(caught.value)
 
 
@@ -408,7 +409,8 @@ def test_catalog_tells_the_faults_of_all_files(tmp_path: Path) -> None:
 def test_loading_a_catalog_imports_no_engine(tmp_path: Path) -> None:
     write(tmp_path, a=APPLICATION)
     code = (
-        "import sys; from sweeparea.cql.declarations.catalog import Catalog; import sweeparea.cql.binding.binder, sweeparea.cql.explain;"
+        "import sys; from sweeparea.cql.declarations.catalog import Catalog;"
+        "import sweeparea.cql.binding.binder, sweeparea.cql.explain;"
         f"c = Catalog.load({str(tmp_path)!r}); assert list(c.queries) == ['delayed_routes'];"
         "engines = {'pyspark', 'deltalake', 'pyarrow', 'numba', 'numpy', 'airflow'};"
         "heavy = {m.split('.')[0] for m in sys.modules} & engines;"

@@ -7,7 +7,9 @@ import random
 import pytest
 
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Aggregate, Analytic, Join, Node, Plan, Project, RelationToStream, TopK
+from sweeparea.operators.nodes import Aggregate, Analytic, Join, Project, RelationToStream, TopK
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from tests.cql.against_duckdb import MANY, planned, run_by_duckdb
 from tests.cql.nested_queries import random_query, random_tables
 from tests.cql.schemas import nodes, plan

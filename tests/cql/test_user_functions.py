@@ -6,9 +6,10 @@ import pytest
 
 from sweeparea.cql.binding.binder import bind_select
 from sweeparea.cql.functions.user_functions import register
-from sweeparea.cql.syntax.statements import CreateFunction, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, CqlError
-from sweeparea.operators.plan.logical import Plan, UserFunction
+from sweeparea.operators.plan.plan import Plan, UserFunction
 from tests.cql.readable import Readable
 from tests.cql.schemas import TICKS
 

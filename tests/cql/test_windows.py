@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from sweeparea.cql.binding.binder import InputSchema, bind, bind_select
-from sweeparea.cql.syntax.statements import CreateQuery, parse_text
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Aggregate, Plan, RelationToStream, TimeDomain, UserFunction, Window
-from sweeparea.operators.windows.definitions import (
+from sweeparea.operators.nodes import Aggregate, RelationToStream, Window
+from sweeparea.operators.plan.plan import Plan, UserFunction
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.windows import (
     Calendar,
     Fixed,
     Hopping,
@@ -23,7 +26,7 @@ from sweeparea.operators.windows.definitions import (
     UserWindow,
     When,
 )
-from sweeparea.operators.windows.definitions import Window as Spec
+from sweeparea.operators.windows import WindowDefinition as Spec
 from tests.cql.schemas import TICKS, TIMES, nodes, plan
 
 HOUR, DAY = 3600, 86_400

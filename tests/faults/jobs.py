@@ -9,8 +9,8 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.sources import source_rows
-from sweeparea.spark_jobs.admission.stream.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.drop import drop

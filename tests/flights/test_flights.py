@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from queries.flights import importer
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.layout import Layout

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
-from sweeparea.operators.plan.logical import Analytic, Node, Plan, UserFunction
+from sweeparea.operators.nodes import Analytic
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan, UserFunction
 from tests.cql.schemas import TICKS, TIMES
 
 FUNCTIONS = (

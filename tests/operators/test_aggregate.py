@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.sweeps.aggregate import AggregateSpec, BaseCall, rows_schema, sweep
+from sweeparea.operators.aggregates.calls import BaseCall
+from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
 from sweeparea.operators.time.ticks import INF, MAX_TICK
 from tests.operators import brute
 

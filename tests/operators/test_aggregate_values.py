@@ -19,12 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
+from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.names import OF_VALUES, SUMS_OF_POWERS
 from sweeparea.operators.kernels import fixed
-from sweeparea.operators.sweeps.aggregate import AggregateSpec, BaseCall, rows_schema, sweep
-from sweeparea.operators.sweeps.snapshot import OrderKey
+from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
 from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.values.order import OrderKey
 from tests.operators import brute
 from tests.replay import bags
 

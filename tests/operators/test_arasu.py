@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.sweeps.relation_to_stream import Every, MaterializeSpec, sweep
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.windows import rows_window
+from sweeparea.operators.windows import Range, TimeWindow, Unbounded, rows_window
 from sweeparea.operators.windows.arrivals import ArrivalSpec
-from sweeparea.operators.windows.definitions import Range, TimeWindow, Unbounded
 from tests.operators import brute, test_arrival_windows
 from tests.operators.test_relation_to_stream import CUTS, LAST, table
 

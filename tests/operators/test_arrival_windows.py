@@ -162,7 +162,7 @@ def test_ties_follow_the_sequence_then_the_record():
 def test_a_million_copies_are_one_row():
     spec = rows_window.RowsSpec(ArrivalSpec(COLUMNS), 3, 7)
     rows = table([((0.0, "x"), 1, (1.0, "x"), 10**15), ((0.0, "x"), 2, (2.0, "x"), 6)])
-    delta, carry = rows_window.sweep(rows, 0, 5, spec)
+    delta, carry = rows_window.sweep(rows, spec, 0, 5)
     # 10**15 is 7k + 6: the window shows the arrivals up to 7k, then, with one of the six, up to 7k + 7
     assert 10**15 % 7 == 6
     assert [tuple(r.values())[:1] + tuple(r.values())[2:] for r in delta.to_pylist()] == [
@@ -177,9 +177,9 @@ def test_a_million_copies_are_one_row():
 @pytest.mark.parametrize("tick", [MAX_TICK, MAX_TICK - 1, MAX_TICK - 2])
 def test_at_the_end_of_time(tick):
     rows = table([((0.0, "x"), tick, (1.0, "x"), 1)])
-    delta, _ = session_window.sweep(rows, tick - 1, MAX_TICK, session_window.SessionSpec(ArrivalSpec(COLUMNS), 2))
+    delta, _ = session_window.sweep(rows, session_window.SessionSpec(ArrivalSpec(COLUMNS), 2), tick - 1, MAX_TICK)
     assert delta.num_rows == (tick < MAX_TICK)
     spec = rows_window.RowsSpec(ArrivalSpec(COLUMNS), 1 << 62, 1 << 62, 1 << 62)
-    assert rows_window.sweep(rows, tick - 1, MAX_TICK, spec)[0].num_rows == 0
+    assert rows_window.sweep(rows, spec, tick - 1, MAX_TICK)[0].num_rows == 0
     spec = rows_window.RowsSpec(ArrivalSpec(COLUMNS), 1 << 62, 1, 1 << 62)
-    assert rows_window.sweep(rows, tick - 1, MAX_TICK, spec)[0].column("__te").to_pylist() == [INF]
+    assert rows_window.sweep(rows, spec, tick - 1, MAX_TICK)[0].column("__te").to_pylist() == [INF]

@@ -69,30 +69,30 @@ class TestWindows:
     def test_elements_that_a_range_has_ended_leave_a_window_of_rows(self):
         spec = rows_window.RowsSpec(OF_P, count=5, length=4)
         rows = arrived([(v, v % 3, s) for v, s in enumerate(range(1, 31))])
-        assert rows_window.sweep(rows, 0, 30, spec)[1].column("__ts").to_pylist() == [28, 29, 30]
-        assert rows_window.sweep(rows, 0, 40, spec)[1].num_rows == 0
+        assert rows_window.sweep(rows, spec, 0, 30)[1].column("__ts").to_pylist() == [28, 29, 30]
+        assert rows_window.sweep(rows, spec, 0, 40)[1].num_rows == 0
 
     def test_an_element_that_is_driven_out_at_its_end_leaves_once(self):
         spec = rows_window.RowsSpec(OF_P, count=1, length=4)
-        first, carry = rows_window.sweep(arrived([(7, 0, 1)]), 0, 2, spec)
-        later, _ = rows_window.sweep(pa.concat_tables([carry, arrived([(8, 0, 5)])]), 2, 6, spec)
+        first, carry = rows_window.sweep(arrived([(7, 0, 1)]), spec, 0, 2)
+        later, _ = rows_window.sweep(pa.concat_tables([carry, arrived([(8, 0, 5)])]), spec, 2, 6)
         told = [(r["v"], r["__ts"], r["__te"], r["__n"]) for r in (*first.to_pylist(), *later.to_pylist())]
         assert told == [(7, 1, 5, 1), (8, 5, 9, 1)]
 
     def test_the_last_rows_of_each_partition_and_no_more(self):
         rows = arrived([(v, v % 7, 1 + v // 50) for v in range(3000)])
-        assert rows_window.sweep(rows, 0, 99, rows_window.RowsSpec(OF_P, count=4))[1].num_rows == 4 * 7
-        assert rows_window.sweep(rows, 0, 99, rows_window.RowsSpec(OF_P, count=4, slide=3))[1].num_rows <= 6 * 7
+        assert rows_window.sweep(rows, rows_window.RowsSpec(OF_P, count=4), 0, 99)[1].num_rows == 4 * 7
+        assert rows_window.sweep(rows, rows_window.RowsSpec(OF_P, count=4, slide=3), 0, 99)[1].num_rows <= 6 * 7
 
     def test_sessions_that_are_closed_leave_nothing(self):
         rows = arrived([(v, v % 7, 1 + 10 * (v // 50)) for v in range(3000)])
         spec = session_window.SessionSpec(OF_P, gap=5)
-        assert set(session_window.sweep(rows, 0, 594, spec)[1].column("__ts").to_pylist()) == {591}
-        assert session_window.sweep(rows, 0, 595, spec)[1].num_rows == 0
+        assert set(session_window.sweep(rows, spec, 0, 594)[1].column("__ts").to_pylist()) == {591}
+        assert session_window.sweep(rows, spec, 0, 595)[1].num_rows == 0
 
     def test_buckets_that_are_over_leave_nothing(self):
         rows = arrived([(-1 if v % 10 == 9 else v, 0, v) for v in range(1, 995)])
-        kept = condition_window.sweep(rows, 0, 999, OF_P)[1].column("__ts").to_pylist()
+        kept = condition_window.sweep(rows, OF_P, 0, 999)[1].column("__ts").to_pylist()
         assert sorted(kept) == list(range(980, 995))
 
 

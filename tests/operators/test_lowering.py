@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from sweeparea.operators.plan.logical import (
-    Aggregate,
-    AggregateCall,
-    Analytic,
-    Column,
-    Expr,
-    Node,
-    Project,
-    RelationScan,
-    TopK,
-    WindowFunction,
-)
-from sweeparea.operators.plan.lowering import lower
-from sweeparea.operators.plan.support import expansion
+from sweeparea.operators.nodes import Aggregate, AggregateCall, Analytic, Project, RelationScan, TopK, WindowFunction
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.lowering import expansion, lower
+from sweeparea.operators.plan.node import Node
 
 A, B = Column("a", "a", "int"), Column("b", "b", "double")
 INPUT = RelationScan("R", ((A, "a"), (B, "b")))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.sweeps import aggregate
-from sweeparea.operators.sweeps.emission import changes
+from sweeparea.operators.sweeps.istream import changes
 from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec, sweep
 from sweeparea.operators.time.ticks import INF
 from tests.operators import brute

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweeparea.operators.nodes import Aggregate, Join, Project, RelationScan, Select
 from sweeparea.operators.plan.conditions import conjunction, take_apart
-from sweeparea.operators.plan.logical import Aggregate, Column, Expr, Join, Project, RelationScan, Select
+from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.outer_join import unmatched
 from sweeparea.operators.sweeps.semi_join import plan_of

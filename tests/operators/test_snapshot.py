@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
 from sweeparea.operators.sweeps import snapshot
-from sweeparea.operators.sweeps.snapshot import PRESENT, OrderKey, SnapshotSpec, expand
+from sweeparea.operators.sweeps.snapshot import PRESENT, SnapshotSpec, expand
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
+from sweeparea.operators.values.order import OrderKey
 
 LAST = 30
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64()), *((name, pa.int64()) for name in BAG)])

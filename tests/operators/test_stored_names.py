@@ -12,33 +12,37 @@ from typing import Any
 import pytest
 
 from sweeparea.cql.rewrites.sharing import subplans
-from sweeparea.operators.plan import logical, sharing
-from sweeparea.operators.plan.logical import Aggregate, Analytic, Column, Join, Node, Plan, SortKey, TopK, Window
+from sweeparea.operators import nodes as logical
+from sweeparea.operators import windows
+from sweeparea.operators.base.stored_names import name_of, stored, stored_as, text_of, told_of
+from sweeparea.operators.nodes import Aggregate, Analytic, Join, TopK, Window
+from sweeparea.operators.plan import sharing
+from sweeparea.operators.plan.expressions import Column, SortKey
 from sweeparea.operators.plan.lowering import lowered
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
-from sweeparea.operators.plan.stored_names import name_of, stored, stored_as, text_of, told_of
-from sweeparea.operators.windows import definitions
 from tests.golden import texts
 
 
 def _below(kind: type) -> Iterator[type]:
     for each in kind.__subclasses__():
-        if each.__module__ in (logical.__name__, definitions.__name__):
+        if each.__module__.startswith("sweeparea.operators."):
             yield from _below(each)
             if not inspect.isabstract(each) and not each.__subclasses__():
                 yield each
 
 
 KINDS = [
-    *dict.fromkeys([*_below(Node), *_below(definitions.Window)]),
+    *dict.fromkeys([*_below(Node), *_below(windows.WindowDefinition)]),
     *(logical.AggregateCall, logical.WindowFunction, SortKey, logical.TimeDomain),
 ]
 
 
 def test_every_kind_has_a_stored_name_of_its_own() -> None:
-    assert {TopK, Window, Aggregate, definitions.Slide, definitions.UserWindow} < set(KINDS)
-    names = [stored_as(kind).name for kind in KINDS if not issubclass(kind, definitions.Window)]
-    specs = [stored_as(kind).name for kind in KINDS if issubclass(kind, definitions.Window)]
+    assert {TopK, Window, Aggregate, windows.Slide, windows.UserWindow} < set(KINDS)
+    names = [stored_as(kind).name for kind in KINDS if not issubclass(kind, windows.WindowDefinition)]
+    specs = [stored_as(kind).name for kind in KINDS if issubclass(kind, windows.WindowDefinition)]
     assert len(set(names)) == len(names)
     assert len(set(specs)) == len(specs)
 
@@ -81,6 +85,8 @@ class FirstRows(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    words = edge = None  # type: ignore[assignment]
+
 
 @stored("Analytic", "input", "calls", later=("qualified",))
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Qualified(Analytic):
 
 @stored("Slide", "length", "slide", "lag", "anchor", now={"slide": "hop"})
 @dataclass(frozen=True)
-class Hops(definitions.TimeWindow):
+class Hops(windows.TimeWindow):
     """Slide, renamed."""
 
     hop: int
@@ -113,7 +119,7 @@ def _rebuilt(node: Node) -> Node:
             return FirstRows(order, limit, below, keys, offset)
         case Analytic(below, calls):
             return Qualified(below, calls)
-        case Window(spec=definitions.Slide() as slide):
+        case Window(spec=windows.Slide() as slide):
             return replace(node, spec=Hops(slide.slide, slide.length, slide.lag, slide.anchor))
         case Join(kind="left"):
             return replace(node, kind=Kind.LEFT)  # type: ignore[arg-type]

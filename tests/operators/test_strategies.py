@@ -9,30 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.plan.encoding import CORRECTED, DELTA, INTERVAL, STRATEGIES, Edges, strategy_of
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
-    Column,
     Difference,
-    Expr,
     Intersect,
     Join,
-    Plan,
     RelationScan,
     RelationToStream,
     Select,
     StreamScan,
-    TimeDomain,
     Window,
 )
-from sweeparea.operators.plan.patterns import touching
+from sweeparea.operators.plan.encoding import CORRECTED, DELTA, INTERVAL, STRATEGIES, Edges, strategy_of
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.windows import negative_tuples
-from sweeparea.operators.windows.definitions import Range, Rows, Unbounded
+from sweeparea.operators.windows import Range, Rows, Unbounded, negative_tuples
 from tests.operators import brute
 from tests.operators.test_two_counts import CUTS, DEFINITIONS, LAST, arrivals, expected, run
 
@@ -154,9 +151,9 @@ def test_encoding_of_an_edge(node, upa, negative, direct):
 def test_edges_whose_records_come_in_pieces_that_follow_each_other():
     once = Aggregate(RECENT, ((B, Expr("`a`", "a", frozenset({"a"}))),), ())
     for node in (once, Join(once, OTHER), Intersect(RECENT, OTHER, (A,)), Join(RECENT, OTHER, None, "semi")):
-        assert touching(node)
+        assert node.lengthens
     for node in (RECENT, JOINED, GROUPED, Window(RelationToStream(once, "istream"), Range(5))):
-        assert not touching(node)
+        assert not node.lengthens
 
 
 def test_w_expire_stands_at_the_windows_that_forget():

@@ -147,7 +147,7 @@ def test_sessions_over_slices(tmp_path_factory, elements, cuts, workers):
     names, h0, whole = ["v", "__first", "__ts", "__n"], 0, schema.empty_table()
 
     def sweep(rows, h0, h1):
-        return session_window.sweep(rows, h0, h1, spec)
+        return session_window.sweep(rows, spec, h0, h1)
 
     for h1 in sorted({*cuts, TICKS, TICKS + 9}):
         rows = bag([(v, k, s, 1) for k, s, v in elements if h0 < s <= h1], schema)
@@ -242,7 +242,7 @@ def test_a_group_of_many_rows_that_ends_at_once_goes(tmp_path, monkeypatch):
     kept = Kept(str(tmp_path), schema, ("p",), Later(3), 1)
 
     def sweep(rows, h0, h1):
-        return session_window.sweep(rows, h0, h1, spec)
+        return session_window.sweep(rows, spec, h0, h1)
 
     kept.slice(bag([(v, v % 2, 1, 1) for v in range(3000)], schema), 0, 1, sweep)
     for at in range(2, 9):

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.kernels import top_k as kernel
 from sweeparea.operators.sweeps import top_k
-from sweeparea.operators.sweeps.top_k import OrderKey, SnapshotSpec, TopKSpec
+from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+from sweeparea.operators.sweeps.top_k import TopKSpec
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.values.order import OrderKey
 from tests.operators.test_snapshot import LAST, SCHEMA, signed_rows, table_of
 from tests.replay.bags import ordered
 
@@ -29,7 +31,7 @@ def _swept(rows: list[tuple], spec: TopKSpec, cuts: list[int]) -> tuple[list[dic
     h0, carry, found, sizes = -1, SCHEMA.empty_table(), [], []
     for h1 in cuts:
         new = table_of([row for row in rows if h0 < row[2] <= h1])
-        delta, carry = top_k.sweep(pa.concat_tables([carry.select(SCHEMA.names), new]), h0, h1, spec)
+        delta, carry = top_k.sweep(pa.concat_tables([carry.select(SCHEMA.names), new]), spec, h0, h1)
         found += delta.to_pylist()
         assert all(h0 < row[TS] <= h1 and row[TE] == INF for row in delta.to_pylist())
         sizes.append(carry.num_rows)
@@ -72,7 +74,7 @@ def test_every_instant_in_every_slicing(rng: random.Random, keyed: bool, limit: 
 def test_only_the_first_rows_of_a_large_group_are_touched():
     rows = table_of([("a", float(i), i, INF, 1) for i in range(20_000)])
     spec = TopKSpec(SnapshotSpec((), ("k", "v"), (ORDER,)), 3)
-    delta, _ = top_k.sweep(rows, -1, 30_000, spec)
+    delta, _ = top_k.sweep(rows, spec, -1, 30_000)
     assert delta.num_rows == 20_000 + 19_997  # each comes once, and leaves when three larger ones are there
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.time import wall_clock
 from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows.definitions import Calendar
+from sweeparea.operators.windows import Calendar
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR

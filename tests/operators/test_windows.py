@@ -9,19 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.plan.logical import StreamScan, UnionAll, Window
+from sweeparea.operators.nodes import StreamScan, UnionAll, Window
 from sweeparea.operators.plan.patterns import edge_of
 from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
-from sweeparea.operators.windows.definitions import (
-    Calendar,
-    Fixed,
-    Hopping,
-    Landmark,
-    Range,
-    Slide,
-    TimeWindow,
-    Unbounded,
-)
+from sweeparea.operators.windows import Calendar, Fixed, Hopping, Landmark, Range, Slide, TimeWindow, Unbounded
 
 SMALL = 60
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sweeparea.operators.plan.encoding import DELTA, STRATEGIES
-from sweeparea.operators.plan.logical import Node
+from sweeparea.operators.plan.node import Node
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
@@ -67,8 +67,8 @@ def test_under_negative_no_edge_carries_an_end(spark: SparkSession, monkeypatch:
         first = node not in seen
         seen.append(node)
         bag = whole(self, node)
-        if first and bag is not None and self.edges.encoding(node) == DELTA:
-            told.append((type(node).__name__, bag.where(f"__te < {INF}L OR __ts > {self.h1}L").count()))
+        if first and bag is not None and self.slice.edges.encoding(node) == DELTA:
+            told.append((type(node).__name__, bag.where(f"__te < {INF}L OR __ts > {self.slice.h1}L").count()))
         return bag
 
     seen: list[Node] = []

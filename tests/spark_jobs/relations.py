@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
-from sweeparea.spark_jobs.admission.stream.admit_report import Admitted
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 

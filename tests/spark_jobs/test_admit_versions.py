@@ -17,15 +17,16 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from sweeparea.cql.syntax.statements import CreateStream, parse_text
-from sweeparea.operators.plan.logical import TimeDomain
-from sweeparea.spark_jobs.admission.stream import admit_duplicates
-from sweeparea.spark_jobs.admission.stream.admit_heartbeat import policy_of
-from sweeparea.spark_jobs.admission.stream.admit_judge import Lateness, ahead_rules, judged_by
-from sweeparea.spark_jobs.admission.stream.admit_rules import Rules
-from sweeparea.spark_jobs.admission.stream.admit_stage import Stage
-from sweeparea.spark_jobs.admission.stream.admit_state import StreamState
-from sweeparea.spark_jobs.admission.stream.admit_version import added_and_removed, judge_version, take_back
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import CreateStream
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.spark_jobs.admission.judging import duplicates
+from sweeparea.spark_jobs.admission.judging.judge import Lateness, ahead_rules, judged_by
+from sweeparea.spark_jobs.admission.judging.policy import policy_of
+from sweeparea.spark_jobs.admission.judging.rules import Rules
+from sweeparea.spark_jobs.admission.judging.stage import Stage
+from sweeparea.spark_jobs.admission.judging.state import StreamState
+from sweeparea.spark_jobs.admission.stream.version import added_and_removed, judge_version, take_back
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import Ledger
 from sweeparea.tables.publication.publish import Publication
@@ -66,7 +67,7 @@ class Fast:
             came_in = take_back(stage, self.rules, _evaluate(removed), state, self.version, counts)
         lookup = None
         if self.rules.apart is not None:
-            lookup = partial(admit_duplicates.kept_rows, stage, self.rules.duplicate_by, within=self.rules.apart)
+            lookup = partial(duplicates.kept_rows, stage, self.rules.duplicate_by, within=self.rules.apart)
         outcome = judge_version(
             self.rules, state, self.version, commit_time, [added] if added.num_rows else [], _evaluate, stage.admit,
             stage.keep_out, lookup, corrects=counts["taken_back"] > 0, came_in=came_in,
@@ -498,7 +499,7 @@ def test_equal_values_are_equal_however_they_are_written(tmp_path):
     """-0.0 and 0.0, and NaNs, are one value where rows are taken back."""
     rows = pa.table({"t": pa.array([1], pa.int64()), "x": [0.0]})
     held = pa.table({"t": pa.array([1], pa.int64()), "x": [-0.0], "__tick": pa.array([1], pa.int64())})
-    from sweeparea.spark_jobs.admission.stream.admit_stage import row_texts
+    from sweeparea.spark_jobs.admission.judging.stage import row_texts
 
     assert row_texts(rows) == row_texts(held.select(["t", "x"]))
 
@@ -534,5 +535,5 @@ def test_duplicates_of_any_length_of_chain(rows, kept, within):
         )
 
     stands = np.array([r[3] for r in rows], np.bool_)
-    found = admit_duplicates.duplicates(table(rows), table(kept), ["k"], ["k", "__tick"], within, stands)
+    found = duplicates.duplicates(table(rows), table(kept), ["k"], ["k", "__tick"], within, stands)
     assert found.tolist() == expected

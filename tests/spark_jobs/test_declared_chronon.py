@@ -10,7 +10,7 @@ import pytest
 
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.admission.admit import admit, advance
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.log.delta_log import DeltaLog

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_read_is_told_and_admits_nothing(spark, tmp_path: Path, o
 KILLED = """
 import sys
 from pathlib import Path
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.spark.session import spark_session
 

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.admission.admit import admit, advance
 from sweeparea.spark_jobs.commands.commands import Session
 from sweeparea.spark_jobs.commands.sql import Reader
 from sweeparea.spark_jobs.commands.status import status

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sweeparea.operators.plan.logical import TimeDomain
 from sweeparea.operators.state import splice
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.upkeep import laws

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sweeparea.infra.errors import SetupError
-from sweeparea.operators.windows.definitions import Calendar
+from sweeparea.operators.windows import Calendar
 from sweeparea.spark_jobs.admission.sources.format_names import require_seen
 from sweeparea.spark_jobs.spark import machine_probe
 

@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.ticks import INF
-from sweeparea.spark_jobs.admission.stream import admit_state
-from sweeparea.spark_jobs.admission.stream.admit import admit
-from sweeparea.spark_jobs.admission.stream.admit_rules import Rules
+from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.admission.judging import state
+from sweeparea.spark_jobs.admission.judging.rules import Rules
 from sweeparea.spark_jobs.commands import cli
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import RETAINED, HistoryGone
@@ -89,7 +89,7 @@ def test_retain_lets_go_what_no_query_needs_and_says_up_to_where(maintained):
     assert row.committed is not None
     assert gone < row.committed - 20 - 60
     # `ever` would be repaired from START on: no late element can be repaired any more, whatever is declared later
-    assert row.info[admit_state.REPAIRS_FROM] == INF
+    assert row.info[state.REPAIRS_FROM] == INF
     assert Rules.of(app.stream("sales"), app.input_schema("sales").time, ()).lateness(100, INF).retain == -1
     admitted = DeltaLog(app.layout.admitted("sales")).read()
     assert 0 < admitted.num_rows < sum(map(len, DAYS))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra.errors import DataError
-from sweeparea.spark_jobs.admission.stream import admit as admission
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission import admit as admission
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.apply import apply
 from sweeparea.spark_jobs.deployment.plan import plan

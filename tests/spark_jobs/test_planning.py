@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 from sweeparea import operators
 from sweeparea.infra import environments
 from sweeparea.operators.plan.plan_identity import state_identity
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.commands.status import status
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.declarations.user_code import source_fingerprint

@@ -17,11 +17,11 @@ from deltalake import DeltaTable
 from sweeparea.cql.text.errors import BindError, CqlErrors, ParseError, TypeError_
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.time.ticks import MAX_TICK
-from sweeparea.spark_jobs.admission.quarantine.release_relation import BY_ITSELF, release_changes
-from sweeparea.spark_jobs.admission.quarantine.release_rows import Wanted
+from sweeparea.spark_jobs.admission.heartbeat import advance
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
-from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance
+from sweeparea.spark_jobs.admission.release.release_relation import BY_ITSELF, release_changes
+from sweeparea.spark_jobs.admission.release.release_rows import Wanted
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.drop import drop
 from sweeparea.spark_jobs.deployment.plan import plan

@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.relation.admit_static import refresh
-from sweeparea.spark_jobs.admission.stream.admit import admit, advance
+from sweeparea.spark_jobs.admission.admit import admit, advance
+from sweeparea.spark_jobs.admission.relation.static import refresh
 from sweeparea.spark_jobs.commands.status import status
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.explaining import explained
@@ -310,7 +310,7 @@ def test_refresh_is_a_change_behind_what_was_committed(spark, tmp_path):
 
 def test_a_query_that_raced_ahead_takes_a_refresh_as_a_correction(spark, tmp_path, monkeypatch):
     """The refresh reads how far queries are, then one commits a slice, then the refresh commits."""
-    from sweeparea.spark_jobs.admission.relation import admit_static
+    from sweeparea.spark_jobs.admission.relation import static
 
     app = application(tmp_path, STREAM + STATIC)
     put(tmp_path, "sales", SALES, SOLD)
@@ -320,14 +320,14 @@ def test_a_query_that_raced_ahead_takes_a_refresh_as_a_correction(spark, tmp_pat
     process(app, "called", spark)
     reach(app, spark, END, ())
     put(tmp_path, "names", NAMES, [("a", "apricot")], mode="overwrite")
-    before = admit_static.next_instant
+    before = static.next_instant
 
     def slow(application: Application, name: str) -> Any:
         found = before(application, name)
         process(app, "called", spark)
         return found
 
-    monkeypatch.setattr(admit_static, "next_instant", slow)
+    monkeypatch.setattr(static, "next_instant", slow)
     refreshed(app, spark)
     assert {r for r, _, _ in result(app, "called")} == {("a", "apple")}
     assert process(app, "called", spark).repaired

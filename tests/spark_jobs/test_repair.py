@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.rewriting import difference
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook

@@ -10,7 +10,7 @@ import pytest
 from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.commands.cli import main
 from sweeparea.spark_jobs.commands.sql import Reader
 from sweeparea.spark_jobs.commands.status import status

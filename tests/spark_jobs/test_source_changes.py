@@ -11,8 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.sources import source_rows
-from sweeparea.spark_jobs.admission.stream.admit import admit
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.log.delta_log import DeltaLog

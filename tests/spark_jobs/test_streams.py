@@ -17,11 +17,11 @@ from deltalake.schema import PrimitiveType
 
 from sweeparea.cql.text.errors import BindError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.quarantine import quarantine
-from sweeparea.spark_jobs.admission.quarantine.release import release
-from sweeparea.spark_jobs.admission.quarantine.release_rows import Wanted
-from sweeparea.spark_jobs.admission.stream.admit import StreamAdmission, admit
-from sweeparea.spark_jobs.admission.stream.admit_heartbeat import advance
+from sweeparea.spark_jobs.admission.admit import StreamAdmission, admit
+from sweeparea.spark_jobs.admission.heartbeat import advance
+from sweeparea.spark_jobs.admission.judging import quarantine
+from sweeparea.spark_jobs.admission.release.release import release
+from sweeparea.spark_jobs.admission.release.release_rows import Wanted
 from sweeparea.spark_jobs.commands.status import status
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.explaining import explained

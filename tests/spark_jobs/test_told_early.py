@@ -6,7 +6,7 @@ import pytest
 
 from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitSetupError
 from sweeparea.infra.services import processes
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.commands import jobs
 from sweeparea.spark_jobs.declarations.analysis import AskedOnce, Checking, analyzer
 from sweeparea.spark_jobs.declarations.application import Application

@@ -17,7 +17,7 @@ from sweeparea.cql.text.errors import BindError
 from sweeparea.infra import settings
 from sweeparea.operators import user
 from sweeparea.operators.user_code.user_modules import Modules
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.commands import jobs
 from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
 from sweeparea.spark_jobs.deployment.plan import plan

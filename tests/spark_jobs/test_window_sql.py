@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 import pytest
 
 from sweeparea.operators import bridge
-from sweeparea.operators.plan.logical import Column, Expr, StreamScan, Window
+from sweeparea.operators.nodes import StreamScan, Window
+from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.time import wall_clock
 from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.operators.windows import window
-from sweeparea.operators.windows.definitions import BucketWindow, Calendar, Fixed, Hopping, UserWindow
-from sweeparea.spark_jobs.evaluation.sweep_windows import WindowRows
+from sweeparea.operators.windows import BucketWindow, Calendar, Fixed, Hopping, UserWindow, window
+from sweeparea.spark_jobs.evaluation.window_rows import WindowRows
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import fields
 

@@ -11,7 +11,7 @@ import pytest
 from sweeparea.infra import zones
 from sweeparea.infra.errors import SetupError, SweepAreaError
 from sweeparea.operators.plan.zone_texts import Spans
-from sweeparea.spark_jobs.admission.stream.admit import admit
+from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.slices.process import process

@@ -1,7 +1,8 @@
 """Writes the Delta tables of ``spark_sources/``: small ones, by Spark, with each feature that a source may have.
 
 Run by hand when delta-spark changes: ``.venv/bin/python -m tests.tables.write_spark_sources``. The tests
-compare what :class:`~sweeparea.tables.sources.source.SourceTable` says of each commit with the snapshots before and after it.
+compare what :class:`~sweeparea.tables.sources.source.SourceTable` says of each commit with the snapshots before and
+after it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from sweeparea.cql.functions.calls import Call, function_of
 from sweeparea.cql.functions.functions import SKETCHES
 from sweeparea.cql.functions.untyped_nulls import STORED, VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import AggregateCall, Expr, SortKey
+from sweeparea.operators.nodes import AggregateCall
+from sweeparea.operators.plan.expressions import Expr, SortKey
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.select.expressions import Binder, Bound

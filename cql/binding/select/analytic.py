@@ -25,7 +25,9 @@ from sweeparea.cql.functions.calls import Call, take_apart
 from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_, nearest
-from sweeparea.operators.plan.logical import AggregateCall, Analytic, Column, Expr, Node, SortKey, WindowFunction
+from sweeparea.operators.nodes import AggregateCall, Analytic, WindowFunction
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.select.expressions import Binder, Bound

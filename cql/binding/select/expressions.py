@@ -38,7 +38,7 @@ from sweeparea.cql.text.errors import (
 )
 from sweeparea.cql.text.source_text import Replacement, SourceText, Span
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Column, Expr, SortKey
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.select.analytic import WindowCalls

@@ -18,7 +18,9 @@ from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_, not_offered
-from sweeparea.operators.plan.logical import Column, Expr, Generate, Node, OneRow, Select
+from sweeparea.operators.nodes import Generate, OneRow, Select
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.query import QueryBinder

@@ -18,7 +18,9 @@ from sweeparea.cql.binding.select.aggregates import has_aggregate
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Aggregate, AggregateCall, Column, Expr, Node, Project, SortKey, UnionAll
+from sweeparea.operators.nodes import Aggregate, AggregateCall, Project, UnionAll
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.scopes import Scope

@@ -17,7 +17,9 @@ from sweeparea.cql.binding.select.ties import completed
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Column, Expr, Node, Project, SortKey, TopK
+from sweeparea.operators.nodes import Project, TopK
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.context import Context

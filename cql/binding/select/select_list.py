@@ -16,7 +16,9 @@ from sweeparea.cql.binding.select.grouping import GroupBy, Grouping
 from sweeparea.cql.binding.select.ties import record_of
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, TypeError_
-from sweeparea.operators.plan.logical import Aggregate, Column, Expr, Node, Project, Select, SortKey
+from sweeparea.operators.nodes import Aggregate, Project, Select
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.query import QueryBinder, _Faults

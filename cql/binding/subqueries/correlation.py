@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sweeparea.cql.rewrites.conditions import column, substitute
-from sweeparea.operators.plan.logical import Aggregate, Analytic, Column, Expr, Node, OneRow, Project, Select, TopK
+from sweeparea.operators.nodes import Aggregate, Analytic, OneRow, Project, Select, TopK
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 
 class FreeColumns:

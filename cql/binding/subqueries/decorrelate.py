@@ -38,7 +38,9 @@ from sweeparea.cql.binding.subqueries.quantified import Test, enclosed, negated
 from sweeparea.cql.functions import types
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substitute
 from sweeparea.cql.text.errors import Place
-from sweeparea.operators.plan.logical import Aggregate, AggregateCall, Column, Expr, Join, Node, OneRow, Project, Select
+from sweeparea.operators.nodes import Aggregate, AggregateCall, Join, OneRow, Project, Select
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 Attach = Callable[[Node], Node]
 """Puts what a value needs beside the outer rows."""

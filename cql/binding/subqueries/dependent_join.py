@@ -14,23 +14,22 @@ from dataclasses import dataclass, replace
 from sweeparea.cql.binding.subqueries.correlation import FreeColumns, identity, ids
 from sweeparea.cql.rewrites.conditions import all_of, column, substitute
 from sweeparea.cql.text.errors import Place, TypeError_
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
-    Column,
     Difference,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     OneRow,
     Project,
     Select,
     TopK,
     UnionAll,
 )
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 NewColumn = Callable[[str, str | None], Column]
 

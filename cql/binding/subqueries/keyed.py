@@ -15,21 +15,20 @@ from sweeparea.cql.binding.subqueries.correlation import FreeColumns, identity
 from sweeparea.cql.binding.subqueries.dependent_join import NewColumn, both
 from sweeparea.cql.functions import types
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, equality, exact, substitute
-from sweeparea.operators.plan.logical import (
+from sweeparea.operators.nodes import (
     Aggregate,
     Analytic,
-    Column,
     Difference,
-    Expr,
     Generate,
     Intersect,
     Join,
-    Node,
     Project,
     Select,
     TopK,
     UnionAll,
 )
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 Keys = dict[str, Column]
 """For the id of an outer column the inner column that equals it."""

@@ -24,7 +24,9 @@ from sweeparea.cql.functions import signatures, types
 from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.text.errors import BindError, Place, RefusedError, TypeError_
-from sweeparea.operators.plan.logical import Column, Expr, Node, Select
+from sweeparea.operators.nodes import Select
+from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
     from sweeparea.cql.binding.query import Cte, QueryBinder

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats import policies
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.admission.relation.admit_static import pin
+from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
-from sweeparea.spark_jobs.admission.stream.admit_report import Admitted
+from sweeparea.spark_jobs.admission.relation.static import pin
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 

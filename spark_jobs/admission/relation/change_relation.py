@@ -23,21 +23,21 @@ from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.ticks import MIN_TICK
 from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.admission.judging import quarantine
+from sweeparea.spark_jobs.admission.judging.checks import check_identity
+from sweeparea.spark_jobs.admission.judging.judge import condition_sql, evaluated, heartbeat_sql
+from sweeparea.spark_jobs.admission.judging.policy import policy_of
+from sweeparea.spark_jobs.admission.judging.report import Admitted
+from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
+from sweeparea.spark_jobs.admission.judging.state import StreamState
 from sweeparea.spark_jobs.admission.progress import Progress, counted
-from sweeparea.spark_jobs.admission.quarantine import quarantine
 from sweeparea.spark_jobs.admission.relation import change_log
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_table import VERSION, Leaving, RelationStage
 from sweeparea.spark_jobs.admission.relation.history_events import FROM, TICK, TO
 from sweeparea.spark_jobs.admission.relation.relation_version import Known, Told, VersionReader, log_rows, ticks_of
 from sweeparea.spark_jobs.admission.sources.source_schema import check_chars
-from sweeparea.spark_jobs.admission.stream.admit_checks import check_identity
-from sweeparea.spark_jobs.admission.stream.admit_heartbeat import policy_of
-from sweeparea.spark_jobs.admission.stream.admit_judge import condition_sql, evaluated, heartbeat_sql
-from sweeparea.spark_jobs.admission.stream.admit_report import Admitted
-from sweeparea.spark_jobs.admission.stream.admit_stage import quarantine_rows
-from sweeparea.spark_jobs.admission.stream.admit_state import StreamState
-from sweeparea.spark_jobs.admission.stream.admit_version import copies
+from sweeparea.spark_jobs.admission.stream.version import copies
 from sweeparea.spark_jobs.declarations.application import CHANGES, Application
 from sweeparea.spark_jobs.declarations.relation_source import RelationSource, expressions_of
 from sweeparea.spark_jobs.spark import frames

@@ -21,12 +21,11 @@ import pyarrow.compute as pc
 
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.logical import Expr, TimeDomain
+from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
-from sweeparea.spark_jobs.admission.relation.change_log import ENDS, SETS
-from sweeparea.spark_jobs.admission.relation.history_events import FROM, TO, events, representatives
-from sweeparea.spark_jobs.admission.stream.admit_judge import (
+from sweeparea.spark_jobs.admission.judging.judge import (
     DAY_US,
     Judgement,
     Lateness,
@@ -36,9 +35,11 @@ from sweeparea.spark_jobs.admission.stream.admit_judge import (
     malformed_rules,
     timestamp_rules,
 )
-from sweeparea.spark_jobs.admission.stream.admit_rules import Rules
-from sweeparea.spark_jobs.admission.stream.admit_stage import quarantine_rows
-from sweeparea.spark_jobs.admission.stream.admit_version import Outcome, added_and_removed, copies
+from sweeparea.spark_jobs.admission.judging.rules import Rules
+from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
+from sweeparea.spark_jobs.admission.relation.change_log import ENDS, SETS
+from sweeparea.spark_jobs.admission.relation.history_events import FROM, TO, events, representatives
+from sweeparea.spark_jobs.admission.stream.version import Outcome, added_and_removed, copies
 from sweeparea.spark_jobs.declarations.relation_source import SIGNS, RelationSource
 from sweeparea.tables.sources.landing import MALFORMED
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.admission.judging.stage import row_texts
 from sweeparea.spark_jobs.admission.sources.source_rows import netted
-from sweeparea.spark_jobs.admission.stream.admit_stage import row_texts
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.sources.landing import MALFORMED

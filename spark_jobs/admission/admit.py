@@ -1,0 +1,239 @@
+"""Admit: what is new in a source table becomes elements of a stream, version by version; a relation has its own way.
+
+Each version of the source is one commit: stage, ledger, apply. What it starts from stands in the ledger row before it,
+so a run that dies, or that takes many versions at once, leaves the same tables (law S3).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sweeparea.heartbeats.policies import HeartbeatDecision
+from sweeparea.spark_jobs.admission.heartbeat import advance, publish_clock
+from sweeparea.spark_jobs.admission.judging import duplicates
+from sweeparea.spark_jobs.admission.judging.checks import check_identity, check_tables
+from sweeparea.spark_jobs.admission.judging.judge import evaluated
+from sweeparea.spark_jobs.admission.judging.policy import policy_of
+from sweeparea.spark_jobs.admission.judging.report import Admitted
+from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions
+from sweeparea.spark_jobs.admission.judging.stage import Stage
+from sweeparea.spark_jobs.admission.judging.state import StreamState
+from sweeparea.spark_jobs.admission.progress import Progress, counted
+from sweeparea.spark_jobs.admission.relation.admit_relation import admit_relation
+from sweeparea.spark_jobs.admission.sources import format_source
+from sweeparea.spark_jobs.admission.sources.source_baseline import difference
+from sweeparea.spark_jobs.admission.sources.source_rows import added_and_removed, apart
+from sweeparea.spark_jobs.admission.sources.source_schema import chars_after, check_columns
+from sweeparea.spark_jobs.admission.stream import taken_back
+from sweeparea.spark_jobs.admission.stream.version import Outcome, copies, judge_version, sized, take_back
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.spark.errors import readable
+from sweeparea.tables.errors import VersionGone
+from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.publish import Publication, recover
+from sweeparea.tables.sources.char_columns import CHARS
+from sweeparea.tables.sources.source import SourceTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Tell = Callable[[str], None]
+
+
+def admit(
+    application: Application,
+    name: str,
+    spark: SparkSession,
+    tell: Tell = lambda text: None,
+    take_columns: bool = False,
+    baseline: bool = False,
+) -> Admitted:
+    """Admits all versions of a stream's source that are not admitted yet (a static relation: its snapshot, once).
+
+    ``take_columns`` takes over columns that the source has gained; ``baseline`` goes on from the source as it is now
+    where versions are gone.
+    """
+    started = time.monotonic()
+    with application.analyzing(spark):
+        recover(str(application.data), application.ledger, [name])
+        application.source(name)  # there is one of this name
+        row = application.ledger.head().get(name)
+        registration = application.registration(name, row)
+        check_tables(application, name, row)
+        if application.source(name).source.kind == "format":
+            format_source.land(application, name, spark, tell)
+        if name in application.catalog.relations:
+            report = admit_relation(application, name, registration, spark, tell, baseline)
+        else:
+            report = StreamAdmission(application, name, registration, spark, tell, take_columns, baseline).run()
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
+
+
+class StreamAdmission:
+    """One run of admit over a stream: all versions of its source that the ledger does not have yet."""
+
+    def __init__(
+        self,
+        application: Application,
+        name: str,
+        registration: str,
+        spark: SparkSession,
+        tell: Tell,
+        take_columns: bool = False,
+        baseline: bool = False,
+    ) -> None:
+        self.application, self.name, self.registration = application, name, registration
+        self.spark, self.tell = spark, tell
+        self.take_columns, self.baseline = take_columns, baseline
+        self.scratch = f"{application.data}/_sweeparea/spill"
+        self.declared = application.stream(name)
+        self.source: SourceTable = application.source_table(name)
+        self.report = Admitted(name)
+        self.progress = Progress(name, tell)
+
+    def run(self) -> Admitted:
+        """Takes the versions in order, one commit each."""
+        application, name, report = self.application, self.name, self.report
+        self.read_time = time.time_ns() // 1000
+        newest = self.source.version()
+        check_identity(name, self.source, application.ledger.head().get(name))
+        application.stream_time(name, dict(self.source.spark_schema()))
+        taken = check_columns(application, name, self.source, self.take_columns)
+        if taken:
+            self.tell(f"{name}: took over the column(s) {', '.join(taken)}; they are NULL in what was admitted before")
+        self.chars = self.source.padded = chars_after(application, name, self.source, taken)
+        heartbeat, constraints = application.source_expressions(name)
+        self.columns = list(self.source.schema())
+        domain = application.stream_time(name, dict(self.source.spark_schema()))
+        self.rules = Rules.of(self.declared, domain, [f.name for f in self.columns])
+        self.expressions = expressions(self.rules, heartbeat, constraints)
+        while True:
+            publication = Publication(str(application.data), application.ledger, name, "stream", self.registration)
+            attempt = publication.begin()
+            state = StreamState.of(publication.previous)
+            report.heartbeat, report.source_version = state.heartbeat, state.source_version
+            version = state.source_version + 1
+            if version > newest:
+                break
+            self.progress.begins(version)
+            try:
+                try:
+                    with added_and_removed(self.spark, self.source, version, self.scratch) as rows:
+                        self._version(publication, attempt, state, version, newest, *rows)
+                except VersionGone:
+                    # nothing was committed; what a first run cannot read any more is in the table or gone for good
+                    if publication.previous is not None and not self.baseline:
+                        raise
+                    self.tell(f"{name}: versions {version} to {newest} are gone in part: taken as one, by difference")
+                    attempt, state = publication.begin(), StreamState.of(publication.previous)
+                    with self._difference(newest) as signed:
+                        self._version(publication, attempt, state, newest, newest, *apart(signed))
+            except Exception as error:
+                publication.refuse_overtaken()
+                raise readable(error, f"stream {name}, version {version} of its source") from error
+        report.heartbeat = publish_clock(application, name, self.registration, self.read_time)
+        return report
+
+    def _difference(self, version: int) -> AbstractContextManager[Callable[[], Iterator[pa.Table]]]:
+        layout = self.application.layout
+        admitted, kept_out = DeltaLog(layout.admitted(self.name)), DeltaLog(layout.quarantine(self.name))
+        return difference(self.spark, self.source, version, admitted, kept_out, self.scratch)
+
+    def _version(
+        self, publication: Publication, attempt: str, state: StreamState, version: int, newest: int,
+        added: Iterable[pa.Table], removed: pa.Table | None,
+    ) -> None:  # fmt: skip
+        """One version, or all up to it as one: the rows that it added and those that it removed become one commit."""
+        rules, name, report = self.rules, self.name, self.report
+        commit_time = self.source.commit_time(version)
+        state.commit_time = max(commit_time, state.commit_time)
+        state.instant = state.next_instant(commit_time, rules.domain)
+        # duplicates are looked for in a version as a whole
+        whole = [table] if rules.apart is not None and (table := _joined(added)) is not None else ()
+        added = whole if rules.apart is not None else sized(added)
+        stage = Stage(publication, attempt, self.columns, came=rules.remembers)
+        counts: Counter[str] = Counter()
+        came_in = None
+        if removed is not None and removed.num_rows:
+            came_in = self._removed(stage, state, removed, version, counts)
+        lookup = None
+        if rules.apart is not None:
+            lookup = partial(duplicates.kept_rows, stage, rules.duplicate_by, within=rules.apart)
+        outcome = judge_version(
+            rules, state, version, state.commit_time, added, self._evaluate, stage.admit, stage.keep_out, lookup,
+            partial(self.progress.reading, version, newest), corrects=counts["taken_back"] > 0, came_in=came_in,
+        )  # fmt: skip
+        counts.update(outcome.counts)
+        decision = self._decision(outcome, state, version)
+        counts["clamped"] = decision.clamped
+        state.corrected(stage.seq, outcome.least_tick)
+        state.source_version, state.policy = version, dict(decision.state)
+        chronon = rules.domain.chronon if rules.domain.kind == "TIMESTAMP" else 0
+        stage.commit(
+            decision.heartbeat,
+            state.as_info(
+                counts,
+                definition=self.application.fingerprint(name),
+                source_id=self.source.identity(),
+                chronon=chronon,
+                **({CHARS: self.chars} if self.chars else {}),
+            ),
+        )
+        self._count(counts, outcome)
+        report.versions += 1
+        what = f"{counted(report.rows, 'row')} admitted, {report.quarantined.total():,} quarantined"
+        self.progress.taken(version, newest, what)
+
+    def _removed(
+        self, stage: Stage, state: StreamState, removed: pa.Table, version: int, counts: Counter[str]
+    ) -> pa.Table | None:
+        """What becomes of rows that a version removed; returns the duplicates that come in for them, if any."""
+        if self.declared.on_source_change == "fail":
+            raise taken_back.refuse(self.name, version, copies(removed))
+        if self.declared.on_source_change == "ignore":
+            counts["ignored"] = copies(removed)
+            return None
+        only_tick = {"__tick": self.expressions["__tick"]}
+        ticked = evaluated(self.spark, removed, only_tick, self.scratch)
+        return take_back(stage, self.rules, ticked, state, version, counts)
+
+    def _decision(self, outcome: Outcome, state: StreamState, version: int) -> HeartbeatDecision:
+        elements = pa.concat_tables(outcome.elements) if outcome.elements else None
+        policy = policy_of(self.application, self.declared, self.rules.domain, version, elements)
+        return policy.evaluate(state.heartbeat, outcome.facts(state, self.read_time))
+
+    def _evaluate(self, rows: pa.Table) -> pa.Table:
+        return evaluated(self.spark, rows, self.expressions, self.scratch)
+
+    def _count(self, counts: Counter[str], outcome: Outcome) -> None:
+        report = self.report
+        report.rows += counts["rows"]
+        report.ignored += counts["ignored"]
+        report.taken_back += counts["taken_back"]
+        report.cancelled += counts["cancelled"]
+        report.deduplicated += counts["deduplicated"]
+        report.reinstated += counts["reinstated"]
+        report.displaced += counts["displaced"]
+        report.late += counts["repaired"]
+        report.clamped += counts["clamped"]
+        report.quarantined += outcome.reasons
+        report.warned += outcome.warned
+        unmatched = counts["quarantined"] - outcome.reasons.total()
+        if unmatched:
+            report.quarantined[taken_back.UNMATCHED] += unmatched
+
+
+def _joined(tables: Iterable[pa.Table]) -> pa.Table | None:
+    found = [table for table in tables if table.num_rows]
+    return pa.concat_tables(found) if found else None
+
+
+__all__ = ["Admitted", "StreamAdmission", "admit", "advance"]

@@ -1,0 +1,90 @@
+"""Heartbeats of a stream: its policy, and commits that move the heartbeat without a new version of the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from sweeparea.heartbeats import policies
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.admission.judging.state import StreamState
+from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.spark.errors import NotReadyError
+from sweeparea.spark_jobs.spark.instants import instant_of, instant_text, tick_of
+from sweeparea.tables.errors import LostRace
+from sweeparea.tables.publication.publish import Publication, recover
+
+TRIES = 5
+"""A person's own move of a heartbeat gives way to a run that commits at the same time so many times."""
+
+
+def advance_to(application: Application, name: str, instant: str) -> tuple[str, str | None]:
+    """As ``advance``, to an instant as a person writes it; returns the heartbeat and what it was (None: none), as
+    texts.
+    """
+    application.source(name)
+    time = application.input_schema(name).time
+    tick = tick_of(instant, time)
+    if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
+        tick = policies.last_tick_at(instant_of(instant), time.chronon)
+    before = advance(application, name, tick)
+    return instant_text(time, tick), None if before is None else instant_text(time, before)
+
+
+def advance(application: Application, name: str, heartbeat: int) -> int | None:
+    """Moves the heartbeat of a stream or relation declared HEARTBEAT MANUAL to a tick; returns what it was.
+
+    Going back is an error, and so is one whose heartbeat moves by itself.
+    """
+    if name in application.catalog.relations:
+        from sweeparea.spark_jobs.admission.relation.admit_relation import advance_relation
+
+        return advance_relation(application, name, heartbeat)
+    declared = application.stream(name)
+    if declared.heartbeat is None or declared.heartbeat.kind != "manual":
+        raise SweepAreaError(
+            f"Stream {name} ({declared.place}) moves its heartbeat by its own policy. Only a stream declared HEARTBEAT"
+            " MANUAL is moved by hand."
+        )
+    domain = application.input_schema(name).time
+    recover(str(application.data), application.ledger, [name])
+    for tried in range(TRIES):
+        row = application.ledger.head().get(name)
+        if row is None:
+            raise NotReadyError(f"Stream {name} has not been admitted yet. Run `{application.command('admit', name)}`.")
+        publication = Publication(str(application.data), application.ledger, name, "stream", row.registration)
+        publication.begin()
+        state = StreamState.of(publication.previous)
+        decision = policies.Manual().set(name, state.heartbeat, heartbeat, partial(instant_text, domain))
+        try:
+            _commit(publication, state, decision)
+        except LostRace:
+            if tried + 1 == TRIES:
+                raise
+            continue
+        return state.heartbeat
+    return None
+
+
+def publish_clock(application: Application, name: str, registration: str, read_time: int) -> int | None:
+    """A clock goes on also where the source brought nothing new: publishes the read time (microseconds) less the lag.
+
+    ``read_time`` is when the source's log was read: what was committed since is not known. Returns the heartbeat.
+    """
+    declared = application.stream(name)
+    publication = Publication(str(application.data), application.ledger, name, "stream", registration)
+    publication.begin()
+    state = StreamState.of(publication.previous)
+    spec = declared.heartbeat
+    if spec is None or spec.kind != "clock" or publication.previous is None:
+        return state.heartbeat
+    clock = policies.FromClock(spec.lag, application.input_schema(name).time.chronon)
+    decision = clock.published(state.heartbeat, read_time)
+    if (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
+        _commit(publication, state, decision)
+    return decision.heartbeat
+
+
+def _commit(publication: Publication, state: StreamState, decision: policies.HeartbeatDecision) -> None:
+    counts = Counter(clamped=decision.clamped)
+    publication.commit(committed=decision.heartbeat, pins={}, info=state.as_info(counts))

@@ -1,0 +1,48 @@
+"""The heartbeat policy that a stream declares."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sweeparea.cql.syntax.statements import CreateStream
+from sweeparea.heartbeats import policies
+from sweeparea.heartbeats.per_source import PerSource
+from sweeparea.heartbeats.user_policy import UserPolicy
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.spark_jobs.declarations import user_code
+from sweeparea.spark_jobs.declarations.application import Application
+
+TRIES = 5
+"""A person's own move of a heartbeat gives way to a run that commits at the same time so many times."""
+
+
+def policy_of(
+    application: Application, declared: CreateStream, domain: TimeDomain, version: int, elements: pa.Table | None
+) -> policies.Policy:
+    """The policy of a stream's HEARTBEAT clause; a Python policy is told ``version`` and the ``elements`` that it
+    brought.
+    """
+    spec = declared.heartbeat
+    if spec is None:
+        raise SweepAreaError(
+            f"Stream {declared.name} ({declared.place}) declares no HEARTBEAT, so no query over it would ever be woken."
+            f" Add one, for example HEARTBEAT FOR {declared.timestamp_by} AS {declared.timestamp_by} - INTERVAL 10"
+            " MINUTES."
+        )
+    match spec.kind:
+        case "for":
+            return policies.BoundedDisorder()
+        case "each_batch":
+            return policies.EachBatch()
+        case "column":
+            return policies.FromColumn()
+        case "clock":
+            return policies.FromClock(spec.lag, domain.chronon)
+        case "per":
+            return PerSource(spec.idle, declared.name)
+        case "policy":
+            call = user_code.policy(spec.policy or "", application.modules, spec.place)
+            none = pa.table({"__tick": pa.array([], pa.int64())})
+            return UserPolicy(spec.policy or "", call, declared.name, version, none if elements is None else elements)
+    return policies.Manual()

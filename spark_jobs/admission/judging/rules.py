@@ -1,0 +1,140 @@
+"""What a stream's declaration says of its rows, in ticks of its time, and what cannot be said of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sweeparea.cql.binding.context import InputSchema
+from sweeparea.cql.syntax.statements import ConstraintSpec, CreateStream
+from sweeparea.cql.text.errors import ParseError, TypeError_
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
+from sweeparea.operators.user_code.user_modules import Modules
+from sweeparea.spark_jobs.admission.judging.judge import Lateness, condition_sql, heartbeat_sql, tick_sql
+from sweeparea.spark_jobs.declarations import user_code
+from sweeparea.spark_jobs.declarations.relation_source import no_column
+from sweeparea.spark_jobs.spark import frames
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a stream's declaration says of its rows, in ticks of its time.
+
+    ``columns`` are the source's; ``order`` the columns of the total order (SEQUENCE BY first); ``within`` and
+    ``retain`` bound what is repaired, ``apart`` is the reach of DEDUPLICATE BY (None: no such clause).
+    """
+
+    declared: CreateStream
+    domain: TimeDomain
+    columns: tuple[str, ...]
+    order: tuple[str, ...] = ()
+    within: int | None = None
+    retain: int | None = None
+    duplicate_by: tuple[str, ...] = ()
+    apart: int | None = None
+
+    @classmethod
+    def of(cls, declared: CreateStream, domain: TimeDomain, columns: Iterable[str]) -> Rules:
+        """Raises ParseError where a length does not fit the stream's time, BindError for an unknown column."""
+        names = tuple(columns)
+        by_name = {name.lower(): name for name in names}
+        within = None if declared.late_within is None else declared.late_within.in_ticks(domain, "LATE REPAIR WITHIN")
+        retain = declared.retain if domain.kind == "TIMESTAMP" else None
+        sequence = by_name.get((declared.sequence_by or "").lower())
+        deduplicate = declared.deduplicate
+        return cls(
+            declared,
+            domain,
+            names,
+            (*([sequence] if sequence else []), *names),
+            within,
+            None if retain is None else retain // domain.chronon,
+            () if deduplicate is None else tuple(by_name[c.lower()] for c in deduplicate.columns),
+            None if deduplicate is None else deduplicate.within.in_ticks(domain, "DEDUPLICATE BY .. WITHIN"),
+        )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether dropped duplicates are remembered: the source may take back the rows that made them duplicates."""
+        return self.apart is not None and self.declared.on_source_change == "correct"
+
+    def with_constraints(self, changed: Callable[[Iterable[ConstraintSpec]], tuple[ConstraintSpec, ...]]) -> Rules:
+        """The same rules with other constraints, made of those that are declared."""
+        return replace(self, declared=replace(self.declared, constraints=changed(self.declared.constraints)))
+
+    def lateness(self, heartbeat: int | None, repairs_from: int | None = None) -> Lateness:
+        """How late elements are treated at a heartbeat. ``repairs_from``: below that tick what a repair would read has
+        gone (``retained.py``), whatever RETAIN says now.
+        """
+        retain = self.retain
+        if heartbeat is not None and repairs_from is not None:
+            least = max(heartbeat - repairs_from, -1)
+            retain = least if retain is None else min(retain, least)
+        return Lateness(heartbeat, self.declared.late == "repair", self.within, retain)
+
+
+def expressions(rules: Rules, heartbeat: str | None, constraints: Sequence[str]) -> dict[str, str]:
+    """Spark SQL of what judging needs of a row, by the column that holds it; ``heartbeat`` and ``constraints`` as
+    ``Application.source_expressions`` gives them.
+    """
+    timestamp = rules.declared.timestamp_by
+    column = next((c for c in rules.columns if c.lower() == timestamp.lower()), timestamp)
+    return {
+        "__tick": tick_sql(frames.quoted(column), rules.domain),
+        "__heartbeat": guarded(heartbeat_sql(heartbeat, rules.domain), frames.quoted(column), rules.domain),
+        **{f"__check_{i}": condition_sql(sql) for i, sql in enumerate(constraints)},
+    }
+
+
+def guarded(heartbeat: str, column: str, domain: TimeDomain) -> str:
+    """A heartbeat's expression where the row's instant lies inside time: at the ends of BIGINT and of TIMESTAMP the
+    least arithmetic overflows, and one such row must not stop the stream.
+    """
+    ticks = tick_sql(column, TimeDomain(domain.kind, 1))
+    return f"CASE WHEN {ticks} BETWEEN {MIN_TICK}L AND {MAX_TICK}L THEN {heartbeat} END"
+
+
+def clause_faults(declared: CreateStream, schema: InputSchema, modules: Modules | None) -> Iterator[SweepAreaError]:
+    """What of a stream's clauses does not fit its columns or its time; ``modules`` are the application's."""
+    columns = [column for column, _ in schema.columns]
+    known = {column.lower() for column in columns}
+    places = declared.places
+    if declared.sequence_by is not None and declared.sequence_by.lower() not in known:
+        yield no_column("SEQUENCE BY", declared.sequence_by, columns, places.get("sequence_by", declared.place))
+    deduplicate = declared.deduplicate
+    if deduplicate is not None:
+        for column in deduplicate.columns:
+            if column.lower() not in known:
+                yield no_column("DEDUPLICATE BY", column, columns, deduplicate.place)
+    lengths = [(declared.late_within, "LATE REPAIR WITHIN")]
+    lengths += [(deduplicate.within, "DEDUPLICATE BY .. WITHIN")] if deduplicate is not None else []
+    for length, what in lengths:
+        try:
+            if length is not None:
+                length.in_ticks(schema.time, what)
+        except ParseError as error:
+            yield error
+    spec = declared.heartbeat
+    if spec is not None and spec.kind == "policy":
+        try:
+            user_code.policy(spec.policy or "", modules, spec.place)
+        except SweepAreaError as error:
+            yield error
+    if schema.time.kind == "BIGINT":
+        hint = "Leave it out, or count time by a TIMESTAMP column"
+        if spec is not None and spec.kind == "clock":
+            yield TypeError_(
+                f"HEARTBEAT FROM CLOCK of stream {declared.name} needs time that a clock tells, but"
+                f" {declared.timestamp_by} is a BIGINT sequence number",
+                spec.place,
+                "Take a heartbeat from the rows, such as HEARTBEAT EACH BATCH, or HEARTBEAT MANUAL",
+            )
+        if declared.max_ahead is not None:
+            yield TypeError_(
+                f"MAX AHEAD of stream {declared.name} compares with the source's clock, but {declared.timestamp_by} is"
+                " a BIGINT sequence number",
+                places.get("max_ahead", declared.place),
+                hint,
+            )

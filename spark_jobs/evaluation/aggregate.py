@@ -1,0 +1,104 @@
+"""Aggregation on Spark: SQL's aggregates broken into base aggregates, swept, and put together again
+(``operators/sweeps/aggregate.py``, ``grouping.py``).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sweeparea.operators.bridge import Pipe
+from sweeparea.operators.state.sweep import Sweep
+from sweeparea.operators.state.sweep_area import bag_due
+from sweeparea.operators.sweeps import aggregate, distinct
+from sweeparea.operators.sweeps.aggregate import Aggregate
+from sweeparea.operators.values.bag import BAG
+from sweeparea.spark_jobs.evaluation.aggregate_expansion import AggregateExpansions
+from sweeparea.spark_jobs.evaluation.grouping import Grouping
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, filled
+from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
+from sweeparea.spark_jobs.evaluation.two_counts import TwoCounts
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import concatenated, fields
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Aggregates(Runner[Aggregate]):
+    """Aggregations, duplicate elimination among them."""
+
+    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps, counts: TwoCounts) -> None:
+        super().__init__(slice, bags)
+        self.sweeps, self.counts = sweeps, counts
+        self.expansions = AggregateExpansions(slice, bags, sweeps)
+
+    def new(self, node: Aggregate) -> DataFrame | None:
+        if self._is_interval_distinct(node):
+            return self._distinct(node)
+        return self._aggregate(node) if node.expansion is None else self.expansions.new(node)
+
+    def _distinct(self, node: Aggregate) -> DataFrame | None:
+        """Duplicate elimination where every end is known: it emits intervals, never a negative tuple."""
+        keys = [f"({e.sql}) AS {c.id}" for c, e in node.keys]
+        bag = self.bags.new(node.input)
+        left = None if bag is None else bag.selectExpr(*keys, *BAG)
+        return self.counts.swept(node, distinct.operation(), (left, None), (True, True))
+
+    def _is_interval_distinct(self, node: Aggregate) -> bool:
+        """Whether this is a duplicate elimination over known expiry."""
+        return node.is_distinct and self.known(node.input)
+
+    def empty(self, node: Aggregate) -> DataFrame:
+        if node.expansion is not None:
+            return self.expansions.empty(node)
+        grouping = Grouping(node.keys, node.calls)
+        raw = grouping.raw(self.bags.empty(node.input), list(BAG))
+        types = {f.name: f.type for f in fields(raw, raw.columns)}
+        bases = [
+            f"CAST(NULL AS {frames.spark_type(result)}) AS b{i}"
+            for i, result in enumerate(grouping.result_types(types))
+        ]
+        return raw.selectExpr(*grouping.keys, *bases, *BAG).selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
+
+    def pipe(self, node: Aggregate) -> Pipe | None:
+        made, plain = self.sweeps.pipe(self.name(node)), Grouping(node.keys, node.calls).plain
+        return None if made is None or plain is None else made.renamed(plain | {name: name for name in BAG})
+
+    def net(self, node: Aggregate) -> bool:
+        swept = not self._is_interval_distinct(node) and node.expansion is None
+        return swept and Grouping(node.keys, node.calls).plain is not None
+
+    def spread_by(self, node: Aggregate) -> frozenset[str] | None:
+        spread = self.sweeps.spreads(self.name(node)) and node.expansion is None
+        return frozenset(column.id for column, _ in node.keys) if spread else None
+
+    def _aggregate(self, node: Aggregate) -> DataFrame | None:
+        op, grouping = self.name(node), Grouping(node.keys, node.calls)
+        bag = self.bags.new(node.input)
+        if bag is None and self.sweeps.idle(op, grouping.keys) and not (node.global_ and self.slice.reader.first):
+            return None
+        shown = grouping.raw(bag if bag is not None else self.bags.empty(node.input), list(BAG))
+        types = {f.name: f.type for f in fields(shown, [*grouping.keys, *grouping.arguments])}
+        spec = aggregate.AggregateSpec(
+            keys=tuple((key, types[key]) for key in grouping.keys),
+            calls=grouping.calls(types),
+            global_=node.global_,
+            expiry_known=self.known(node.input),
+            start=self.slice.plan.start,
+        )
+        schema = aggregate.rows_schema(spec)
+        rows = []
+        if bag is not None:
+            given = {*grouping.keys, *grouping.arguments, *BAG}
+            # what no raw row has need not be sent; a whole SweepArea comes the same way, with all columns
+            sent = pa.schema([f for f in schema if f.name in given or not grouping.keys])
+            rows.append(filled(shown, sent, {name: name for name in given}))
+        if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
+            rows.append(filled(self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
+        run, keys = partial(aggregate.sweep, spec=spec), tuple(grouping.keys)
+        sweep = Sweep(keys, schema, aggregate.delta_schema(spec), bag_due, run)
+        swept = self.sweeps.swept(op, concatenated(rows) if rows else None, sweep)
+        return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)

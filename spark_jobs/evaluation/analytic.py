@@ -1,0 +1,98 @@
+"""Window functions (OVER), by snapshot expansion, on Spark."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
+from sweeparea.operators.values.bag import BAG
+from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, Value, value_of
+from sweeparea.spark_jobs.evaluation.expansion import Expansion, Expansions, Users, typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_RANKS = frozenset({"ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"})
+_OWN = _RANKS | {"LAG", "LEAD", "NTH_VALUE", "FIRST", "LAST"}
+"""Functions of the order, which Spark evaluates over ranks as they are."""
+
+
+class AnalyticExpansion(Expansion):
+    """Window functions of one PARTITION BY: ``OVER (PARTITION BY key, segment ..)``."""
+
+    def __init__(self, node: Analytic, users: Users) -> None:
+        super().__init__()
+        self.users = users
+        self.node = node
+        self.keys = {f"__k{i}": e.sql for i, e in enumerate(node.calls[0][1].partition)}
+        self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
+        self._calls = [(column.id, self._call(call)) for column, call in node.calls]
+
+    def _call(self, call: WindowFunction) -> Call:
+        over = [f"PARTITION BY {', '.join(self.segment)}"]
+        if call.order:
+            over.append(f"ORDER BY {self._order(call)}")
+        over.append(call.frame)
+        return Call(
+            call.function,
+            tuple(f"({e.sql})" for e in call.arguments),
+            (),
+            None if call.filter is None else f"({call.filter.sql})",
+            call.distinct,
+            ignore_nulls=call.ignore_nulls,
+            over=f" OVER ({' '.join(over)})",
+            user=self.users(call.function),
+        )
+
+    def _order(self, call: WindowFunction) -> str:
+        """Ranks order like the values do, and equal ones are peers; only offsets of a RANGE need the value itself."""
+        if call.frame.upper().startswith("RANGE") and re.search(r"\d|INTERVAL|\(", call.frame, re.IGNORECASE):
+            [key] = call.order
+            nulls = "FIRST" if key.nulls_first else "LAST"
+            return f"({key.expr.sql}) {'DESC' if key.descending else 'ASC'} NULLS {nulls}"
+        return self.rank(call.order)
+
+    def evaluate(self, expanded: DataFrame) -> DataFrame:
+        names, calls = typed(self._calls, expanded)
+        values = {name: _window_value(call) for name, call in zip(names, calls, strict=True)}
+        shown = expanded.selectExpr(
+            *(f"`{c.id}`" for c in self.node.input.columns),
+            *(f"{value.sql} AS `{name}`" for name, value in values.items()),
+            *BAG,
+        )
+        return self.finished(shown, values)
+
+
+class Analytics(Expansions[Analytic]):
+    """Window functions."""
+
+    def expansion(self, node: Analytic) -> Expansion:
+        return AnalyticExpansion(node, self.users)
+
+
+def _window_value(call: Call) -> Value:
+    # a list's elements come in the order of the frame, and MAX_BY has a second argument
+    # without ties (cql/binding/select/analytic.py)
+    if call.function not in (*_OWN, "COLLECT_LIST", "COLLECT_SET", "LISTAGG", "MAX_BY", "MIN_BY"):
+        return value_of(call)
+    if call.function in _OWN and call.condition is None:
+        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+        return Value(f"{call.function}({', '.join(call.arguments)}){nulls}{call.over}")
+    if call.function in ("MAX_BY", "MIN_BY"):
+        value, by, *rest = call.arguments
+        return Value(f"{call.function}({', '.join((value, call.only(by), *rest))}){call.over}")
+    if call.function == "LISTAGG":
+        items = f"collect_list(CAST({call.value} AS STRING)){call.over}"
+        delimiter = call.arguments[1] if len(call.arguments) > 1 else "''"
+        return Value(f"IF(size({items}) = 0, NULL, array_join({items}, {delimiter}))")
+    if call.function in ("FIRST", "LAST"):
+        # the value beside a flag: a row that does not count is skipped, a NULL that counts is not
+        kept = call.only(f"named_struct('v', {call.arguments[0]})", *_not_null(call))
+        return Value(f"{call.function}({kept}) IGNORE NULLS{call.over}.v")
+    return Value(f"{call.function}({call.value}){call.over}")
+
+
+def _not_null(call: Call) -> tuple[str, ...]:
+    return (f"{call.arguments[0]} IS NOT NULL",) if call.ignore_nulls else ()

@@ -1,0 +1,129 @@
+"""How sweeps run on Spark: rows spread by their keys, each worker with its part of the SweepArea, and one sweep behind
+another in the same worker where no row has to move between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sweeparea.operators import bridge
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.state.sweep import Sweep
+from sweeparea.operators.state.sweep_area import Due, SweepArea
+from sweeparea.spark_jobs.evaluation.running import Bags, Slice
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.frames import concatenated
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Sweeps:
+    """How a slice runs sweeps, and what is remembered of those that have been made."""
+
+    def __init__(self, slice: Slice, bags: Bags) -> None:
+        self._slice, self._bags = slice, bags
+        self._spread: set[str] = set()
+        self._pipes: dict[str, bridge.Pipe] = {}
+
+    def idle(self, op: str, keys: Sequence[str]) -> bool:
+        """Whether a sweep that gets no new rows has nothing to do."""
+        return self._slice.areas.quiet(op) if keys else not self._slice.areas.files(op)
+
+    def swept(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
+        """What a sweep makes of new rows and of what its SweepArea holds (``areas.py``)."""
+        task = partial(self._task, sweep)
+        return self.through(op, new, sweep.rows, sweep.keys, sweep.due, task, frames.ddl(sweep.result))
+
+    def swept_whole(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
+        """As ``swept``, of a sweep that looks at every row in every slice."""
+        task = partial(self._task, sweep)
+        return self.through_whole(op, new, sweep.rows, sweep.keys, task, frames.ddl(sweep.result))
+
+    def _task(self, sweep: Sweep, area: bridge.Target | SweepArea) -> bridge.SweepTask:
+        return bridge.SweepTask(sweep, self._slice.h0, self._slice.h1, area, self._slice.attempt)
+
+    def through(
+        self,
+        op: str,
+        new: DataFrame | None,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        due: Due,
+        task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
+        ddl: str,
+        of: Node | None = None,
+    ) -> DataFrame:
+        """What ``task`` makes of new rows and of what the SweepArea of ``op`` holds (``areas.py``), all of ``schema``.
+
+        Without ``keys`` the SweepArea is whole, and one worker has it. ``of``: the node whose rows ``new`` are, perhaps
+        with more columns: they need not move if they lie by the keys already.
+        """
+        if not keys:
+            return self.through_whole(op, new, schema, (), task, ddl)
+        workers = self._slice.partitions if bridge.hashable(schema, keys) else 1
+        area = self._slice.areas.keyed(op, schema, keys, due, workers)
+        if workers == self._slice.partitions:
+            self._spread.add(op)
+        if new is not None and of is not None:
+            pipe, lie_by = self._pipe_with(of, schema.names), self._bags.spread_by(of)
+            stay = workers > 1 and lie_by and lie_by <= set(keys) and not self._slice.areas.due(area)
+            if pipe is not None and pipe.workers == workers and (stay or area.alone):
+                return pipe.given.mapInArrow(pipe.then(task(area), schema.names), ddl)
+            if stay:
+                return new.mapInArrow(task(area), ddl)
+        # one worker where others have several: rows move to it, since sweeps below must not run in its task
+        by = keys if workers == self._slice.partitions else ()
+        given = bridge.spread(self._slice.areas.given(area, new), by, workers)
+        return self._made(op, given, task(area), workers, ddl)
+
+    def _made(self, op: str, given: DataFrame, task: Callable[..., Any], workers: int, ddl: str) -> DataFrame:
+        made = given.mapInArrow(task, ddl)
+        self._pipes[op] = bridge.Pipe(given, task, workers, {name: name for name in made.columns})
+        return made
+
+    def pipe(self, op: str) -> bridge.Pipe | None:
+        """How the rows of a sweep that has been made come about; a further sweep may stand behind it."""
+        return self._pipes.get(op)
+
+    def spreads(self, op: str) -> bool:
+        """Whether a sweep has spread its rows by its keys over all partitions."""
+        return op in self._spread
+
+    def _pipe_with(self, node: Node, names: Sequence[str]) -> bridge.Pipe | None:
+        """``pipe``, if it has the columns ``names``."""
+        found = self._bags.pipe(node)
+        return found if found is not None and found.columns.keys() >= set(names) else None
+
+    def through_whole(
+        self,
+        op: str,
+        new: DataFrame | None,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
+        ddl: str,
+    ) -> DataFrame:
+        """As ``through``, of a task that looks at every row in every slice."""
+        state = self._slice.areas.read(op)
+        rows = [] if new is None else [new]
+        if state is not None:
+            rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
+        workers = self._slice.partitions if keys else 1
+        given = bridge.spread(concatenated(rows), keys, workers)
+        return self._made(op, given, task(self._slice.areas.target(op, schema)), workers, ddl)
+
+    def passed(
+        self, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], ddl: str
+    ) -> DataFrame:
+        """What ``task`` makes of the rows of ``new``, however they lie; ``of``: as of ``through``."""
+        pipe = None if of is None else self._pipe_with(of, schema.names)
+        if pipe is not None:
+            return pipe.given.mapInArrow(pipe.then(task, schema.names), ddl)
+        if self._slice.partitions == 1 or not self._slice.areas.staged:
+            new = new.coalesce(self._slice.partitions)  # else a task would run a sweep for several of its workers
+        return new.mapInArrow(task, ddl)

@@ -1,0 +1,58 @@
+"""ORDER BY .. LIMIT on Spark (``operators/sweeps/top_k.py``)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sweeparea.operators.state.sweep import Run, Sweep
+from sweeparea.operators.state.sweep_area import bag_due
+from sweeparea.operators.sweeps import top_k
+from sweeparea.operators.sweeps.top_k import TopK
+from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice
+from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
+from sweeparea.spark_jobs.spark.frames import fields
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class TopKRows(KeyedRows):
+    """The rows of ORDER BY .. LIMIT, and its sweep (``operators/sweeps/top_k.py``)."""
+
+    def __init__(self, node: TopK) -> None:
+        super().__init__()
+        self.node = node
+        self.keys = {f"__k{i}": e.sql for i, e in enumerate(node.keys)}
+        self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
+        self.rank(node.order)
+
+    def sweep(self, start: int) -> Run:
+        spec = top_k.TopKSpec(self.spec(start), self.node.limit, self.node.offset)
+        return partial(top_k.sweep, spec=spec)
+
+
+class TopKs(Runner[TopK]):
+    """The first rows of each group."""
+
+    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+        super().__init__(slice, bags)
+        self.sweeps = sweeps
+
+    def empty(self, node: TopK) -> DataFrame:
+        return self.bags.empty(node.input)
+
+    def new(self, node: TopK) -> DataFrame | None:
+        op, how = self.name(node), TopKRows(node)
+        bag, keys = self.bags.new(node.input), list(how.keys)
+        if bag is None and self.sweeps.idle(op, keys):
+            return None
+        shown = how.raw(bag if bag is not None else self.bags.empty(node.input))
+        schema = pa.schema(fields(shown, shown.columns))
+        output = pa.schema([*(schema.field(c.id) for c in node.columns), *BAG_FIELDS])
+        sweep = Sweep(tuple(keys), schema, output, bag_due, how.sweep(self.slice.plan.start))
+        return self.sweeps.swept(op, None if bag is None else shown, sweep)
