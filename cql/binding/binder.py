@@ -8,10 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sweeparea.cql.binding import strictness
-from sweeparea.cql.binding.context import Context, InputSchema
+from sweeparea.cql.binding.expressions.binder import column_expr
 from sweeparea.cql.binding.query import BoundQuery, QueryBinder
-from sweeparea.cql.binding.rstream_every import every_in_ticks, every_of
-from sweeparea.cql.binding.select.expressions import column_expr
+from sweeparea.cql.binding.scope.context import Context, InputSchema
+from sweeparea.cql.binding.scope.rstream_every import every_in_ticks, every_of
 from sweeparea.cql.binding.source_expressions import CONDITION, bind_over
 from sweeparea.cql.declarations.catalog import tables_of
 from sweeparea.cql.functions import column_types, types, untyped_nulls, user_functions

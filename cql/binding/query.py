@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sweeparea.cql.binding import set_operations
-from sweeparea.cql.binding.context import Context
-from sweeparea.cql.binding.from_clause import FromClause
-from sweeparea.cql.binding.scopes import Item, Scope
-from sweeparea.cql.binding.select import generators, ordering
-from sweeparea.cql.binding.select.analytic import WindowCalls
-from sweeparea.cql.binding.select.expressions import Binder, Bound, column_expr, star_columns
-from sweeparea.cql.binding.select.grouping import Grouping
+from sweeparea.cql.binding.expressions import generators
+from sweeparea.cql.binding.expressions.binder import Binder, Bound, column_expr, star_columns
+from sweeparea.cql.binding.expressions.grouping import Grouping
+from sweeparea.cql.binding.expressions.window_functions import WindowCalls
+from sweeparea.cql.binding.from_clause.clause import FromClause
+from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.scopes import Item, Scope
+from sweeparea.cql.binding.select import ordering
 from sweeparea.cql.binding.select.select_list import SelectList
 from sweeparea.cql.binding.subqueries.subqueries import Outer, Subqueries
 from sweeparea.cql.syntax.dialect import ToStream, span_of

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scopes import Scope
+from sweeparea.cql.binding.expressions.binder import Bound, column_expr
+from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.binding.select import ordering
-from sweeparea.cql.binding.select.expressions import Bound, column_expr
 from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.operators.nodes import Difference, Intersect, OneRow, Project, UnionAll

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sweeparea.cql.binding.context import InputSchema
-from sweeparea.cql.binding.scopes import Item, Scope
-from sweeparea.cql.binding.select.expressions import Binder
+from sweeparea.cql.binding.expressions.binder import Binder
+from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.functions import column_types
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.syntax import foreign_syntax

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
+from sweeparea.cql.binding.scope.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
 from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.syntax.dialect import span_of
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.parser import parse_leniently, read_file
 from sweeparea.cql.syntax.settings import check_settings
 from sweeparea.cql.syntax.statements import (
@@ -29,6 +28,7 @@ from sweeparea.cql.syntax.statements import (
 )
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.select.aggregates import is_star
+from sweeparea.cql.binding.expressions.aggregates import is_star
 from sweeparea.cql.functions import functions, signatures, types
 from sweeparea.cql.text import zone_names
 from sweeparea.cql.text.errors import RefusedError, TypeError_
 from sweeparea.operators.plan.zone_texts import zone_arguments
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.select.expressions import Binder
+    from sweeparea.cql.binding.expressions.binder import Binder
 
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)

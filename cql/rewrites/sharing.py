@@ -14,7 +14,7 @@ from sweeparea.cql.rewrites.conditions import column
 from sweeparea.cql.rewrites.identity import Identity
 from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.renumber import renumbered
-from sweeparea.cql.syntax.hidden_names import DIGITS, PREFIX, is_hidden
+from sweeparea.cql.text.hidden_names import DIGITS, PREFIX, is_hidden
 from sweeparea.operators.base.stored_names import text_of
 from sweeparea.operators.nodes import (
     Enrich,

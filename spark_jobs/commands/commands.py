@@ -11,10 +11,10 @@ from typing import Any
 
 from sweeparea.cql.declarations.catalog import Declared
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.settings import check_settings
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, listing, nearest, raise_all
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import INFINITE
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table

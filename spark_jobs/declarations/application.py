@@ -15,9 +15,9 @@ from sweeparea.cql.binding.source_expressions import CONDITION, INSTANTS, bind_s
 from sweeparea.cql.declarations.catalog import Catalog, base_name
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.rewrites import Input, hidden_query, take
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.source_formats import columns_of
 from sweeparea.cql.text.errors import BindError, TypeError_, raise_all
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra import environments, locations, settings, storage
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.plan.plan import Plan, UserFunction

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import uuid
 
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.text.errors import listing, nearest
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.deployment.planning import readers_of, shared_by_others

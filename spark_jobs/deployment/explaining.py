@@ -8,9 +8,9 @@ from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.explain import explain
 from sweeparea.cql.rewrites import Input
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.parser import parse_query_text, parse_text
 from sweeparea.cql.text.errors import BindError, ParseError, raise_all
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.declarations.input_sizes import before_start

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from sweeparea.cql.declarations.catalog import Declared, table_names
 from sweeparea.cql.declarations.differences import Difference
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
 from sweeparea.cql.text.errors import CqlErrors, in_order
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra import zones
 from sweeparea.infra.errors import SweepAreaError, UnfitSetupError, UsageError
 from sweeparea.spark_jobs.declarations.application import Application

@@ -14,15 +14,17 @@ from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from sweeparea.cql.syntax.hidden_names import is_hidden
+
 from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.declarations.catalog import Declared
 from sweeparea.cql.declarations.differences import NEUTRAL_SETTINGS, Change, Difference, difference, unified
 from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan
 from sweeparea.cql.rewrites import Input, take
 from sweeparea.cql.syntax.column_lists import without_column_types
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery, CreateRelation, CreateStream
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.encoding import strategy_of
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in

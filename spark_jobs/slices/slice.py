@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators import bridge
 from sweeparea.operators.plan.lowering import lowered

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.patterns import reach_of, read_again
 from sweeparea.operators.plan.plan import Plan

@@ -17,8 +17,8 @@ from queries.nexmark import loader
 from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.explain.state import state
 from sweeparea.cql.rewrites.sharing import subplans
-from sweeparea.cql.syntax.hidden_names import is_hidden
 from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
 from sweeparea.spark_jobs.declarations.application import Application

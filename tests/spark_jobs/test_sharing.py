@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit

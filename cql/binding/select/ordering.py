@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.select.expressions import Binder, Bound, column_expr
-from sweeparea.cql.binding.select.ties import completed
+from sweeparea.cql.binding.expressions.binder import Binder, Bound, column_expr
+from sweeparea.cql.binding.expressions.ties import completed
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
@@ -22,7 +22,7 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.context import Context
+    from sweeparea.cql.binding.scope.context import Context
 
 PARTS = {"order", "limit", "offset"}
 """The parts of a query that this module reads."""

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scopes import Item, Scope
-from sweeparea.cql.binding.select import generators, ordering
-from sweeparea.cql.binding.select.aggregates import has_aggregate
-from sweeparea.cql.binding.select.analytic import WindowCalls, named_windows
-from sweeparea.cql.binding.select.expressions import Binder, Bound, column_expr
-from sweeparea.cql.binding.select.grouping import GroupBy, Grouping
-from sweeparea.cql.binding.select.ties import record_of
+from sweeparea.cql.binding.expressions import generators
+from sweeparea.cql.binding.expressions.aggregates import has_aggregate
+from sweeparea.cql.binding.expressions.binder import Binder, Bound, column_expr
+from sweeparea.cql.binding.expressions.grouping import GroupBy, Grouping
+from sweeparea.cql.binding.expressions.ties import record_of
+from sweeparea.cql.binding.expressions.window_functions import WindowCalls, named_windows
+from sweeparea.cql.binding.scope.scopes import Item, Scope
+from sweeparea.cql.binding.select import ordering
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, TypeError_
 from sweeparea.operators.nodes import Aggregate, Project, Select

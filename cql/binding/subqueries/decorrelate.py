@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from sweeparea.cql.binding.expressions.quantified import Test, enclosed, negated
 from sweeparea.cql.binding.subqueries.correlation import (
     FreeColumns,
     Peeled,
@@ -34,7 +35,6 @@ from sweeparea.cql.binding.subqueries.dependent_join import (
     same,
 )
 from sweeparea.cql.binding.subqueries.keyed import Keyed, Keying, equal, one_for_one
-from sweeparea.cql.binding.subqueries.quantified import Test, enclosed, negated
 from sweeparea.cql.functions import types
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substitute
 from sweeparea.cql.text.errors import Place

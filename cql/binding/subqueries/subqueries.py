@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.enrichment import restricted
-from sweeparea.cql.binding.scopes import Scope
-from sweeparea.cql.binding.select.expressions import Binder, Bound, conjuncts
+from sweeparea.cql.binding.expressions.binder import Binder, Bound, conjuncts
+from sweeparea.cql.binding.expressions.quantified import Membership, membership_of, negated
+from sweeparea.cql.binding.from_clause.enrichment import restricted
+from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.binding.subqueries.decorrelate import Attach, Decorrelation, Subquery
-from sweeparea.cql.binding.subqueries.quantified import Membership, membership_of, negated
 from sweeparea.cql.functions import signatures, types
 from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of

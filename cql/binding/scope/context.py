@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from sweeparea.cql.binding.rstream_every import every_of
-from sweeparea.cql.binding.scopes import INSTANT, Item
+from sweeparea.cql.binding.from_clause.windows import bind_window
+from sweeparea.cql.binding.scope.rstream_every import every_of
+from sweeparea.cql.binding.scope.scopes import INSTANT, Item
+from sweeparea.cql.binding.scope.unknown_names import MATERIALIZATIONS, unknown_input
+from sweeparea.cql.binding.scope.window_bounds import bounds_of
 from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
-from sweeparea.cql.binding.unknown_names import MATERIALIZATIONS, unknown_input
-from sweeparea.cql.binding.window_bounds import bounds_of
-from sweeparea.cql.binding.windows import bind_window
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.syntax.window_text import WindowText

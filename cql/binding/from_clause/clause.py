@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding import enrichment, set_operations
-from sweeparea.cql.binding import joins as joins_
-from sweeparea.cql.binding.scopes import Item, Scope
-from sweeparea.cql.binding.select import generators
+from sweeparea.cql.binding import set_operations
+from sweeparea.cql.binding.expressions import generators
+from sweeparea.cql.binding.from_clause import enrichment
+from sweeparea.cql.binding.from_clause import joins as joins_
+from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.window_text import WindowText

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.select.aggregates import has_aggregate
+from sweeparea.cql.binding.expressions.aggregates import has_aggregate
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
@@ -23,8 +23,8 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.scopes import Scope
-    from sweeparea.cql.binding.select.expressions import Binder
+    from sweeparea.cql.binding.expressions.binder import Binder
+    from sweeparea.cql.binding.scope.scopes import Scope
     from sweeparea.cql.text.source_text import SourceText
 
 MAX_SETS = 1024

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.select.ties import record_order
+from sweeparea.cql.binding.expressions.ties import record_order
 from sweeparea.cql.functions import signatures, types
 from sweeparea.cql.functions.calls import Call, function_of
 from sweeparea.cql.functions.functions import SKETCHES
@@ -23,7 +23,7 @@ from sweeparea.operators.nodes import AggregateCall
 from sweeparea.operators.plan.expressions import Expr, SortKey
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.select.expressions import Binder, Bound
+    from sweeparea.cql.binding.expressions.binder import Binder, Bound
 
 
 @dataclass(frozen=True)

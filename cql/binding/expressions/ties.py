@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sweeparea.cql.binding.scopes import Item, Scope
+from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 
 

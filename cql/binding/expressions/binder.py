@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scopes import Scope, parts_of
-from sweeparea.cql.binding.select.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
-from sweeparea.cql.binding.subqueries.quantified import membership_of
-from sweeparea.cql.binding.window_bounds import bound_column
+from sweeparea.cql.binding.expressions.aggregates import GROUPING, bind_aggregate, is_aggregate, is_star
+from sweeparea.cql.binding.expressions.quantified import membership_of
+from sweeparea.cql.binding.scope.scopes import Scope, parts_of
+from sweeparea.cql.binding.scope.window_bounds import bound_column
 from sweeparea.cql.functions import char_padding, functions, literal_checks, types
 from sweeparea.cql.functions.argument_checks import ArgumentChecks, comparison
 from sweeparea.cql.functions.calls import take_apart
@@ -41,8 +41,8 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.select.analytic import WindowCalls
-    from sweeparea.cql.binding.select.grouping import Grouping
+    from sweeparea.cql.binding.expressions.grouping import Grouping
+    from sweeparea.cql.binding.expressions.window_functions import WindowCalls
     from sweeparea.cql.binding.subqueries.subqueries import Outer, Subqueries
 
 _TOKENS_OF_A_COLUMN = 16
@@ -785,7 +785,7 @@ class _Walk:
         self.used |= {c.id for c in columns}
 
     def _over(self, node: exp.Expr) -> None:
-        from sweeparea.cql.binding.select.analytic import bind_over
+        from sweeparea.cql.binding.expressions.window_functions import bind_over
 
         assert isinstance(node, exp.Window)
         try:

@@ -20,8 +20,8 @@ from sweeparea.operators.plan.node import Node
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from sweeparea.cql.binding.context import Context
-    from sweeparea.cql.binding.from_clause import Bound, FromClause
+    from sweeparea.cql.binding.from_clause.clause import Bound, FromClause
+    from sweeparea.cql.binding.scope.context import Context
     from sweeparea.cql.text.errors import Place
 
 

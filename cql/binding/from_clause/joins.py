@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding import enrichment
-from sweeparea.cql.binding.scopes import Item, Scope, only
-from sweeparea.cql.binding.select.expressions import Binder, column_expr, conjuncts
+from sweeparea.cql.binding.expressions.binder import Binder, column_expr, conjuncts
+from sweeparea.cql.binding.from_clause import enrichment
+from sweeparea.cql.binding.scope.scopes import Item, Scope, only
 from sweeparea.cql.binding.subqueries.correlation import identity, ids
 from sweeparea.cql.binding.subqueries.decorrelate import Subquery
 from sweeparea.cql.binding.subqueries.dependent_join import both, same
@@ -31,7 +31,7 @@ from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.from_clause import Bound, FromClause
+    from sweeparea.cql.binding.from_clause.clause import Bound, FromClause
 
 _KINDS = {
     ("", ""): "inner", ("", "INNER"): "inner", ("", "CROSS"): "inner",

@@ -11,7 +11,7 @@ from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import ParseError, RefusedError, TypeError_
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.select.expressions import Binder
+    from sweeparea.cql.binding.expressions.binder import Binder
 
 _EDGES = ("UNBOUNDED PRECEDING", "PRECEDING", "CURRENT ROW", "FOLLOWING", "UNBOUNDED FOLLOWING")
 

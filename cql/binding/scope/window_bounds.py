@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scopes import Scope
+from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators import windows as spec
 from sweeparea.operators.plan.expressions import Column

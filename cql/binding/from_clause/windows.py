@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scopes import Item, Scope
-from sweeparea.cql.binding.select.expressions import Binder
-from sweeparea.cql.binding.unknown_names import unknown_window
+from sweeparea.cql.binding.expressions.binder import Binder
+from sweeparea.cql.binding.scope.scopes import Item, Scope
+from sweeparea.cql.binding.scope.unknown_names import unknown_window
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, raise_all

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.select.aggregates import AGGREGATES, bind_aggregate, count_error
-from sweeparea.cql.binding.select.frames import Frame, frame_of
-from sweeparea.cql.binding.select.ties import completed
+from sweeparea.cql.binding.expressions.aggregates import AGGREGATES, bind_aggregate, count_error
+from sweeparea.cql.binding.expressions.frames import Frame, frame_of
+from sweeparea.cql.binding.expressions.ties import completed
 from sweeparea.cql.functions.calls import Call, take_apart
 from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
@@ -30,7 +30,7 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
-    from sweeparea.cql.binding.select.expressions import Binder, Bound
+    from sweeparea.cql.binding.expressions.binder import Binder, Bound
 
 _RANKS = {"RANK": "int", "DENSE_RANK": "int", "PERCENT_RANK": "double", "CUME_DIST": "double"}
 _COUNTS = {"ROW_NUMBER": (0,), "NTILE": (0, 1), "LAG": (1, 2, 3), "LEAD": (1, 2, 3), "NTH_VALUE": (2,)} | dict.fromkeys(
@@ -195,7 +195,7 @@ class _Over:
         return Expr(f"`{column.id}`", self.binder.source.splice(self.binder.span(self.node)), frozenset({column.id}))
 
     def _bound(self, expr: Expr, type_: str | None) -> Bound:
-        from sweeparea.cql.binding.select.expressions import Bound
+        from sweeparea.cql.binding.expressions.binder import Bound
 
         return Bound(expr, type_)
 

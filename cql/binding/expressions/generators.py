@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scopes import Item, Scope
+from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.functions import functions, types
 from sweeparea.cql.functions.signatures import split_types
 from sweeparea.cql.syntax.dialect import span_of
@@ -23,8 +23,8 @@ from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 
 if TYPE_CHECKING:
+    from sweeparea.cql.binding.expressions.binder import Binder, Bound
     from sweeparea.cql.binding.query import QueryBinder
-    from sweeparea.cql.binding.select.expressions import Binder, Bound
 
 
 @dataclass(frozen=True)
