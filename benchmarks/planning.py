@@ -34,7 +34,7 @@ HAVING COUNT(*) > 3
 
 def inputs() -> dict[str, Any]:
     """Four streams and relations."""
-    from sweeparea.cql.binding.binder import InputSchema
+    from sweeparea.cql.binding.scope.inputs import InputSchema
     from sweeparea.operators.time.domain import TimeDomain
 
     seconds = TimeDomain("TIMESTAMP", 1_000_000)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sweeparea.cql.binding import strictness
-from sweeparea.cql.binding.expressions.binder import column_expr
-from sweeparea.cql.binding.query import BoundQuery, QueryBinder
-from sweeparea.cql.binding.scope.context import Context, InputSchema
+from sweeparea.cql.binding.query import QueryBinder
+from sweeparea.cql.binding.scope.bound import column_expr
+from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.scope.rstream_every import every_in_ticks, every_of
 from sweeparea.cql.binding.source_expressions import CONDITION, bind_over
-from sweeparea.cql.declarations.catalog import tables_of
+from sweeparea.cql.binding.subqueries.queries import BoundQuery
 from sweeparea.cql.functions import column_types, types, untyped_nulls, user_functions
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.rewrites import Input, optimize
@@ -22,6 +23,7 @@ from sweeparea.cql.syntax.labels import unique_labels
 from sweeparea.cql.syntax.parser import parse_query_text
 from sweeparea.cql.syntax.settings import SETTINGS, check_settings
 from sweeparea.cql.syntax.statements import ConstraintSpec, CreateQuery
+from sweeparea.cql.syntax.trees import tables_of
 from sweeparea.cql.text.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
 from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
@@ -101,7 +103,7 @@ def _bind(
         context.declare(query.chronon_us, names, query.name, query.places.get("chronon", query.place))
     user_functions.mark(query.select, context.functions)
     queries = QueryBinder(context)
-    context.faults += foreign_syntax.faults(query.select, queries.place)
+    context.faults += foreign_syntax.faults(query.select, context.place)
     try:
         bound = queries.query(query.select, {})
     except SweepAreaError as error:

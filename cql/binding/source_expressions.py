@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sweeparea.cql.binding.expressions.binder import Binder
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.expressions.registry import binder_over
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.functions import column_types
 from sweeparea.cql.functions.column_types import Analyze
@@ -76,7 +76,7 @@ def bind_over(
     analyze: Analyze | None = None,
 ) -> Expr:
     """As ``bind_source_expression``, over columns of a table ``name`` (None: no name) and in terms of their ids."""
-    binder = Binder(expression.source, Scope.of(Item(name, columns)), _no_column, what)
+    binder = binder_over(expression.source, Scope.of(Item(name, columns)), _no_column, what)
     raise_all([*foreign_syntax.faults(expression.tree, binder.place)])
     bound = binder.bind(expression.tree, expression.span)
     kind = bound.type

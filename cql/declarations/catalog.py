@@ -26,6 +26,7 @@ from sweeparea.cql.syntax.statements import (
     SetSetting,
     Statement,
 )
+from sweeparea.cql.syntax.trees import table_names, tables_of
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.cql.text.hidden_names import is_hidden
@@ -314,39 +315,6 @@ def base_name(name: str) -> str:
     """``q`` of ``q__istream``; any other name as it is."""
     base, separator, suffix = name.rpartition("__")
     return base if separator and suffix.lower() in MATERIALIZATIONS else name
-
-
-def table_names(query: exp.Expr) -> Iterator[str]:
-    """The names in the FROM clauses of a query and its subqueries, those of its own WITH clauses left out."""
-    for name, _ in tables_of(query):
-        yield name
-
-
-def tables_of(query: exp.Expr) -> Iterator[tuple[str, exp.Table]]:
-    """As ``table_names``, each with the place where it stands."""
-    yield from _names(query, frozenset())
-
-
-def _names(query: exp.Expr, hidden: frozenset[str]) -> Iterator[tuple[str, exp.Table]]:
-    # a stack of its own, since a chain of 5,000 ANDs is as deep as it is long
-    open_ = [(query, hidden)]
-    while open_:
-        node, hidden = open_.pop()
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            name = ".".join(part.name for part in node.parts)
-            if name.lower() not in hidden:
-                yield name, node
-        inside: list[tuple[exp.Expr, frozenset[str]]] = []
-        with_ = node.args.get("with_")
-        if isinstance(with_, exp.With):
-            for cte in with_.expressions:
-                inside.append((cte.this, hidden))
-                hidden = hidden | {cte.alias.lower()}
-        for key, value in node.args.items():
-            if key != "with_":
-                children = value if isinstance(value, list) else [value]
-                inside += [(child, hidden) for child in children if isinstance(child, exp.Expr)]
-        open_ += reversed(inside)
 
 
 def windows_of(query: exp.Expr) -> Iterator[WindowText]:

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions.aggregates import is_star
 from sweeparea.cql.functions import functions, signatures, types
+from sweeparea.cql.syntax.trees import is_star
 from sweeparea.cql.text import zone_names
-from sweeparea.cql.text.errors import RefusedError, TypeError_
+from sweeparea.cql.text.errors import Place, RefusedError, TypeError_
 from sweeparea.operators.plan.zone_texts import zone_arguments
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.expressions.binder import Binder
 
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
@@ -64,16 +61,24 @@ def comparison(text: str, type_: str) -> str:
     return f"Write a comparison, or {text} IS NOT NULL"
 
 
+class Written(Protocol):
+    """Where an expression stands and how it is written."""
+
+    def place(self, node: exp.Expr) -> Place: ...
+
+    def text(self, node: exp.Expr) -> str: ...
+
+
 class ArgumentChecks:
     """The checks of one expression. ``known`` has the types of nodes (by ``id``) that are bound already."""
 
-    def __init__(self, binder: Binder, known: Mapping[int, str | None]) -> None:
-        self.binder, self.known = binder, known
+    def __init__(self, written: Written, known: Mapping[int, str | None]) -> None:
+        self.written, self.known = written, known
 
     def _zone(self, argument: exp.Expr) -> None:
         if isinstance(argument, exp.Literal) and argument.is_string and not zone_names.spark_knows(argument.this):
             message = f"'{argument.this}' is no time zone"
-            raise TypeError_(message, self.binder.place(argument), zone_names.hint(argument.this))
+            raise TypeError_(message, self.written.place(argument), zone_names.hint(argument.this))
 
     def own_call(self, node: exp.Expr) -> None:
         """As ``call``, for functions of which the parser makes nodes of their own."""
@@ -93,7 +98,7 @@ class ArgumentChecks:
             number = str(low) if low == high else f"{low} to {high}"
             raise TypeError_(
                 f"{name} takes {number} argument{'s' if number != '1' else ''}, found {len(arguments)}",
-                self.binder.place(node),
+                self.written.place(node),
                 f"Write {name}({', '.join('abcdefg'[:low])})",
             )
         for at in zone_arguments(name, len(arguments)):
@@ -107,8 +112,8 @@ class ArgumentChecks:
             at, families = refusal
             argument = arguments[at]
             raise TypeError_(
-                f"{name} cannot take {self._text(argument)}, which is of type {self._type_text(argument)}",
-                self.binder.place(argument),
+                f"{name} cannot take {self.written.text(argument)}, which is of type {self._type_text(argument)}",
+                self.written.place(argument),
                 f"It takes {families} there",
             )
         if name == "NULLIF" and len(arguments) == 2:
@@ -147,10 +152,12 @@ class ArgumentChecks:
         if signatures.refusal(operator, found) is not None:
             both = [types.of(side, self.known) for side in (left, right)]
             shown = operator if type(node) not in _COMPARISONS else "a comparison"
-            told = [f"{self._text(s)}, which is {t.upper()}" for s, t in zip((left, right), both, strict=True) if t]
+            told = [
+                f"{self.written.text(s)}, which is {t.upper()}" for s, t in zip((left, right), both, strict=True) if t
+            ]
             raise TypeError_(
                 f"{shown} cannot take {', and '.join(told)}",
-                self.binder.place(node),
+                self.written.place(node),
                 "CAST one of them" if len(told) > 1 else "CAST it",
             )
 
@@ -160,9 +167,9 @@ class ArgumentChecks:
         self._special(node.this, to in _TIME_TYPES)
         if to is not None and signatures.refusal(f"cast {to}", [self._operand_type(node.this)]) is not None:
             raise TypeError_(
-                f"{self._text(node.this)}, which is of type {self._type_text(node.this)}, cannot be cast to "
+                f"{self.written.text(node.this)}, which is of type {self._type_text(node.this)}, cannot be cast to "
                 f"{to.upper()}",
-                self.binder.place(node),
+                self.written.place(node),
                 "Cast to a type that can hold it",
             )
 
@@ -171,8 +178,8 @@ class ArgumentChecks:
         operator = "-" if isinstance(node, exp.Neg) else "~"
         if signatures.refusal(operator, [self._operand_type(node.this)]) is not None:
             raise TypeError_(
-                f"{operator} cannot take {self._text(node.this)}, which is {self._type_text(node.this)}",
-                self.binder.place(node),
+                f"{operator} cannot take {self.written.text(node.this)}, which is {self._type_text(node.this)}",
+                self.written.place(node),
                 "CAST it",
             )
 
@@ -183,8 +190,9 @@ class ArgumentChecks:
             type_ = types.of(index, self.known)
             if type_ not in (None, "void", *types.INTEGRAL):
                 raise TypeError_(
-                    f"an element of an array is named by a whole number, and {self._text(index)} is {type_.upper()}",
-                    self.binder.place(index),
+                    f"an element of an array is named by a whole number, and {self.written.text(index)} is "
+                    f"{type_.upper()}",
+                    self.written.place(index),
                     "CAST it to INT",
                 )
 
@@ -193,9 +201,9 @@ class ArgumentChecks:
         type_ = types.of(node, self.known)
         if type_ not in (None, "void", "boolean") and not (where == "NOT" and type_ == "string"):
             raise TypeError_(
-                f"{where} needs a condition, but {self._text(node)} is of type {type_.upper()}",
-                self.binder.place(node),
-                comparison(self._text(node), type_),
+                f"{where} needs a condition, but {self.written.text(node)} is of type {type_.upper()}",
+                self.written.place(node),
+                comparison(self.written.text(node), type_),
             )
 
     def beside(self, node: exp.Expr) -> None:
@@ -238,9 +246,9 @@ class ArgumentChecks:
                 continue
             for found in self._pair_types(*pair), self._pair_types(*pair)[::-1]:
                 if signatures.refusal(operator, found) is not None:
-                    first, second = (f"{self._text(v)}, which is {self._type_text(v)}" for v in pair)
+                    first, second = (f"{self.written.text(v)}, which is {self._type_text(v)}" for v in pair)
                     raise TypeError_(
-                        f"{what} cannot take {first}, and {second}", self.binder.place(pair[1]), "CAST one of them"
+                        f"{what} cannot take {first}, and {second}", self.written.place(pair[1]), "CAST one of them"
                     )
 
     def _pair_types(self, left: exp.Expr, right: exp.Expr) -> list[str | None]:
@@ -263,7 +271,7 @@ class ArgumentChecks:
         if as_time and isinstance(node, exp.Literal) and node.is_string and functions.is_special_instant(node.name):
             raise RefusedError(
                 f"'{node.name}' as a time is not deterministic: it depends on when a slice is run",
-                self.binder.place(node),
+                self.written.place(node),
                 "Use the stream's instant ts, or write the time itself",
             )
 
@@ -276,9 +284,6 @@ class ArgumentChecks:
 
     def _is_time(self, node: exp.Expr) -> bool:
         return types.of(node, self.known) in _TIME_TYPES
-
-    def _text(self, node: exp.Expr) -> str:
-        return self.binder.source.splice(self.binder.span(node))
 
     def _type_text(self, node: exp.Expr) -> str:
         return (types.of(node, self.known) or "unknown").upper()

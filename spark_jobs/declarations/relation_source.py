@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.source_expressions import CONDITION, bind_source_expression
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.cql.text.errors import BindError, Place, TypeError_, listing, nearest, raise_all

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.declarations.catalog import Declared, table_names
+from sweeparea.cql.declarations.catalog import Declared
+from sweeparea.cql.syntax.trees import table_names
 from sweeparea.cql.declarations.differences import Difference
 from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
 from sweeparea.cql.text.errors import CqlErrors, in_order

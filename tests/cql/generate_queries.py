@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.functions.types import family
 
 FEATURES = frozenset(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binding.binder import InputSchema, bind_select
-from sweeparea.cql.binding.expressions.aggregates import AGGREGATES, GROUPING
+from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.functions.aggregates import AGGREGATES, GROUPING
 from sweeparea.cql.functions import functions
 from sweeparea.cql.text.errors import CqlError
 from tests.cql.readable import Readable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.source_expressions import bind_source_expression
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.syntax import statements as st

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from random import Random
 
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema
 
 COLUMNS = (
     ("b", "boolean"),

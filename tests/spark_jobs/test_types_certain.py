@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.cases.replay import replay

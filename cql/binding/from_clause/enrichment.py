@@ -8,21 +8,17 @@ N and of the stream alone are the join's condition.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
+from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.scopes import Entry
 from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.rewrites import conjunction
-from sweeparea.cql.text.errors import TypeError_
+from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, Window
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
-    from sweeparea.cql.binding.from_clause.clause import Bound, FromClause
-    from sweeparea.cql.binding.scope.context import Context
-    from sweeparea.cql.text.errors import Place
 
 
 def is_non_retroactive(context: Context, node: Node) -> bool:
@@ -39,11 +35,11 @@ def misplaced(name: str, place: Place) -> TypeError_:
     )
 
 
-def stream_of(clause: FromClause, left: Bound, join: exp.Expr, kind: str) -> Window:
+def stream_of(context: Context, left: Entry, join: exp.Expr, kind: str) -> Window:
     """The windowed stream that a non-retroactive relation is joined with. TypeError_ where there is none."""
     node = left[0]
     if kind not in ("inner", "left") or not isinstance(node, Window):
-        raise misplaced(join.this.name, clause.queries.place(join.this))
+        raise misplaced(join.this.name, context.place(join.this))
     return node
 
 

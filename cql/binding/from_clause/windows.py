@@ -6,11 +6,13 @@ A new window of time has a method in ``_Maker``; what it reads of the stream's c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions.binder import Binder
+from sweeparea.cql.binding.expressions.registry import binder_over
+from sweeparea.cql.binding.scope.around import Around
+from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.binding.scope.unknown_names import unknown_window
 from sweeparea.cql.syntax.window_text import WindowText
@@ -24,9 +26,6 @@ from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.operators.time.domain import TimeDomain
 
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.subqueries.subqueries import Outer
-
 ORDERED = (spec.Rows, spec.When, spec.UserWindow)
 """Windows whose contents depend on which of several elements of one instant comes first."""
 
@@ -39,7 +38,7 @@ def bind_window(
     range_bounds: str,
     sequence: str | None = None,
     functions: Mapping[str, UserFunction] | None = None,
-    outer: Outer | None = None,
+    outer: Around | None = None,
 ) -> Window:
     """A stream under a window. ``item`` names its columns; ``sequence`` is the id of its SEQUENCE BY column, ``outer``
     what a subquery can name of the queries around it: none of it belongs into a window.
@@ -51,7 +50,7 @@ def bind_window(
     scope = Scope.of(item)
 
     def bind(tree: Any, what: str) -> Expr:
-        binder = Binder(text.source, scope, _no_aggregate, what)
+        binder = binder_over(text.source, scope, _no_aggregate, what)
         _refuse_outer(tree, binder, outer)
         return binder.condition(tree) if what == "Tumbling When" else binder.kept(tree).expr
 
@@ -73,7 +72,7 @@ def bind_window(
     )
 
 
-def _refuse_outer(tree: exp.Expr, binder: Binder, outer: Outer | None) -> None:
+def _refuse_outer(tree: exp.Expr, binder: Binder, outer: Around | None) -> None:
     for column in tree.find_all(exp.Column) if outer is not None else ():
         names = [part.name for part in column.parts]
         if not binder.scope.has(names) and outer is not None and outer.knows(names):

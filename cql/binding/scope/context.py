@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from sweeparea.cql.binding.from_clause.windows import bind_window
-from sweeparea.cql.binding.scope.rstream_every import every_of
-from sweeparea.cql.binding.scope.scopes import INSTANT, Item
+from sqlglot import exp
+
+from sweeparea.cql.binding.scope.around import Around
+from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.scopes import INSTANT
 from sweeparea.cql.binding.scope.unknown_names import MATERIALIZATIONS, unknown_input
-from sweeparea.cql.binding.scope.window_bounds import bounds_of
-from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.column_types import Analyze
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.text.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.cql.text.source_text import SourceText
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.nodes import RelationScan, RelationToStream, StreamScan, Window
+from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.operators.time.domain import TimeDomain, micros_text
-from sweeparea.operators.windows import Unbounded, UserWindow
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.query import BoundQuery
-    from sweeparea.cql.binding.subqueries.subqueries import Outer
 
 T = TypeVar("T")
 _NESTED_WITH = 500
 """Queries of WITH, each of which reads the one before."""
 MAX_COLUMNS = 5_000
 """Ids that one plan may use: WITH queries that use each other twice would grow without end."""
-
-
-@dataclass(frozen=True)
-class InputSchema:
-    """What the binder knows of an input: a registered stream or relation, or another query's result.
-
-    ``kind`` is stream or relation; ``columns`` are (name, Spark type or None) without bookkeeping columns; ``time`` is
-    what a tick of it means. ``derived`` marks results of queries (their chronon is fixed), ``static`` relations that
-    never change, ``sequence_by`` the column that orders a stream's elements of one instant, ``chars`` the
-    columns that hold CHAR values with the types that they are declared as, ``char(5)`` or ``array<char(5)>``.
-    """
-
-    name: str
-    kind: str
-    columns: tuple[tuple[str, str | None], ...]
-    time: TimeDomain = field(default_factory=TimeDomain)
-    retroactive: bool = True
-    derived: bool = False
-    static: bool = False
-    sequence_by: str | None = None
-    chars: tuple[tuple[str, str], ...] = ()
-
-    def column(self, made: Column, name: str) -> Column:
-        """``made`` for the column ``name``, with what a comparison must know of it."""
-        return replace(made, char=dict(self.chars).get(name))
 
 
 class Context:
@@ -80,8 +49,7 @@ class Context:
         self.notes: list[str] = []
         self.faults: list[SweepAreaError] = []
         self.used: dict[str, InputSchema] = {}
-        self.decorrelation = Decorrelation(self.new_column)
-        self.outer: Outer | None = None
+        self.outer: Around | None = None
         """What the subquery that is being bound can name of the queries around it."""
         self._expected: TimeDomain | None = None
         self._time: TimeDomain | None = None
@@ -119,6 +87,11 @@ class Context:
             return action()
         finally:
             self._depth -= 1
+
+    def place(self, node: exp.Expr) -> Place:
+        """Where a tree stands; the beginning of the text where the parser does not say it."""
+        span = span_of(node)
+        return self.source.place(span[0] if span is not None else self.source.tokens[0].start)
 
     # -- inputs and time ---------------------------------------------------------------------------------------------
 
@@ -199,98 +172,21 @@ class Context:
         """A scan with all columns; the instant is kept aside as ``ts``."""
         self._check_time(schema, place)
         source = tuple((schema.column(self.new_column(n, t), n), n) for n, t in schema.columns if n.lower() != INSTANT)
-        return StreamScan(schema.name, source, self._instant(schema.time))
+        return StreamScan(schema.name, source, self.instant(schema.time))
+
+    def sequence_of(self, stream: StreamScan) -> str | None:
+        """The id of a stream's SEQUENCE BY column."""
+        declared = self.inputs[stream.name.lower()].sequence_by
+        return next((c.id for c, n in stream.source if declared is not None and n.lower() == declared.lower()), None)
 
     def relation_scan(self, schema: InputSchema, place: Place) -> RelationScan:
         if schema.derived:
             self._check_time(schema, place)
         return RelationScan(schema.name, tuple((schema.column(self.new_column(n, t), n), n) for n, t in schema.columns))
 
-    def _instant(self, time: TimeDomain) -> Column:
+    def instant(self, time: TimeDomain) -> Column:
+        """A new column for the instants of a stream."""
         return self.new_column(INSTANT, "bigint" if time.kind == "BIGINT" else "timestamp")
-
-    # -- windows -----------------------------------------------------------------------------------------------------
-
-    def window_over(
-        self,
-        stream: StreamScan | RelationToStream,
-        window: WindowText | None,
-        name: str | None,
-        named: tuple[Column, ...] | None = None,
-    ) -> tuple[Window, tuple[Column, ...], Column | None]:
-        """A stream under its window, its columns and its instant. ``named`` are the columns as the window names them,
-        where an alias before it does."""
-        columns = tuple(c for c in stream.columns if stream.instant is None or c.id != stream.instant.id)
-        if window is None:
-            self.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
-            return Window(stream, Unbounded()), columns, stream.instant
-        bounds = self.settings.get("range_bounds", "inclusive")
-        try:
-            sequence = self.sequence_of(stream)
-
-            def bound(visible: tuple[Column, ...]) -> Window:
-                item = Item(name, visible, stream.instant)
-                return bind_window(stream, item, window, self.time, bounds, sequence, self.functions, self.outer)
-
-            node = self._first(lambda: bound(named or columns), lambda: bound(columns))
-        except SweepAreaError as error:
-            self.faults.append(error)  # the rest of the query may have faults to tell as well
-            return Window(stream, Unbounded()), columns, stream.instant
-        if isinstance(node.spec, UserWindow):
-            self.functions_used.setdefault(node.spec.name.lower(), self.functions[node.spec.name.lower()])
-        node = replace(node, bounds=bounds_of(node.spec, self.time, self.new_column))
-        return node, columns, stream.instant
-
-    def _first(self, bind: Callable[[], Window], otherwise: Callable[[], Window]) -> Window:
-        """A window over the columns as its alias names them; else by their own names, as deployed queries may."""
-        try:
-            return bind()
-        except SweepAreaError as error:
-            try:
-                return otherwise()
-            except SweepAreaError:
-                raise error from None
-
-    def sequence_of(self, stream: StreamScan | RelationToStream) -> str | None:
-        """The id of a stream's SEQUENCE BY column; derived streams have no sequence."""
-        if not isinstance(stream, StreamScan):
-            return None
-        declared = self.inputs[stream.name.lower()].sequence_by
-        return next((c.id for c, n in stream.source if declared is not None and n.lower() == declared.lower()), None)
-
-    def window_over_stream(
-        self,
-        bound: BoundQuery,
-        window: WindowText | None,
-        place: Place,
-        alias: str | None = None,
-        names: Callable[[tuple[Column, ...]], tuple[Column, ...]] = lambda columns: columns,
-    ) -> tuple[Window, tuple[Column, ...], Column | None]:
-        """A subquery under a window. A monotonic relation becomes a stream by Istream, any other relation is a type
-        error. ``names`` gives the columns as the window names them."""
-        name = alias or "the subquery"
-        every, anchor = None, 0
-        if bound.to_stream is not None:
-            kind = bound.to_stream.kind.lower()
-            every, anchor = every_of(bound.to_stream, self.source, self.time)
-        elif bound.node.monotonic:
-            kind = "istream"
-            self.note(f"{name} is a monotonic relation under a window: Istream is added")
-        else:
-            raise TypeError_(
-                f"a window needs a stream, but {name} is a relation whose rows also leave",
-                self.source.place(window.span[0]) if window is not None else place,
-                "Say which stream of it is meant: ISTREAM(..), DSTREAM(..) or RSTREAM(..) around the subquery",
-            )
-        clash = [c for c in bound.columns if c.label.lower() == INSTANT]
-        if clash:
-            raise BindError(
-                f"column ts of {name} clashes with the instant that every stream has",
-                place,
-                "Give it an alias inside the subquery",
-            )
-        stream = RelationToStream(bound.node, kind, every, anchor, self._instant(self.time))
-        return self.window_over(stream, window, alias, names(bound.columns))
 
 
 def interval_text(micros: int) -> str:

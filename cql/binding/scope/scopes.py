@@ -15,6 +15,7 @@ from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.errors import BindError, Place, listing, nearest
 from sweeparea.operators.nodes import Window
 from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.node import Node
 
 INSTANT = "ts"
 
@@ -142,6 +143,10 @@ class Scope:
         if name.lower() == INSTANT:
             hint = "ts is the instant of a stream's elements; FROM has no stream here"
         return BindError(f"column {name} is unknown", place, hint)
+
+
+Entry = tuple[Node, Scope]
+"""An entry of FROM, or several joined: what it means, and what can be named of it."""
 
 
 def _has_fields(column: Column) -> bool:

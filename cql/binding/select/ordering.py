@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions.binder import Binder, Bound, column_expr
-from sweeparea.cql.binding.expressions.ties import completed
+from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.scope.bound import Bound, column_expr
+from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.ties import completed
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
 from sweeparea.operators.nodes import Project, TopK
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.scope.context import Context
 
 PARTS = {"order", "limit", "offset"}
 """The parts of a query that this module reads."""

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions import generators
-from sweeparea.cql.binding.expressions.aggregates import has_aggregate
-from sweeparea.cql.binding.expressions.binder import Binder, Bound, column_expr
-from sweeparea.cql.binding.expressions.grouping import GroupBy, Grouping
-from sweeparea.cql.binding.expressions.ties import record_of
-from sweeparea.cql.binding.expressions.window_functions import WindowCalls, named_windows
+from sweeparea.cql.binding.calls.window_functions import named_windows
+from sweeparea.cql.binding.expressions.registry import binder_at
+from sweeparea.cql.binding.from_clause import generators
+from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.scope.bound import Bound, column_expr
+from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.grouping import Grouping
 from sweeparea.cql.binding.scope.scopes import Item, Scope
+from sweeparea.cql.binding.scope.ties import record_of
+from sweeparea.cql.binding.scope.window_calls import WindowCalls
 from sweeparea.cql.binding.select import ordering
+from sweeparea.cql.binding.select.group_by import GroupBy
+from sweeparea.cql.binding.subqueries.subqueries import Subqueries
+from sweeparea.cql.functions.aggregates import has_aggregate
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, TypeError_
+from sweeparea.cql.text.faults import Faults
 from sweeparea.operators.nodes import Aggregate, Project, Select
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.query import QueryBinder, _Faults
-    from sweeparea.cql.binding.subqueries.subqueries import Subqueries
 
 
 class SelectList:
@@ -33,18 +35,18 @@ class SelectList:
 
     def __init__(
         self,
-        queries: QueryBinder,
+        context: Context,
         node: exp.Select,
         scope: Scope,
         items: list[exp.Expr],
         distinct: bool,
-        faults: _Faults,
+        faults: Faults,
         subqueries: Subqueries,
     ) -> None:
-        self.queries, self.node, self.scope, self.items = queries, node, scope, items
+        self.context, self.node, self.scope, self.items = context, node, scope, items
         self.subqueries = subqueries
         self.distinct, self.faults = distinct, faults
-        self.context, self.source, self.place = queries.context, queries.source, queries.place
+        self.source, self.place = context.source, context.place
         self.aliases: dict[str, Bound] = {}
         self.outputs: list[tuple[Column, Expr, exp.Expr | None]] = []
         self.generated: generators.Generated | None = None
@@ -59,15 +61,18 @@ class SelectList:
         if group is None and having is None and not any(has_aggregate(p) for p in parts if p is not None):
             return None
         before = len(self.faults.errors)
-        binder = self.queries._binder(self.scope, "GROUP BY", self.subqueries)
+        binder = binder_at(self.context, self.scope, "GROUP BY", self.subqueries)
         grouping = GroupBy(self.source, self.scope, self.items, binder, self.faults.attempt).bind(group)
         grouping.faulty = len(self.faults.errors) > before
         return grouping
 
     def _binder(self, where: str, windows: bool = True, aliases_first: bool = False) -> Binder:
-        calls = self.windows if windows else None
-        return self.queries._binder(
-            self.scope, where, self.subqueries, self.grouping, self.aliases, calls, aliases_first
+        return replace(
+            binder_at(self.context, self.scope, where, self.subqueries),
+            grouping=self.grouping,
+            aliases=self.aliases,
+            windows=self.windows if windows else None,
+            aliases_first=aliases_first,
         )
 
     def bind(self, plan: Node) -> tuple[Node, tuple[Column, ...]]:
@@ -117,7 +122,7 @@ class SelectList:
             return ordering.SelectOrder(self.outputs, binder, self.faults.attempt)
         self.distinct_columns = tuple(self.context.new_column(c.label, c.type).as_of(c) for c, _, _ in self.outputs)
         shown = [(new, e, tree) for new, (_, e, tree) in zip(self.distinct_columns, self.outputs, strict=True)]
-        above = self.queries._binder(Scope.of(Item(None, self.distinct_columns)), "ORDER BY")
+        above = binder_at(self.context, Scope.of(Item(None, self.distinct_columns)), "ORDER BY")
         return ordering.SelectOrder(shown, binder, self.faults.attempt, above)
 
     def _cut(

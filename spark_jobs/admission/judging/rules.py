@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sweeparea.cql.binding.scope.context import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.syntax.statements import ConstraintSpec, CreateStream
 from sweeparea.cql.text.errors import ParseError, TypeError_
 from sweeparea.infra.errors import SweepAreaError

@@ -7,89 +7,23 @@ written, then the record's columns from left to right (``ties.py``), so that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions.ties import record_order
+from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.scope.bound import Bound
+from sweeparea.cql.binding.scope.ties import record_order
 from sweeparea.cql.functions import signatures, types
-from sweeparea.cql.functions.calls import Call, function_of
-from sweeparea.cql.functions.functions import SKETCHES
+from sweeparea.cql.functions.aggregates import AGGREGATES, KnownAggregate, is_aggregate
+from sweeparea.cql.functions.calls import Call
 from sweeparea.cql.functions.untyped_nulls import STORED, VOID
+from sweeparea.cql.syntax.trees import is_star, own_nodes
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
 from sweeparea.operators.nodes import AggregateCall
 from sweeparea.operators.plan.expressions import Expr, SortKey
 
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.expressions.binder import Binder, Bound
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """What the language knows of an aggregate: its one name, and what may stand around a call of it.
-
-    ``ordered``: its value depends on the order of the rows. ``nulls``: it takes IGNORE NULLS. ``within``: WITHIN GROUP
-    is not allowed (``no``), may be written (``may``) or must be (``must``). ``counts``: allowed numbers of arguments.
-    ``idle_distinct``: DISTINCT changes nothing, so it is left out.
-    """
-
-    function: str
-    counts: tuple[int, ...] = (1,)
-    ordered: bool = False
-    nulls: bool = False
-    within: str = "no"
-    idle_distinct: bool = False
-
-
-def _same(names: str, **known: object) -> dict[str, Aggregate]:
-    return {name: Aggregate(name, **known) for name in names.split()}  # type: ignore[arg-type]
-
-
-_FIRST = Aggregate("FIRST", (1, 2), ordered=True, nulls=True, within="may")
-_LAST = Aggregate("LAST", (1, 2), ordered=True, nulls=True, within="may")
-_LIST = Aggregate("COLLECT_LIST", ordered=True, within="may")
-_LISTAGG = Aggregate("LISTAGG", (1, 2), ordered=True, within="may")
-_ALL = Aggregate("MIN", idle_distinct=True)
-_ANY = Aggregate("MAX", idle_distinct=True)
-
-AGGREGATES: dict[str, Aggregate] = {
-    **_same("COUNT SUM AVG TRY_SUM TRY_AVG"),
-    **_same("MIN MAX BIT_AND BIT_OR BITMAP_CONSTRUCT_AGG BITMAP_OR_AGG BITMAP_AND_AGG", idle_distinct=True),
-    **_same("BIT_XOR STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP SKEWNESS KURTOSIS SCHEMA_OF_VARIANT_AGG"),
-    **_same("CORR COVAR_POP COVAR_SAMP REGR_SLOPE REGR_INTERCEPT REGR_R2 REGR_SXX REGR_SXY REGR_SYY", counts=(2,)),
-    **_same("REGR_COUNT REGR_AVGX REGR_AVGY", counts=(2,)),
-    **_same("VECTOR_SUM VECTOR_AVG", ordered=True),
-    **_same("MAX_BY MIN_BY", counts=(2, 3), ordered=True),
-    **_same("PERCENTILE_CONT PERCENTILE_DISC", within="must"),
-    "PERCENTILE": Aggregate("PERCENTILE", (2, 3)),
-    "MEDIAN": Aggregate("PERCENTILE"),
-    "MODE": Aggregate("MODE", (0, 1, 2), within="may"),
-    "MEAN": Aggregate("AVG"),
-    "STD": Aggregate("STDDEV_SAMP"),
-    "STDDEV": Aggregate("STDDEV_SAMP"),
-    "VARIANCE": Aggregate("VAR_SAMP"),
-    "COUNT_IF": Aggregate("COUNT"),
-    "BOOL_AND": _ALL,
-    "EVERY": _ALL,
-    "BOOL_OR": _ANY,
-    "SOME": _ANY,
-    "ANY": _ANY,
-    "FIRST": _FIRST,
-    "FIRST_VALUE": _FIRST,
-    "ANY_VALUE": _FIRST,
-    "LAST": _LAST,
-    "LAST_VALUE": _LAST,
-    "COLLECT_LIST": _LIST,
-    "ARRAY_AGG": _LIST,
-    "COLLECT_SET": Aggregate("COLLECT_LIST", idle_distinct=True),
-    "LISTAGG": _LISTAGG,
-    "STRING_AGG": _LISTAGG,
-}
-"""Every deterministic aggregate of Spark 4.2, by each name that it has there."""
-
-GROUPING = ("GROUPING", "GROUPING_ID")
 _SUMS = ("SUM", "AVG", "TRY_SUM", "TRY_AVG")
 
 
@@ -110,17 +44,6 @@ class BoundAggregate:
         return tuple(parts)
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate (GROUPING and sketches too), without what stands around it."""
-    if not isinstance(node, exp.Anonymous):
-        return False
-    user = node.meta.get("user")
-    if user is not None:
-        return user.kind == "aggregate"
-    name = node.name.upper()
-    return name in AGGREGATES or name in GROUPING or name in SKETCHES or name == "MEASURE"
-
-
 def bind_aggregate(call: Call, inner: Binder, over: bool = False) -> BoundAggregate:
     """The aggregate of a call. ``inner`` binds arguments over single rows of the input; ``over``: it has an OVER
     clause, whose order is not the aggregate's own.
@@ -130,7 +53,7 @@ def bind_aggregate(call: Call, inner: Binder, over: bool = False) -> BoundAggreg
     user = call.function.meta.get("user")
     if user is not None:
         call.function.meta["bound"] = True
-    known = AGGREGATES[call.name] if user is None else Aggregate(user.name, ordered=True)
+    known = AGGREGATES[call.name] if user is None else KnownAggregate(user.name, ordered=True)
     _check_parts(call, known, inner)
     filter_ = None
     if call.filter is not None:
@@ -138,14 +61,14 @@ def bind_aggregate(call: Call, inner: Binder, over: bool = False) -> BoundAggreg
     return _Binding(call, known, inner, filter_, over).bind()
 
 
-def _check_parts(call: Call, known: Aggregate, inner: Binder) -> None:
+def _check_parts(call: Call, known: KnownAggregate, inner: Binder) -> None:
     place, name = inner.place(call.node), call.name
     nested = next((n for a in (*call.arguments, *call.order) for n in own_nodes(a) if is_aggregate(n)), None)
     if nested is not None and inner.grouping is None and not isinstance(nested.parent, exp.Window):
         raise BindError(
             f"the aggregate {nested.name.upper()} cannot stand inside the aggregate {name}",
             inner.place(nested),
-            "Aggregate in a subquery first",
+            "KnownAggregate in a subquery first",
         )
     if call.limit is not None:
         raise RefusedError(
@@ -172,17 +95,13 @@ def count_error(name: str, wanted: tuple[int, ...], found: list[exp.Expr], inner
     return TypeError_(f"{name} takes {number}, found {shown}", inner.place(node), f"Write {name}({example})")
 
 
-def is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
-
-
 @dataclass
 class _Binding:
     """One call being bound: its parts, and a method for each aggregate that is more than a function of its
     arguments."""
 
     call: Call
-    known: Aggregate
+    known: KnownAggregate
     inner: Binder
     filter: Expr | None
     over: bool
@@ -478,27 +397,3 @@ class _Binding:
             ignore = bool(flag.this)
         bound = self._value(call.arguments[0])
         return self._make(bound.type, bound.expr, (), self._order(), ignore)
-
-
-def own_nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The nodes of an expression without those of its subqueries."""
-    return (n for n in tree.walk(prune=lambda n: isinstance(n, exp.Query)) if not isinstance(n, exp.Query))
-
-
-def has_aggregate(node: exp.Expr) -> bool:
-    """Whether an expression makes its SELECT an aggregation: an aggregate that is not a window function nor in a
-    subquery."""
-    if isinstance(node, exp.Query):
-        return False
-    if isinstance(node, exp.Window):
-        function = function_of(node.this) if isinstance(node.this, exp.Expr) else None
-        if function is None:
-            return any(has_aggregate(child) for child in node.iter_expressions())
-        below = [child for child in node.iter_expressions() if child is not node.this]
-        # of the call itself all but its name: what it aggregates over, its filter and its order
-        around = node.this
-        while around is not function:
-            below += [child for child in around.iter_expressions() if child is not around.this]
-            around = around.this
-        return any(has_aggregate(child) for child in (*function.iter_expressions(), *below))
-    return is_aggregate(node) or any(has_aggregate(child) for child in node.iter_expressions())

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import ParseError, RefusedError, TypeError_
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.expressions.binder import Binder
 
 _EDGES = ("UNBOUNDED PRECEDING", "PRECEDING", "CURRENT ROW", "FOLLOWING", "UNBOUNDED FOLLOWING")
 

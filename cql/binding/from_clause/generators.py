@@ -7,11 +7,14 @@ so where the type of its argument is not known, the alias has to name them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scope.scopes import Item, Scope
+from sweeparea.cql.binding.expressions.registry import binder_at
+from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.scope.bound import Bound
+from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.scopes import Entry, Item, Scope
 from sweeparea.cql.functions import functions, types
 from sweeparea.cql.functions.signatures import split_types
 from sweeparea.cql.syntax.dialect import span_of
@@ -21,10 +24,6 @@ from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_, not_o
 from sweeparea.operators.nodes import Generate, OneRow, Select
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.expressions.binder import Binder, Bound
-    from sweeparea.cql.binding.query import QueryBinder
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,14 @@ def is_generator(node: exp.Expr | None) -> bool:
 # -- where they stand --------------------------------------------------------------------------------------------------
 
 
-def lateral_view(queries: QueryBinder, plan: Node, scope: Scope, view: exp.Expr) -> tuple[Node, Scope]:
+def lateral_view(context: Context, plan: Node, scope: Scope, view: exp.Expr) -> Entry:
     """``LATERAL VIEW [OUTER] explode(a) t AS x``: the plan and the scope with its columns."""
-    binder = queries._binder(scope, "LATERAL VIEW")
+    binder = binder_at(context, scope, "LATERAL VIEW")
     if not is_generator(view.this):
         name = view.this.name if isinstance(view.this, exp.Anonymous) else "this"
         raise TypeError_(
             f"LATERAL VIEW needs a generator, and {name} is none",
-            queries.place(view),
+            context.place(view),
             "Generators are explode, posexplode, inline, stack, json_tuple and variant_explode",
         )
     alias, names = _alias(view)
@@ -78,18 +77,16 @@ def is_table_function(entry: exp.Expr) -> bool:
     return isinstance(entry, exp.Lateral | exp.Table) and isinstance(entry.this, exp.Func)
 
 
-def in_from(
-    queries: QueryBinder, entry: exp.Expr, left: tuple[Node, Scope] | None, outer: bool = False
-) -> tuple[Node, Scope]:
+def in_from(context: Context, entry: exp.Expr, left: Entry | None, outer: bool = False) -> Entry:
     """A table function in FROM: ``LATERAL explode(S.a) AS t(x)`` beside what stands before it, ``explode(array(1, 2))``
     or ``range(5)`` alone.
 
     ``outer``: LEFT JOIN LATERAL, which keeps the rows of ``left`` for which there is none.
     """
-    call, place = entry.this, queries.place(entry)
+    call, place = entry.this, context.place(entry)
     name = call.name.upper() if isinstance(call, exp.Anonymous) else call.key.upper()
     if not is_generator(call) and name != "RANGE":
-        known = {key: schema.name for key, schema in queries.context.inputs.items()}
+        known = {key: schema.name for key, schema in context.inputs.items()}
         functions.refuse_non_deterministic(name, 0, place)
         hint = foreign_words.FUNCTIONS.get(name, "Offered are generators, such as explode, and range")
         if name.lower() in known:
@@ -102,7 +99,7 @@ def in_from(
     plan, scope = left if left is not None else (OneRow(), Scope())
     lateral = isinstance(entry, exp.Lateral)
     try:
-        made = _bind(queries._binder(scope if lateral else Scope(), "FROM"), call, names, outer)
+        made = _bind(binder_at(context, scope if lateral else Scope(), "FROM"), call, names, outer)
     except BindError as error:
         if lateral or left is None or "is unknown" not in error.message:
             raise
@@ -111,7 +108,7 @@ def in_from(
     return made.over(plan), scope.beside(Scope.of(Item(alias or name.lower(), made.columns)))
 
 
-def joined(queries: QueryBinder, left: tuple[Node, Scope], join: exp.Expr) -> tuple[Node, Scope]:
+def joined(context: Context, left: Entry, join: exp.Expr) -> Entry:
     """A table function behind a comma or a JOIN: ``JOIN LATERAL explode(..) t [ON ..]``."""
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     on = join.args.get("on")
@@ -119,13 +116,13 @@ def joined(queries: QueryBinder, left: tuple[Node, Scope], join: exp.Expr) -> tu
     if side not in ("", "LEFT") or kind in ("SEMI", "ANTI") or join.args.get("using") or (side and not trivial):
         raise not_offered(
             "this join with a table function",
-            queries.place(join),
+            context.place(join),
             "Write LATERAL VIEW [OUTER], or JOIN LATERAL and a condition in WHERE",
         )
-    node, scope = in_from(queries, join.this, left, outer=side == "LEFT")
+    node, scope = in_from(context, join.this, left, outer=side == "LEFT")
     if on is None or trivial:
         return node, scope
-    return Select(node, queries._binder(scope, "ON").condition(on)), scope
+    return Select(node, binder_at(context, scope, "ON").condition(on)), scope
 
 
 def _alias(node: exp.Expr) -> tuple[str | None, list[str]]:

@@ -13,24 +13,22 @@ A call that reads another call's result stands in an Analytic node above.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions.aggregates import AGGREGATES, bind_aggregate, count_error
-from sweeparea.cql.binding.expressions.frames import Frame, frame_of
-from sweeparea.cql.binding.expressions.ties import completed
+from sweeparea.cql.binding.calls.aggregates import bind_aggregate, count_error
+from sweeparea.cql.binding.calls.frames import Frame, frame_of
+from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.scope.bound import Bound
+from sweeparea.cql.binding.scope.window_calls import WindowCalls
+from sweeparea.cql.functions.aggregates import AGGREGATES
 from sweeparea.cql.functions.calls import Call, take_apart
 from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_, nearest
-from sweeparea.operators.nodes import AggregateCall, Analytic, WindowFunction
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
-from sweeparea.operators.plan.node import Node
-
-if TYPE_CHECKING:
-    from sweeparea.cql.binding.expressions.binder import Binder, Bound
+from sweeparea.operators.nodes import AggregateCall, WindowFunction
+from sweeparea.operators.plan.expressions import Expr, SortKey
 
 _RANKS = {"RANK": "int", "DENSE_RANK": "int", "PERCENT_RANK": "double", "CUME_DIST": "double"}
 _COUNTS = {"ROW_NUMBER": (0,), "NTILE": (0, 1), "LAG": (1, 2, 3), "LEAD": (1, 2, 3), "NTH_VALUE": (2,)} | dict.fromkeys(
@@ -38,43 +36,6 @@ _COUNTS = {"ROW_NUMBER": (0,), "NTILE": (0, 1), "LAG": (1, 2, 3), "LEAD": (1, 2,
 )
 _ORDERED = frozenset({"FIRST", "LAST", "NTH_VALUE", "COLLECT_LIST", "LISTAGG", "MAX_BY", "MIN_BY"})
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-
-
-@dataclass
-class WindowCalls:
-    """The window functions of one SELECT: its WINDOW clause, and the calls met so far."""
-
-    named: dict[str, exp.Window] = field(default_factory=dict)
-    calls: dict[tuple[object, ...], tuple[Column, WindowFunction, bool]] = field(default_factory=dict)
-
-    def add(self, call: WindowFunction, complete: bool, label: str, type_: str | None, binder: Binder) -> Column:
-        """The column of a call; equal calls are one. ``complete``: ties are to be broken by the record."""
-        key = (call, complete)
-        if key not in self.calls:
-            self.calls[key] = (binder.new_column(label, type_), call, complete)
-        return self.calls[key][0]
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return frozenset().union(*(call.reads for _, call, _ in self.calls.values()))
-
-    def build(self, plan: Node, record: list[Column]) -> Node:
-        """``plan`` with the calls on top. ``record`` breaks ties."""
-        pending = list(self.calls.values())
-        made: set[str] = set()
-        results = {column.id for column, _, _ in pending}
-        while pending:
-            layer = [entry for entry in pending if not (entry[1].reads & results - made)]
-            plan = Analytic(
-                plan,
-                tuple(
-                    (column, replace(call, order=completed(call.order, record)) if complete else call)
-                    for column, call, complete in layer
-                ),
-            )
-            made |= {column.id for column, _, _ in layer}
-            pending = [entry for entry in pending if entry not in layer]
-        return plan
 
 
 def named_windows(trees: list[exp.Window], binder: Binder) -> dict[str, exp.Window]:
@@ -191,13 +152,8 @@ class _Over:
         return self._aggregate(bound.call, bound.type)
 
     def _add(self, call: WindowFunction, complete: bool, type_: str | None) -> Expr:
-        column = self.windows.add(call, complete, self.label, type_, self.binder)
+        column = self.windows.add(call, complete, self.label, type_, self.binder.new_column)
         return Expr(f"`{column.id}`", self.binder.source.splice(self.binder.span(self.node)), frozenset({column.id}))
-
-    def _bound(self, expr: Expr, type_: str | None) -> Bound:
-        from sweeparea.cql.binding.expressions.binder import Bound
-
-        return Bound(expr, type_)
 
     def _window_only(self) -> Bound:
         name, arguments = self.name, self.call.arguments
@@ -222,21 +178,21 @@ class _Over:
             name, tuple(b.expr for b in bound), self.partition, self.order, ignore_nulls=bool(self.call.ignore_nulls)
         )
         if name in _RANKS:
-            return self._bound(self._add(call, False, _RANKS[name]), _RANKS[name])
+            return Bound(self._add(call, False, _RANKS[name]), _RANKS[name])
         if name == "ROW_NUMBER":
-            return self._bound(self._add(call, True, "int"), "int")
+            return Bound(self._add(call, True, "int"), "int")
         if name == "NTILE":
             if not arguments:
                 call = replace(call, arguments=(Expr("1", "1"),))
             self._positive(arguments[:1])
-            return self._bound(self._add(call, True, "int"), "int")
+            return Bound(self._add(call, True, "int"), "int")
         if name == "NTH_VALUE":
             self._positive(arguments[1:])
             return self._edge(replace(call, ignore_nulls=bool(self.call.ignore_nulls)), bound[0].type)
         self._constant(arguments[1:2])
         types = {b.type for b in (bound[0], *bound[2:])} - {VOID}
         type_ = types.pop() if len(types) == 1 else None
-        return self._bound(self._add(call, True, type_), type_)
+        return Bound(self._add(call, True, type_), type_)
 
     def _constant(self, trees: list[exp.Expr]) -> None:
         for tree in trees:
@@ -281,43 +237,43 @@ class _Over:
             )
         if call.function == "COLLECT_LIST" and call.distinct:  # COLLECT_SET, in ascending order
             column = self._add(replace(plain, function="COLLECT_SET"), self.frame.rows, type_)
-            return self._bound(replace(column, sql=f"array_sort({column.sql})"), type_)
+            return Bound(replace(column, sql=f"array_sort({column.sql})"), type_)
         if call.function in ("MAX_BY", "MIN_BY"):
             return self._by(call, plain, type_)
         if call.function in ("FIRST", "LAST"):
             return self._edge(plain, type_)
         if call.function in _ORDERED:
             return self._list(call, plain, type_)
-        return self._bound(self._add(plain, self.frame.rows, type_), type_)
+        return Bound(self._add(plain, self.frame.rows, type_), type_)
 
     def _edge(self, call: WindowFunction, type_: str | None) -> Bound:
         """FIRST, LAST, NTH_VALUE: of the frame's rows in the complete order."""
         frame = self.frame
         if frame.whole:
-            return self._bound(self._add(replace(call, frame=_WHOLE), True, type_), type_)
+            return Bound(self._add(replace(call, frame=_WHOLE), True, type_), type_)
         if frame.rows:
-            return self._bound(self._add(replace(call, frame=frame.text), True, type_), type_)
+            return Bound(self._add(replace(call, frame=frame.text), True, type_), type_)
         if call.function == "FIRST" and not call.ignore_nulls and frame.from_start and call.filter is None:
             # every such frame holds the partition's first row
             text = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-            return self._bound(self._add(replace(call, frame=text), True, type_), type_)
+            return Bound(self._add(replace(call, frame=text), True, type_), type_)
         value, number = call.arguments[0], self._number()
         if call.function == "NTH_VALUE":
             items = self._numbered(replace(call, frame=frame.text), value, number, call.ignore_nulls)
-            return self._bound(replace(items, sql=f"try_element_at({items.sql}, {call.arguments[1].sql})"), type_)
+            return Bound(replace(items, sql=f"try_element_at({items.sql}, {call.arguments[1].sql})"), type_)
         by = number
         if call.ignore_nulls:
             by = Expr(f"IF(({value.sql}) IS NULL, NULL, {number.sql})", number.text, value.columns | number.columns)
         function = "MIN_BY" if call.function == "FIRST" else "MAX_BY"
         picked = replace(call, function=function, arguments=(value, by), frame=frame.text, ignore_nulls=False)
-        return self._bound(self._add(picked, False, type_), type_)
+        return Bound(self._add(picked, False, type_), type_)
 
     def _list(self, call: AggregateCall, plain: WindowFunction, type_: str | None) -> Bound:
         """COLLECT_LIST and LISTAGG: their elements stand in the complete order."""
         frame = self.frame
         if frame.whole:
             order = call.order or self.order
-            return self._bound(self._add(replace(plain, order=order, frame=_WHOLE), True, type_), type_)
+            return Bound(self._add(replace(plain, order=order, frame=_WHOLE), True, type_), type_)
         if call.order:
             raise TypeError_(
                 f"{self.name} has an order of its own and one in OVER",
@@ -325,14 +281,14 @@ class _Over:
                 "Keep one of them: OVER (PARTITION BY ..) leaves the order to the aggregate",
             )
         if frame.rows:
-            return self._bound(self._add(plain, True, type_), type_)
+            return Bound(self._add(plain, True, type_), type_)
         value = plain.arguments[0]
         items = self._numbered(plain, value, self._number(), True)
         if call.function == "LISTAGG":
             delimiter = plain.arguments[1].sql if len(plain.arguments) > 1 else "''"
             text = f"IF(size({items.sql}) = 0, NULL, array_join({items.sql}, {delimiter}))"
-            return self._bound(replace(items, sql=text), type_)
-        return self._bound(items, type_)
+            return Bound(replace(items, sql=text), type_)
+        return Bound(items, type_)
 
     def _by(self, call: AggregateCall, plain: WindowFunction, type_: str | None) -> Bound:
         """MAX_BY, MIN_BY: of equal rows the first in the complete order."""
@@ -341,12 +297,12 @@ class _Over:
         sign = "-" if call.function == "MAX_BY" else ""
         sql = f"IF(({by.sql}) IS NULL, NULL, struct(({by.sql}) AS y, {sign}{number.sql} AS n))"
         ranked = Expr(sql, by.text, by.columns | number.columns)
-        return self._bound(self._add(replace(plain, arguments=(value, ranked, *rest)), self.frame.rows, type_), type_)
+        return Bound(self._add(replace(plain, arguments=(value, ranked, *rest)), self.frame.rows, type_), type_)
 
     def _number(self) -> Expr:
         """The row's number in its partition by the complete order."""
         call = WindowFunction("ROW_NUMBER", (), self.partition, self.order)
-        column = self.windows.add(call, True, "row_number", "int", self.binder)
+        column = self.windows.add(call, True, "row_number", "int", self.binder.new_column)
         return Expr(f"`{column.id}`", "row_number", frozenset({column.id}))
 
     def _numbered(self, call: WindowFunction, value: Expr, number: Expr, skip: bool) -> Expr:
