@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -25,6 +26,7 @@ from sweeparea.cql.syntax.settings import SETTINGS, check_settings
 from sweeparea.cql.syntax.statements import ConstraintSpec, CreateQuery
 from sweeparea.cql.syntax.trees import tables_of
 from sweeparea.cql.text.errors import BindError, ParseError, Place, RefusedError, TypeError_, listing, raise_all
+from sweeparea.cql.text.faults import Faults
 from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Project
@@ -63,6 +65,7 @@ def bind(
         ) from None
 
 
+# all that CREATE CONTINUOUS QUERY, WITH and SET would say, so it has more parameters than most
 def bind_select(
     text: str,
     inputs: Mapping[str, InputSchema],
@@ -97,69 +100,63 @@ def _bind(
 ) -> Plan:
     settings = _settings(query, defaults)
     context = Context(inputs, query.source, settings, functions, analyze)
-    names = [name for name, _ in tables_of(query.select)]
-    context.expect(names)
-    if query.chronon_us is not None:
-        context.declare(query.chronon_us, names, query.name, query.places.get("chronon", query.place))
-    user_functions.mark(query.select, context.functions)
-    queries = QueryBinder(context)
-    context.faults += foreign_syntax.faults(query.select, context.place)
-    try:
-        bound = queries.query(query.select, {})
-    except SweepAreaError as error:
-        raise_all([*context.faults, error])
-        raise
-    raise_all(context.faults)
-    bound, stream = _outer_stream(bound, context)
+    bound, stream = _outer_stream(_query(query, context), context)
     _check_inputs(context, query.place)
     _check_labels(bound, stream, query)
-    node, columns = _with_unique_labels(bound, context)
-    node = column_types.filled(node, context.analyze, query.source)
-    called = tuple((context.functions_used | user_functions.used(query.select)).values())
-    column_types.checked(node, context.analyze, query.source, called)
-    columns = node.columns
-    if context.analyze is not None:  # a text that is bound for its own sake is not stored
-        raise_all([*_unheld(node, query)])
-    errors: list[SweepAreaError] = []
-    constraints: list[Constraint] = []
-    for spec in query.constraints:
-        try:
-            constraints.append(_constraint(spec, columns, context.analyze))
-        except SweepAreaError as error:
-            errors.append(error)
-    start = 0
-    if query.start_at is not None:
-        try:
-            start = query.start_at.in_ticks(context.time, "START AT")
-        except SweepAreaError as error:
-            errors.append(error)
-    every: tuple[int | None, int] = (None, 0)
-    try:
-        every = _every(bound, query, context)
-    except SweepAreaError as error:
-        errors.append(error)
-    raise_all(errors)
+    node, called = _typed(_with_unique_labels(bound, context), query, context)
+    faults = Faults()
+    tried = [faults.attempt(partial(_constraint, spec, node.columns, analyze)) for spec in query.constraints]
+    start = faults.attempt(lambda: 0 if query.start_at is None else query.start_at.in_ticks(context.time, "START AT"))
+    every = faults.attempt(lambda: _every(bound, query, context)) or (None, 0)
+    faults.check()
     plan = Plan(
         name=query.name,
         root=node,
         stream=stream,
         time=context.time,
-        start=start,
+        start=start or 0,
         every=every[0],
         anchor=every[1],
         materialize=_materialize(query, stream),
         inputs=tuple(context.used),
-        constraints=tuple(constraints),
+        constraints=tuple(c for c in tried if c is not None),
         settings=tuple(settings.items()),
         notes=tuple(context.notes),
         functions=called,
-        chars=tuple((c.label, c.char) for c in columns if c.char is not None),
+        chars=tuple((c.label, c.char) for c in node.columns if c.char is not None),
     )
     known = {s.name: replace(measured.get(s.name, Input()), static=s.static) for s in context.used.values()}
     plan = optimize(plan, known)
     plan = replace(plan, root=untyped_nulls.stored(plan.root))
     strictness.check(plan, query.settings_places.get("strict", query.place))
     return plan
+
+
+def _query(query: CreateQuery, context: Context) -> BoundQuery:
+    """The query itself, bound in a context that knows which inputs it names. Raises all faults of its text."""
+    names = [name for name, _ in tables_of(query.select)]
+    context.expect(names)
+    if query.chronon_us is not None:
+        context.declare(query.chronon_us, names, query.name, query.places.get("chronon", query.place))
+    user_functions.mark(query.select, context.functions)
+    context.faults += foreign_syntax.faults(query.select, context.place)
+    try:
+        bound = QueryBinder(context).query(query.select, {})
+    except SweepAreaError as error:
+        raise_all([*context.faults, error])
+        raise
+    raise_all(context.faults)
+    return bound
+
+
+def _typed(node: Node, query: CreateQuery, context: Context) -> tuple[Node, tuple[UserFunction, ...]]:
+    """The plan with the types that only Spark knows, where it can be asked, and the user's functions that it calls."""
+    node = column_types.filled(node, context.analyze, query.source)
+    called = tuple((context.functions_used | user_functions.used(query.select)).values())
+    column_types.checked(node, context.analyze, query.source, called)
+    if context.analyze is not None:  # a text that is bound for its own sake is not stored
+        raise_all([*_unheld(node, query)])
+    return node, called
 
 
 def _unheld(node: Node, query: CreateQuery) -> Iterator[TypeError_]:
@@ -243,18 +240,19 @@ def _label_place(query: CreateQuery, label: str) -> Place:
     return query.source.place(query.source.tokens[0].start)
 
 
-def _with_unique_labels(bound: BoundQuery, context: Context) -> tuple[Node, tuple[Column, ...]]:
+def _with_unique_labels(bound: BoundQuery, context: Context) -> Node:
+    """The plan whose columns are the query's, each of another label."""
     labels = [c.label for c in bound.columns]
     names = unique_labels(labels)
     if names == labels and bound.node.columns == bound.columns:
-        return bound.node, bound.columns
+        return bound.node
     for old, new in zip(labels, names, strict=True):
         if old != new:
             context.note(f"output column {old} is repeated: it is named {new}")
     outputs = tuple(
         (context.new_column(n, c.type).as_of(c), column_expr(c)) for n, c in zip(names, bound.columns, strict=True)
     )
-    return Project(bound.node, outputs), tuple(c for c, _ in outputs)
+    return Project(bound.node, outputs)
 
 
 def _constraint(spec: ConstraintSpec, columns: tuple[Column, ...], analyze: Analyze | None) -> Constraint:

@@ -7,9 +7,10 @@ so that no run meets one that it cannot use.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sweeparea.cql.rewrites import NAMES
 from sweeparea.cql.text.errors import BindError, ParseError, Place, listing, nearest
 
 
@@ -24,14 +25,8 @@ class Setting:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     example: str = ""
-    words: Callable[[], tuple[str, ...]] | None = None
+    words: tuple[str, ...] = ()
     whole: bool = False
-
-
-def _rules() -> tuple[str, ...]:
-    from sweeparea.cql.rewrites import NAMES
-
-    return NAMES
 
 
 _ROWS = r"[0-9_]{0,12}[1-9][0-9_]{0,12}"
@@ -56,7 +51,7 @@ SETTINGS: dict[str, Setting] = {
     "maintenance.every": Setting(
         "how often Airflow maintains an application", (), _LENGTH + r"(minute|hour|day)s?\s*", "1 hour", whole=True
     ),
-    "rewrites": Setting("which rewrite rules may change plans", example="all", words=_rules),
+    "rewrites": Setting("which rewrite rules may change plans", example="all", words=NAMES),
     "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]{1,200}", "flights"),
 }
 
@@ -85,8 +80,8 @@ def fault_of(name: str, value: str, place: Place | None, of_query: bool = False)
             place,
             f"Write SET {name} = '{value}' beside the queries",
         )
-    if setting.words is not None:
-        return _fault_of_words(name, value, place, setting.words())
+    if setting.words:
+        return _fault_of_words(name, value, place, setting.words)
     if setting.choices:
         if value.lower() in setting.choices:
             return None

@@ -13,9 +13,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.declarations.catalog import Declared
-from sweeparea.cql.syntax.trees import table_names
 from sweeparea.cql.declarations.differences import Difference
 from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
+from sweeparea.cql.syntax.trees import table_names
 from sweeparea.cql.text.errors import CqlErrors, in_order
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra import zones

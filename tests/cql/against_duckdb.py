@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import duckdb
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from tests.cql.nested_queries import TABLES
 from tests.cql.plan_oracle import Table, evaluate
 

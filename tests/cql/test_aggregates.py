@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.functions.aggregates import AGGREGATES, GROUPING
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.functions import functions
+from sweeparea.cql.functions.aggregates import AGGREGATES, GROUPING
 from sweeparea.cql.text.errors import CqlError
 from tests.cql.readable import Readable
 from tests.cql.schemas import plan

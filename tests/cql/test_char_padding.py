@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.text.errors import RefusedError
 from tests.cql import char_tables
 from tests.cql.plan_oracle import Table, evaluate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind, bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import RefusedError, TypeError_

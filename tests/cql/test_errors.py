@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind, bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery

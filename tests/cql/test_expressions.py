@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.operators.nodes import Project, StreamScan
 from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.schemas import nodes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.functions import functions, signatures
 from sweeparea.cql.functions.column_types import unknown
 from sweeparea.cql.text.errors import RefusedError, TypeError_

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.text.errors import CqlError
 from sweeparea.operators.nodes import Generate
 from sweeparea.operators.plan.plan import Plan

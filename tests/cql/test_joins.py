@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_
 from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, StreamScan, Window
 from sweeparea.operators.plan.node import Node

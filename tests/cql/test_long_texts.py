@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from sweeparea.cql.declarations.catalog import Catalog
-from sweeparea.cql.syntax.trees import table_names
 from sweeparea.cql.rewrites.conditions import all_of, conjunction
 from sweeparea.cql.syntax.parser import parse
+from sweeparea.cql.syntax.trees import table_names
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Select

@@ -46,8 +46,8 @@ def test_the_instant_is_a_pseudo_column() -> None:
 
 
 def test_a_timestamp_column_named_ts_is_the_pseudo_column() -> None:
-    from sweeparea.cql.binding.scope.inputs import InputSchema
     from sweeparea.cql.binding.binder import bind_select
+    from sweeparea.cql.binding.scope.inputs import InputSchema
 
     inputs = {"E": InputSchema("E", "stream", (("ts", "bigint"), ("a", "int")))}
     assert [c.label for c in bind_select("SELECT * FROM E [Now]", inputs).root.columns] == ["a"]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.syntax.parser import parse_text, read_file
 from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream
 from sweeparea.infra.errors import SweepAreaError

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind, bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.declarations.differences import difference
 from sweeparea.cql.printing.plan_printer import print_plan

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind, bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.binder import bind_select
+from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.functions.column_types import unknown
 from sweeparea.cql.functions.signatures import FAMILIES
 from sweeparea.cql.functions.types import normal

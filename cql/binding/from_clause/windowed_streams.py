@@ -34,14 +34,13 @@ def window_over(
     if window is None:
         context.note(f"{name or 'a subquery'} has no window: [Range Unbounded] is taken")
         return Window(stream, Unbounded()), columns, stream.instant
-    bounds = context.settings.get("range_bounds", "inclusive")
     try:
         # derived streams have no sequence
         sequence = context.sequence_of(stream) if isinstance(stream, StreamScan) else None
 
         def bound(visible: tuple[Column, ...]) -> Window:
             item = Item(name, visible, stream.instant)
-            return bind_window(stream, item, window, context.time, bounds, sequence, context.functions, context.outer)
+            return bind_window(context, stream, item, window, sequence)
 
         node = _first(lambda: bound(named or columns), lambda: bound(columns))
     except SweepAreaError as error:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.registry import binder_over
 from sweeparea.cql.binding.scope.around import Around
 from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.binding.scope.unknown_names import unknown_window
 from sweeparea.cql.syntax.window_text import WindowText
@@ -30,28 +31,19 @@ ORDERED = (spec.Rows, spec.When, spec.UserWindow)
 """Windows whose contents depend on which of several elements of one instant comes first."""
 
 
-def bind_window(
-    stream: Node,
-    item: Item,
-    text: WindowText,
-    time: TimeDomain,
-    range_bounds: str,
-    sequence: str | None = None,
-    functions: Mapping[str, UserFunction] | None = None,
-    outer: Around | None = None,
-) -> Window:
-    """A stream under a window. ``item`` names its columns; ``sequence`` is the id of its SEQUENCE BY column, ``outer``
-    what a subquery can name of the queries around it: none of it belongs into a window.
+def bind_window(context: Context, stream: Node, item: Item, text: WindowText, sequence: str | None = None) -> Window:
+    """A stream under a window. ``item`` names its columns; ``sequence`` is the id of its SEQUENCE BY column. What a
+    subquery can name of the queries around it does not belong into a window.
 
     Raises ParseError (sizes and units), BindError (columns, names of user windows) or TypeError_ (conditions, columns
     of the query around).
     """
-    made = window_spec(text, time, range_bounds, functions)
+    made = _spec(text, context)
     scope = Scope.of(item)
 
     def bind(tree: Any, what: str) -> Expr:
         binder = binder_over(text.source, scope, _no_aggregate, what)
-        _refuse_outer(tree, binder, outer)
+        _refuse_outer(tree, binder, context.outer)
         return binder.condition(tree) if what == "Tumbling When" else binder.kept(tree).expr
 
     parts = text.parts
@@ -95,12 +87,11 @@ def _no_aggregate(label: str, type_: str | None) -> Column:
     raise BindError(f"the aggregate {label} cannot stand in a window: windows see one element at a time")
 
 
-def window_spec(
-    text: WindowText, time: TimeDomain, range_bounds: str, functions: Mapping[str, UserFunction] | None = None
-) -> spec.WindowDefinition:
-    """The specification of a window in a time domain; ``range_bounds`` decides plain ``Range T``: inclusive or
-    exclusive."""
-    return _Maker(text, time, range_bounds, functions or {}).make()
+def _spec(text: WindowText, context: Context) -> spec.WindowDefinition:
+    """The specification of a window in the query's time domain; the setting ``range_bounds`` decides plain ``Range T``:
+    inclusive or exclusive."""
+    bounds = context.settings.get("range_bounds", "inclusive")
+    return _Maker(text, context.time, bounds, context.functions).make()
 
 
 class _Maker:
