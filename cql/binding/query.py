@@ -32,8 +32,9 @@ from sweeparea.cql.text.faults import Faults
 from sweeparea.operators.nodes import OneRow
 from sweeparea.operators.plan.node import Node
 
-_SELECT_PARTS = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "windows"}
-_SELECT_PARTS |= {"qualify", "laterals"} | ordering.PARTS
+_SELECT_PARTS = ordering.PARTS | set(
+    "expressions from_ joins where group having distinct with_ windows qualify laterals".split()  # noqa: SIM905
+)
 
 
 class QueryBinder:

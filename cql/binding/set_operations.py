@@ -83,14 +83,14 @@ def _combined(context: Context, first: BoundQuery, steps: list[tuple[exp.SetOper
 
 
 def _check_types(context: Context, found: list[str | None], label: str, word: str, node: exp.SetOperation) -> None:
-    known = {t for t in found if t not in (None, "void")}
-    if any(types.apart(a, b) for a, b in itertools.combinations(known, 2) if a and b):
+    known = {t for t in found if t is not None and t != "void"}
+    if any(types.apart(a, b) for a, b in itertools.combinations(known, 2)):
         raise TypeError_(
-            f"{word} cannot put {' and '.join(sorted(t.upper() for t in known if t))} into one column {label}",
+            f"{word} cannot put {' and '.join(sorted(t.upper() for t in known))} into one column {label}",
             context.place(node.expression),
             "CAST them to one type",
         )
-    maps = [t for t in known if t is not None and (t.startswith("map<") or t == "variant")]
+    maps = [t for t in known if t.startswith("map<") or t == "variant"]
     if maps and not _is_union_all(node):
         raise TypeError_(
             f"{word} cannot compare {label}, which is a {maps[0].split('<')[0].upper()}",

@@ -100,7 +100,8 @@ class _Stored:
                 node = node.with_inputs(tuple(self._fitting(part, outputs) for part in node.inputs))
                 changes: dict[str, Any] = {"outputs": outputs}
                 return replace(node, **changes)
-        return node
+            case _:
+                return node
 
     def _column(self, column: Column) -> Column:
         kept = held(column.type)

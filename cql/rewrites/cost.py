@@ -32,7 +32,6 @@ from sweeparea.operators.nodes import (
     Select,
     StreamScan,
     TopK,
-    UnionAll,
     Window,
 )
 from sweeparea.operators.plan.expressions import Expr
@@ -114,9 +113,8 @@ def _estimate(node: Node, below: list[Estimate], rewriting: Rewriting) -> Estima
             return Estimate(2 * rate, 2 * size, spent + double * rate, negative)
         case RelationToStream():
             return Estimate(rate, rate, spent + double * rate)
-        case UnionAll():
+        case _:
             return Estimate(rate, size, spent + double * rate, negative)
-    return Estimate(rate, size, spent + double * rate, negative)
 
 
 def _scan(node: StreamScan | RelationScan, rewriting: Rewriting) -> Estimate:

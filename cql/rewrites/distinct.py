@@ -79,7 +79,8 @@ def unique_sets(node: Node) -> list[frozenset[str]]:
             return unique_sets(node.left)
         case Join() if node.kind == "inner":
             return [a | b for a in unique_sets(node.left) for b in unique_sets(node.right)]
-    return []
+        case _:
+            return []
 
 
 def _no_duplicates(node: Node, _: Rewriting) -> Node | None:

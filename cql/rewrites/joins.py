@@ -73,7 +73,7 @@ def _transitive(node: Node, rewriting: Rewriting) -> Node | None:
             if target == "left" and node.kind not in ("inner", "semi"):
                 continue
             for condition in known[source]:
-                if condition.columns != {given}:
+                if condition.columns != frozenset({given}):
                     continue
                 moved = substitute(condition, {given: Expr(f"`{renamed}`", "", frozenset({renamed}))})
                 moved = replace(moved, text=moved.sql.replace(f"`{renamed}`", labels[renamed]))
@@ -106,7 +106,8 @@ def _known(node: Node) -> list[Expr]:
             return [*own, *_known(node.left), *right]
         case Enrich():
             return _known(node.stream)
-    return []
+        case _:
+            return []
 
 
 def _renamed(conditions: list[Expr], names: dict[str | None, str]) -> list[Expr]:

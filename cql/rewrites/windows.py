@@ -74,7 +74,8 @@ def _unwindowed(node: Node, window: TimeWindow, instant: Column | None, rewritin
                 named = (*part.columns, *([own] if own is not None else []))
                 parts.append(Project(below, tuple((c, column(c)) for c in named)))
             return UnionAll(tuple(parts), (*node.outputs, *([instant] if instant is not None else [])))
-    return None
+        case _:
+            return None
 
 
 def _with_instant(stream: Node, instant: Column) -> Node | None:
@@ -111,7 +112,8 @@ def _grows(node: Node) -> bool:
             return all(_grows(child) for child in node.inputs)
         case Join():
             return node.kind == "inner" and all(_grows(child) for child in node.inputs)
-    return False
+        case _:
+            return False
 
 
 def _now(node: Node) -> Node:

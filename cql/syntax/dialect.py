@@ -92,7 +92,7 @@ def span_of(node: exp.Expr | None) -> Span | None:
 def _spanned(name: str) -> Callable[..., Any]:
     parse = getattr(SparkParser, name)
 
-    def method(self: CqlParser, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         first = self._index
         node = parse(self, *args, **kwargs)
         if isinstance(node, exp.Expr) and self._index > first:
@@ -108,9 +108,11 @@ _parse_one_join = _spanned("_parse_join")
 _parse_grouping = _spanned("_parse_group")
 _HEADS = ("RANGE", "ROWS", "TUMBLING", "HOPPING", "FIXED", "SESSION")
 """Words that begin a window with a length or a number behind them."""
-_ENTRY_ENDS = (TokenType.COMMA, TokenType.R_PAREN, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
-_ENTRY_ENDS += (TokenType.JOIN, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.ON, TokenType.USING, TokenType.UNION)
-_ENTRY_ENDS += (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS, TokenType.INNER, TokenType.EXCEPT)
+_ENTRY_ENDS = (
+    *(TokenType.COMMA, TokenType.R_PAREN, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING),
+    *(TokenType.JOIN, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.ON, TokenType.USING, TokenType.UNION),
+    *(TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS, TokenType.INNER, TokenType.EXCEPT),
+)
 
 
 class CqlParser(SparkParser):
@@ -137,7 +139,7 @@ class CqlParser(SparkParser):
 
     for _name in _SPANNED:
         locals()[_name] = _spanned(_name)
-    del _name
+    del _name  # pyright: ignore[reportPossiblyUnboundVariable]
 
     source: SourceText
 
@@ -224,7 +226,7 @@ class CqlParser(SparkParser):
         """A list, which the parser would let end with a comma, or hold nothing between two."""
 
         def item() -> Any:
-            behind = self._prev is not None and self._prev.token_type == sep
+            behind = self._index > 0 and self._prev.token_type == sep
             found = parse_method()
             if found is None and (behind or self._curr.token_type == sep):
                 self.raise_error("Expected one more entry beside the comma")
@@ -232,14 +234,14 @@ class CqlParser(SparkParser):
 
         return super()._parse_csv(item, sep)
 
-    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         first = self._index
         join = _parse_one_join(self, *args, **kwargs)
         if join is None and self._index > first and self._prev.token_type == TokenType.COMMA:
             self.raise_error("Expected one more entry of FROM behind the comma")
         return join
 
-    def _parse_group(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+    def _parse_group(self, *args: Any, **kwargs: Any) -> exp.Group | None:
         """GROUP BY, which may begin with Spark's window(..): that is refused with its reason where it is bound."""
         modifiers = self.QUERY_MODIFIER_TOKENS
         call = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None

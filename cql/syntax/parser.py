@@ -28,8 +28,10 @@ from sweeparea.cql.text.tokens import Token, TokenType
 from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
 
-_WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "ALTER", "COPY", "LOAD", "UPSERT", "REPLACE", "OPTIMIZE")
-_WRITING += ("VACUUM", "GRANT", "REVOKE", "ANALYZE", "MSCK", "CACHE")
+_WRITING = (
+    *("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "ALTER", "COPY", "LOAD", "UPSERT", "REPLACE", "OPTIMIZE"),
+    *("VACUUM", "GRANT", "REVOKE", "ANALYZE", "MSCK", "CACHE"),
+)
 """Statements of SQL that change tables or what belongs to them."""
 _OTHER_STATEMENTS = {
     **dict.fromkeys(

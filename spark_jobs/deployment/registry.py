@@ -14,7 +14,6 @@ from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.syntax.hidden_names import is_hidden
 
 from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.declarations.catalog import Declared

@@ -6,6 +6,7 @@ so where the type of its argument is not known, the alias has to name them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -167,15 +168,20 @@ class _Columns:
         self.place = binder.place(call)
 
     def columns(self) -> list[tuple[str, str | None]]:
-        return {
+        makers: dict[str, Callable[[], list[tuple[str, str | None]]]] = {
             "EXPLODE": self._explode,
             "POSEXPLODE": lambda: [("pos", "int"), *self._explode()],
             "INLINE": self._inline,
             "STACK": self._stack,
             "JSON_TUPLE": self._json,
-            "VARIANT_EXPLODE": lambda: self._one() and [("pos", "int"), ("key", "string"), ("value", "variant")],
+            "VARIANT_EXPLODE": self._variant,
             "RANGE": lambda: [("id", "bigint")],
-        }[self.name]()
+        }
+        return makers[self.name]()
+
+    def _variant(self) -> list[tuple[str, str | None]]:
+        self._one()
+        return [("pos", "int"), ("key", "string"), ("value", "variant")]
 
     def _one(self) -> Bound:
         if len(self.bound) != 1:

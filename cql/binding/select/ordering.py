@@ -105,21 +105,27 @@ class SelectOrder:
         found = self._output(tree)
         if found is not None:
             return column_bound(found)
-        try:
-            bound = self.binder.bind(tree)
-            same = next((c for c, e, _ in self.outputs if e.sql == bound.expr.sql), None)
-            if same is not None:
-                return column_bound(same)
-        except (BindError, CqlErrors):
-            if self.above is None:
-                raise
+        bound = self._over_input(tree)
+        same = next((c for c, e, _ in self.outputs if bound is not None and e.sql == bound.expr.sql), None)
+        if same is not None:
+            return column_bound(same)
         if self.above is not None:
             bound = self._over_outputs(tree, self.above)
+        assert bound is not None
         if not bound.expr.columns:
             return bound
         column = self.binder.new_column(bound.expr.text, bound.type)
         self.hidden.append((column, bound.expr))
         return Bound(column_expr(column, bound.expr.text), bound.type)
+
+    def _over_input(self, tree: exp.Expr) -> Bound | None:
+        """A key over the input; None where it has a fault and the output columns are to be tried."""
+        try:
+            return self.binder.bind(tree)
+        except (BindError, CqlErrors):
+            if self.above is None:
+                raise
+            return None
 
     def _over_outputs(self, tree: exp.Expr, above: Binder) -> Bound:
         try:

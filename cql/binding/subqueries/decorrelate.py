@@ -325,7 +325,9 @@ class Decorrelation:
         below, inner = self._domain(plan, node, subquery.place).of(node)
         return Join(plan, below, both(same([(column(o), column(inner[o.id])) for o in outer]), condition), kind)
 
-    def answers(self, plan: Node, attach: Attach, outer: frozenset[str], values: frozenset[str]) -> tuple[Node, dict]:
+    def answers(
+        self, plan: Node, attach: Attach, outer: frozenset[str], values: frozenset[str]
+    ) -> tuple[Node, dict[str, Column]]:
         """Attached values as a relation of their own: for each combination of the columns ``outer`` of ``plan`` its
         ``values``, all under fresh ids. It has one row a combination."""
         attached = attach(plan)

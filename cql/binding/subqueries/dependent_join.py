@@ -134,7 +134,8 @@ class DependentJoin:
                 below, names = self.of(node.input)
                 mapped = node.map_expressions(lambda e: self._renamed(e, names))
                 return replace(mapped, input=below, keys=(*mapped.keys, *map(column, names.values()))), names
-        raise below_a_window(self.place)
+            case _:
+                raise below_a_window(self.place)
 
     def _depends(self, node: Node) -> bool:
         return bool(self._free.of(node) & self._wanted)

@@ -98,7 +98,8 @@ class Keying:
                 return self._set_operation(node)
             case TopK() | Analytic() | Generate():
                 return self._partitioned(node)
-        return None
+            case _:
+                return None
 
     # -- columns of the outer query in expressions ---------------------------------------------------------------------
 
