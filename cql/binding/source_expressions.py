@@ -19,7 +19,7 @@ from sweeparea.operators.plan.expressions import Column, Expr
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedType:
     """What an expression must give: one of ``types`` (Spark DDL), which ``words`` name; ``hint`` is the way out."""
 
     types: frozenset[str]
@@ -27,14 +27,14 @@ class Wanted:
     hint: str
 
 
-CONDITION = Wanted(frozenset(["boolean", "void"]), "a condition", "Write a comparison, such as a > 0")
+CONDITION = WantedType(frozenset(["boolean", "void"]), "a condition", "Write a comparison, such as a > 0")
 INSTANTS = {
-    "TIMESTAMP": Wanted(
+    "TIMESTAMP": WantedType(
         frozenset(["timestamp", "timestamp_ntz", "date"]),
         "an instant (TIMESTAMP, TIMESTAMP_NTZ or DATE)",
         "Write one, such as t - INTERVAL 10 MINUTES with the column t of TIMESTAMP BY",
     ),
-    "BIGINT": Wanted(
+    "BIGINT": WantedType(
         frozenset(["bigint", "int", "smallint", "tinyint"]),
         "a tick (BIGINT, since the stream counts time in ticks)",
         "Write one, such as t - 10 with the column t of TIMESTAMP BY, or CAST(.. AS BIGINT)",
@@ -47,7 +47,7 @@ def bind_source_expression(
     expression: SourceExpression,
     schema: InputSchema,
     what: str,
-    wanted: Wanted | None = None,
+    wanted: WantedType | None = None,
     analyze: Analyze | None = None,
 ) -> Expr:
     """An expression over a source's own columns, as heartbeats and stream constraints have: Spark SQL over their
@@ -72,7 +72,7 @@ def bind_over(
     columns: tuple[Column, ...],
     name: str | None,
     what: str,
-    wanted: Wanted | None = None,
+    wanted: WantedType | None = None,
     analyze: Analyze | None = None,
 ) -> Expr:
     """As ``bind_source_expression``, over columns of a table ``name`` (None: no name) and in terms of their ids."""

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 
 @dataclass
-class Call:
+class WrittenCall:
     """One call of an aggregate or window function. ``node`` is all of it, ``function`` the name with its arguments.
 
     ``ignore_nulls`` is None where neither IGNORE NULLS nor RESPECT NULLS is written. ``order`` is that of WITHIN GROUP
@@ -44,12 +44,12 @@ def function_of(node: exp.Expr) -> exp.Anonymous | None:
     return node if isinstance(node, exp.Anonymous) else None
 
 
-def take_apart(node: exp.Expr) -> Call | None:
+def take_apart(node: exp.Expr) -> WrittenCall | None:
     """The parts of a call, or None if the tree is no call of a function by name."""
     function = function_of(node)
     if function is None:
         return None
-    call = Call(node, function, list(function.expressions))
+    call = WrittenCall(node, function, list(function.expressions))
     around = node
     while isinstance(around, _AROUND):
         if isinstance(around, exp.Filter):
@@ -63,7 +63,7 @@ def take_apart(node: exp.Expr) -> Call | None:
     return call
 
 
-def _inside(call: Call) -> None:
+def _inside(call: WrittenCall) -> None:
     # the parser hangs what follows the last argument onto that argument: first(a IGNORE NULLS), listagg(a ORDER BY b)
     while call.arguments:
         last = call.arguments[-1]

@@ -68,7 +68,7 @@ def sample_of(type_: str) -> str:
 
 
 @dataclass(frozen=True, order=True)
-class Rule:
+class ResultRule:
     """How a result's type follows from the arguments': ``const`` (``type``), or from argument ``at``: ``arg`` itself,
     an ``array`` of it, its ``element``; of a map ``keys``, ``values`` (arrays) or a ``value``.
     """
@@ -78,7 +78,7 @@ class Rule:
     type: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Rule:
+    def parse(cls, text: str) -> ResultRule:
         kind, _, at = text.partition("@")
         return cls(kind, int(at)) if at else cls("const", 0, text)
 
@@ -116,11 +116,11 @@ def split_types(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def rules_of(types: Sequence[str], result: str) -> set[Rule]:
+def rules_of(types: Sequence[str], result: str) -> set[ResultRule]:
     """All rules that explain a result."""
-    found = {Rule("const", 0, result)}
+    found = {ResultRule("const", 0, result)}
     for at, type_ in enumerate(types):
-        found |= {Rule(kind, at) for kind, shape in _shapes(type_) if shape == result}
+        found |= {ResultRule(kind, at) for kind, shape in _shapes(type_) if shape == result}
     return found
 
 
@@ -130,9 +130,9 @@ class Signature:
     rows nothing is known.
     """
 
-    rows: list[tuple[tuple[frozenset[str], ...], Rule | None]] = field(default_factory=list)
+    rows: list[tuple[tuple[frozenset[str], ...], ResultRule | None]] = field(default_factory=list)
 
-    def matching(self, types: Sequence[str | None]) -> list[tuple[tuple[frozenset[str], ...], Rule | None]]:
+    def matching(self, types: Sequence[str | None]) -> list[tuple[tuple[frozenset[str], ...], ResultRule | None]]:
         few = len(types) > 2
         return [row for row in self.rows if all(_fits(s, t, few) for s, t in zip(row[0], types, strict=True))]
 
@@ -185,7 +185,7 @@ def _table() -> dict[str, dict[int, Signature]]:
         sets = (
             tuple(frozenset(t.strip() for t in part.split("|")) for part in types.split(";")) if types.strip() else ()
         )
-        rule = None if result == "?" else Rule.parse(result)
+        rule = None if result == "?" else ResultRule.parse(result)
         for signature in current:
             signature.rows.append((sets, rule))
     return table

@@ -50,7 +50,7 @@ def parse_window(
     source: SourceText, tokens: Sequence[Token], index: int, expression: ExpressionParser
 ) -> tuple[WindowText, int]:
     """The window whose ``[`` is ``tokens[index]``, and the index behind its ``]``."""
-    reader = _Reader(source, tokens, index, expression)
+    reader = _WindowReader(source, tokens, index, expression)
     return reader.window(), reader.index
 
 
@@ -64,7 +64,7 @@ def _is_unit(word: str) -> bool:
     return word.lower() in (*_UNITS, *(u.removesuffix("s") for u in _UNITS)) or calendar_unit(word) is not None
 
 
-class _Reader:
+class _WindowReader:
     def __init__(self, source: SourceText, tokens: Sequence[Token], index: int, expression: ExpressionParser) -> None:
         self.source, self.tokens, self.index, self.expression = source, tokens, index, expression
         self.first = tokens[index]

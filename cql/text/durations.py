@@ -130,13 +130,13 @@ def starts_duration(token: Token, following: Token | None = None) -> bool:
 
 def parse_duration(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
     """A length of time at ``tokens[index]``, and the index behind it."""
-    reader = _Reader(source, tokens, index, what)
+    reader = _DurationReader(source, tokens, index, what)
     return reader.duration(), reader.index
 
 
 def parse_number(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[Fraction, str, int]:
     """A constant number at ``tokens[index]``, how it is written, and the index behind it."""
-    reader = _Reader(source, tokens, index, what, units=False)
+    reader = _DurationReader(source, tokens, index, what, units=False)
     found = reader.sum()
     if found.kind != "number":
         place = source.place(reader.span()[0])
@@ -160,11 +160,11 @@ def refuse_reference(source: SourceText, tokens: Sequence[Token], index: int, wh
 
 def parse_instant(source: SourceText, tokens: Sequence[Token], index: int, what: str) -> tuple[DurationText, int]:
     """An instant: a TIMESTAMP or DATE literal, a length since tick 0, or a bare tick; and the index behind it."""
-    reader = _Reader(source, tokens, index, what, instants=True)
+    reader = _DurationReader(source, tokens, index, what, instants=True)
     return replace(reader.duration(), point=True), reader.index
 
 
-class _Reader(Arithmetic):
+class _DurationReader(Arithmetic):
     """Reads lengths, numbers and, where ``instants`` says so, instants."""
 
     def __init__(

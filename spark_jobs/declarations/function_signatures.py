@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.functions.signatures import FAMILIES, Rule, Sample, family_of, rules_of
+from sweeparea.cql.functions.signatures import FAMILIES, ResultRule, Sample, family_of, rules_of
 from sweeparea.spark_jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -153,9 +153,11 @@ def _rows(accepted: dict[Combination, str], count: int) -> list[str]:
     return found
 
 
-def _boxes(entries: list[tuple[Combination, str]], count: int) -> list[tuple[tuple[tuple[str, ...], ...], Rule | None]]:
+def _boxes(
+    entries: list[tuple[Combination, str]], count: int
+) -> list[tuple[tuple[tuple[str, ...], ...], ResultRule | None]]:
     """Products of sets of types that cover the combinations, each with one rule."""
-    rules: set[Rule] | None = None
+    rules: set[ResultRule] | None = None
     for types, result in entries:
         holds = rules_of(types, result)
         rules = holds if rules is None else rules & holds
@@ -174,17 +176,17 @@ def _boxes(entries: list[tuple[Combination, str]], count: int) -> list[tuple[tup
             merged.setdefault((rest, rule if rule is None or rule.kind == "const" else str(rule)), []).append(type_)
     boxes = []
     for (rest, rule), types in merged.items():
-        kept = rule if isinstance(rule, Rule) or rule is None else Rule.parse(rule)
+        kept = rule if isinstance(rule, ResultRule) or rule is None else ResultRule.parse(rule)
         boxes.append(((*rest[:at], tuple(types), *rest[at:]), kept))
     return boxes
 
 
-def _likeliest(rules: set[Rule], sets: Sequence[Sequence[str]]) -> Rule:
+def _likeliest(rules: set[ResultRule], sets: Sequence[Sequence[str]]) -> ResultRule:
     """Of several rules that hold: one that follows an argument if that was tried with several types or is made of
     others, else the constant.
     """
 
-    def rank(rule: Rule) -> tuple[int, Rule]:
+    def rank(rule: ResultRule) -> tuple[int, ResultRule]:
         follows = rule.kind != "const" and (len(sets[rule.at]) > 1 or _particular(sets[rule.at][0], sets))
         return (0 if follows else 1 if rule.kind == "const" else 2), rule
 
@@ -198,7 +200,7 @@ def _particular(result: str, sets: Sequence[Sequence[str]]) -> bool:
     return any(word in result for word in inside) and any(t.startswith(inside) for t in given)
 
 
-def _shown(types: Sequence[Sample], count: int, rule: Rule | None) -> list[str]:
+def _shown(types: Sequence[Sample], count: int, rule: ResultRule | None) -> list[str]:
     """Types by their families where all of a family's samples are there."""
     shown: list[str] = []
     for family, samples in FAMILIES.items():

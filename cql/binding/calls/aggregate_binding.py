@@ -11,7 +11,7 @@ from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.ties import record_order
 from sweeparea.cql.functions import signatures, types
 from sweeparea.cql.functions.aggregates import KnownAggregate
-from sweeparea.cql.functions.calls import Call
+from sweeparea.cql.functions.calls import WrittenCall
 from sweeparea.cql.functions.untyped_nulls import STORED, VOID
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.operators.nodes import AggregateCall
@@ -42,7 +42,7 @@ class AggregateBinding:
     """The parts of a call. ``inner`` binds arguments over single rows of the input; ``over``: it has an OVER clause,
     whose order is not the aggregate's own."""
 
-    call: Call
+    call: WrittenCall
     known: KnownAggregate
     inner: Binder
     filter: Expr | None

@@ -15,14 +15,14 @@ from sweeparea.cql.binding.calls import counts, ordered_values, percentiles
 from sweeparea.cql.binding.calls.aggregate_binding import AggregateBinding, BoundAggregate
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.functions.aggregates import AGGREGATES, KnownAggregate, is_aggregate
-from sweeparea.cql.functions.calls import Call
+from sweeparea.cql.functions.calls import WrittenCall
 from sweeparea.cql.syntax.trees import is_star, own_nodes
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
 from sweeparea.operators.nodes import AggregateCall
 from sweeparea.operators.plan.expressions import SortKey
 
 
-def bind_aggregate(call: Call, inner: Binder, over: bool = False) -> BoundAggregate:
+def bind_aggregate(call: WrittenCall, inner: Binder, over: bool = False) -> BoundAggregate:
     """The aggregate of a call. ``inner`` binds arguments over single rows of the input; ``over``: it has an OVER
     clause, whose order is not the aggregate's own.
 
@@ -39,7 +39,7 @@ def bind_aggregate(call: Call, inner: Binder, over: bool = False) -> BoundAggreg
     return _bound(AggregateBinding(call, known, inner, filter_, over))
 
 
-def _check_parts(call: Call, known: KnownAggregate, inner: Binder) -> None:
+def _check_parts(call: WrittenCall, known: KnownAggregate, inner: Binder) -> None:
     place, name = inner.place(call.node), call.name
     nested = next((n for a in (*call.arguments, *call.order) for n in own_nodes(a) if is_aggregate(n)), None)
     if nested is not None and inner.grouping is None and not isinstance(nested.parent, exp.Window):

@@ -23,7 +23,7 @@ from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.window_calls import WindowCalls
 from sweeparea.cql.functions.aggregates import AGGREGATES
-from sweeparea.cql.functions.calls import Call, take_apart
+from sweeparea.cql.functions.calls import WrittenCall, take_apart
 from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_, nearest
@@ -66,7 +66,7 @@ def bind_over(binder: Binder, node: exp.Window) -> Bound:
 class _Over:
     """One window function being bound."""
 
-    def __init__(self, binder: Binder, windows: WindowCalls, node: exp.Window, call: Call) -> None:
+    def __init__(self, binder: Binder, windows: WindowCalls, node: exp.Window, call: WrittenCall) -> None:
         self.binder, self.windows, self.node, self.call = binder, windows, node, call
         self.name = call.name
         self.place = binder.place(node)

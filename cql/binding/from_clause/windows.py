@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from sweeparea.cql.binding.expressions.registry import binder_over
-from sweeparea.cql.binding.scope.around import Around
+from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Item, Scope
@@ -64,7 +64,7 @@ def bind_window(context: Context, stream: Node, item: Item, text: WindowText, se
     )
 
 
-def _refuse_outer(tree: exp.Expr, binder: Binder, outer: Around | None) -> None:
+def _refuse_outer(tree: exp.Expr, binder: Binder, outer: QueryAround | None) -> None:
     for column in tree.find_all(exp.Column) if outer is not None else ():
         names = [part.name for part in column.parts]
         if not binder.scope.has(names) and outer is not None and outer.knows(names):

@@ -13,7 +13,7 @@ from sweeparea.cql.text.errors import Place
 from sweeparea.operators.plan.expressions import Column
 
 
-class Around(Protocol):
+class QueryAround(Protocol):
     """What can be named of the query around, at the place where the subquery stands, and of those further out."""
 
     @property

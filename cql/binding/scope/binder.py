@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scope.around import Around
+from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.bound import Bound, column_expr, quoted
-from sweeparea.cql.binding.scope.grouping import Grouping
+from sweeparea.cql.binding.scope.grouping import Groups
 from sweeparea.cql.binding.scope.scopes import Scope, parts_of
 from sweeparea.cql.binding.scope.stars import star_columns
 from sweeparea.cql.binding.scope.window_bounds import bound_column
@@ -59,11 +59,11 @@ class Binder:
     new_column: NewColumn
     where: str
     walk: Walk
-    grouping: Grouping | None = None
+    grouping: Groups | None = None
     aliases: dict[str, Bound] = field(default_factory=dict)
     windows: WindowCalls | None = None
     aliases_first: bool = False
-    outer: Around | None = None
+    outer: QueryAround | None = None
     subqueries: SubqueryValues | None = None
 
     def derived(self, where: str, **changes: Any) -> Binder:

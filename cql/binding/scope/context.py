@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scope.around import Around
+from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.scope.scopes import INSTANT
 from sweeparea.cql.binding.scope.unknown_names import MATERIALIZATIONS, unknown_input
@@ -49,7 +49,7 @@ class Context:
         self.notes: list[str] = []
         self.faults: list[SweepAreaError] = []
         self.used: dict[str, InputSchema] = {}
-        self.outer: Around | None = None
+        self.outer: QueryAround | None = None
         """What the subquery that is being bound can name of the queries around it."""
         self._expected: TimeDomain | None = None
         self._time: TimeDomain | None = None

@@ -19,7 +19,7 @@ NewColumn = Callable[[str, str | None], Column]
 
 
 @dataclass
-class Grouping:
+class Groups:
     """GROUP BY while the select list and HAVING are bound: the keys, and the aggregates met so far.
 
     ``sets`` are the grouping sets as positions of keys, None for a plain GROUP BY; ``id`` is then the column that holds

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import column_expr
-from sweeparea.cql.binding.scope.grouping import Grouping
+from sweeparea.cql.binding.scope.grouping import Groups
 from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.functions.aggregates import has_aggregate
 from sweeparea.cql.syntax.dialect import span_of
@@ -37,9 +37,9 @@ class GroupBy:
     ) -> None:
         self.source, self.scope, self.items, self.binder = source, scope, items, binder
         self.attempt = attempt
-        self.grouping = Grouping()
+        self.grouping = Groups()
 
-    def bind(self, group: exp.Expr | None) -> Grouping:
+    def bind(self, group: exp.Expr | None) -> Groups:
         grouping = self.grouping
         if group is None:
             grouping.all_rows = True

@@ -12,7 +12,7 @@ from sweeparea.cql.binding.from_clause import generators
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound, column_expr
 from sweeparea.cql.binding.scope.context import Context
-from sweeparea.cql.binding.scope.grouping import Grouping
+from sweeparea.cql.binding.scope.grouping import Groups
 from sweeparea.cql.binding.scope.scopes import Item, Scope
 from sweeparea.cql.binding.scope.ties import record_of
 from sweeparea.cql.binding.scope.window_calls import WindowCalls
@@ -54,7 +54,7 @@ class SelectList:
         self.grouping = self._groups()
         self.windows = WindowCalls()
 
-    def _groups(self) -> Grouping | None:
+    def _groups(self) -> Groups | None:
         args = self.node.args
         group, having = args.get("group"), args.get("having")
         parts = [*self.items, args.get("qualify"), args.get("order")]

@@ -34,7 +34,7 @@ from sweeparea.cql.binding.subqueries.dependent_join import (
     or_empty,
     same,
 )
-from sweeparea.cql.binding.subqueries.keyed import Keyed, Keying, equal, one_for_one
+from sweeparea.cql.binding.subqueries.keyed import KeyedPlan, Keying, equal, one_for_one
 from sweeparea.cql.functions import types
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substitute
 from sweeparea.cql.text.errors import Place
@@ -79,7 +79,7 @@ class Decorrelation:
         source = domain_source(plan, frozenset(c.id for c in outer), may_fail(subquery))
         return DependentJoin(Domain(source, outer, self.new_column), self._free, place)
 
-    def _keyed(self, node: Node, outer: tuple[Column, ...]) -> Keyed | None:
+    def _keyed(self, node: Node, outer: tuple[Column, ...]) -> KeyedPlan | None:
         return Keying({c.id: c for c in outer}, self._free, self.new_column).of(node)
 
     def _beside(self, plan: Node, other: Node) -> Node:

@@ -35,7 +35,7 @@ Keys = dict[str, Column]
 
 
 @dataclass(frozen=True)
-class Keyed:
+class KeyedPlan:
     """A plan without the outer columns asked for, and the keys by which it is joined with the outer query."""
 
     node: Node
@@ -65,10 +65,10 @@ class Keying:
         self._ids = frozenset(wanted)
         self._free = free
 
-    def of(self, node: Node) -> Keyed | None:
+    def of(self, node: Node) -> KeyedPlan | None:
         """The plan with its keys; None where it depends on the outer row in another way than by equality."""
         if not self._free.of(node) & self._ids:
-            return Keyed(node, {})
+            return KeyedPlan(node, {})
         match node:
             case Select():
                 conditions = conjuncts(node.condition)
@@ -84,7 +84,7 @@ class Keying:
                 if base is None or not isinstance(mapped, Project):
                     return None
                 keys, added = self._renewed(base.keys)
-                return Keyed(Project(base.node, (*mapped.outputs, *added)), keys)
+                return KeyedPlan(Project(base.node, (*mapped.outputs, *added)), keys)
             case Join():
                 return self._join(node)
             case Aggregate() if node.keys or not node.global_:
@@ -93,7 +93,7 @@ class Keying:
                 if base is None or not isinstance(mapped, Aggregate):
                     return None
                 keys, added = self._renewed(base.keys)
-                return Keyed(replace(mapped, input=base.node, keys=(*mapped.keys, *added)), keys)
+                return KeyedPlan(replace(mapped, input=base.node, keys=(*mapped.keys, *added)), keys)
             case UnionAll() | Difference() | Intersect():
                 return self._set_operation(node)
             case TopK() | Analytic() | Generate():
@@ -112,7 +112,7 @@ class Keying:
                 return None
         return substitute(expr, {id_: column(keys[id_]) for id_ in outer})
 
-    def _mapped(self, node: Node, base: Keyed | None) -> Node | None:
+    def _mapped(self, node: Node, base: KeyedPlan | None) -> Node | None:
         if base is None:
             return None
         found = {e: self.renamed(e, base.keys) for e in node.expressions()}
@@ -127,7 +127,7 @@ class Keying:
 
     # -- the nodes -----------------------------------------------------------------------------------------------------
 
-    def _selected(self, base: Keyed, conditions: Iterable[Expr]) -> Keyed | None:
+    def _selected(self, base: KeyedPlan, conditions: Iterable[Expr]) -> KeyedPlan | None:
         """``base`` under conditions: equalities with the outer row become keys."""
         keys, plain, later = dict(base.keys), [], []
         inner_columns = {c.id: c for c in base.node.columns}
@@ -146,10 +146,10 @@ class Keying:
             plain.append(changed)
         node, condition = base.node, all_of(plain)
         if condition is None:
-            return Keyed(node, keys)
+            return KeyedPlan(node, keys)
         if isinstance(node, Join) and node.kind == "inner":
-            return Keyed(replace(node, condition=both(node.condition, condition)), keys)
-        return Keyed(Select(node, condition), keys)
+            return KeyedPlan(replace(node, condition=both(node.condition, condition)), keys)
+        return KeyedPlan(Select(node, condition), keys)
 
     def _key(self, condition: Expr, inner: dict[str, Column]) -> tuple[str, Column] | None:
         """The outer and the inner column of ``inner = outer``."""
@@ -159,7 +159,7 @@ class Keying:
                 return a, inner[b]
         return None
 
-    def _join(self, node: Join) -> Keyed | None:
+    def _join(self, node: Join) -> KeyedPlan | None:
         left, right = self.of(node.left), self.of(node.right)
         if left is None or right is None or node.kind == "full":
             return None
@@ -167,14 +167,14 @@ class Keying:
             return None  # what a left row has no partner in is a matter of its own outer rows
         matching = all_of(equal(column(left.keys[i]), column(c)) for i, c in right.keys.items() if i in left.keys)
         if node.kind == "inner":
-            base = Keyed(Join(left.node, right.node, matching), {**right.keys, **left.keys})
+            base = KeyedPlan(Join(left.node, right.node, matching), {**right.keys, **left.keys})
             return self._selected(base, conjuncts(node.condition))
         own = None if node.condition is None else self.renamed(node.condition, left.keys)
         if own is None and node.condition is not None:
             return None
-        return Keyed(Join(left.node, right.node, both(matching, own), node.kind), left.keys)
+        return KeyedPlan(Join(left.node, right.node, both(matching, own), node.kind), left.keys)
 
-    def _partitioned(self, node: TopK | Analytic | Generate) -> Keyed | None:
+    def _partitioned(self, node: TopK | Analytic | Generate) -> KeyedPlan | None:
         base = self.of(node.input)
         mapped = self._mapped(node, base)
         if base is None or mapped is None:
@@ -186,10 +186,10 @@ class Keying:
         elif isinstance(mapped, Analytic):
             calls = tuple((c, replace(f, partition=(*f.partition, *within))) for c, f in mapped.calls)
             mapped = replace(mapped, calls=calls)
-        return Keyed(mapped, base.keys)
+        return KeyedPlan(mapped, base.keys)
 
-    def _set_operation(self, node: UnionAll | Difference | Intersect) -> Keyed | None:
-        parts: list[Keyed] = []
+    def _set_operation(self, node: UnionAll | Difference | Intersect) -> KeyedPlan | None:
+        parts: list[KeyedPlan] = []
         for part in node.inputs:
             keyed = self.of(part)
             if keyed is None or (parts and keyed.keys.keys() != parts[0].keys.keys()):
@@ -206,5 +206,5 @@ class Keying:
         )
         outputs = (*node.outputs, *keys.values())
         if isinstance(node, UnionAll):
-            return Keyed(UnionAll(made, outputs), keys)
-        return Keyed(replace(node, left=made[0], right=made[1], outputs=outputs), keys)
+            return KeyedPlan(UnionAll(made, outputs), keys)
+        return KeyedPlan(replace(node, left=made[0], right=made[1], outputs=outputs), keys)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scope.around import Around
+from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
@@ -32,7 +32,7 @@ class Cte:
     query: exp.Expr
     columns: tuple[str, ...]
     env: dict[str, Cte]
-    outer: Around | None = None
+    outer: QueryAround | None = None
 
 
 class Queries(Protocol):
@@ -53,6 +53,6 @@ class Queries(Protocol):
         """A query of WITH, where it is used."""
         ...
 
-    def nested(self, node: exp.Expr, env: dict[str, Cte], around: Binder) -> tuple[BoundQuery, Around]:
+    def nested(self, node: exp.Expr, env: dict[str, Cte], around: Binder) -> tuple[BoundQuery, QueryAround]:
         """A subquery that sees the names at the place of ``around`` behind its own, and what it has used of them."""
         ...
