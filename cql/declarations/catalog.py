@@ -13,7 +13,6 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.scope.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
 from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.parser import parse_leniently, read_file
@@ -30,6 +29,7 @@ from sweeparea.cql.syntax.trees import table_names, tables_of
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.cql.text.hidden_names import is_hidden
+from sweeparea.cql.text.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
 
@@ -240,7 +240,8 @@ class Catalog:
         windows = [f.name for f in self.functions.values() if f.kind == "window"]
         for window in windows_of(query.select):
             if window.kind == "user" and window.parts["name"].lower() not in functions:
-                errors.append(unknown_window(window, windows))
+                place = window.source.place(window.span[0])
+                errors.append(unknown_window(window.parts["name"], place, windows))
         return errors
 
     def owner(self, name: str) -> str:

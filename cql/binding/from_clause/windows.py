@@ -15,10 +15,10 @@ from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Item, Scope
-from sweeparea.cql.binding.scope.unknown_names import unknown_window
 from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, raise_all
+from sweeparea.cql.text.unknown_names import unknown_window
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import windows as spec
 from sweeparea.operators.nodes import Window
@@ -169,7 +169,7 @@ class _Maker:
         known = {n.lower(): f for n, f in self.functions.items()}
         function = known.get(name.lower())
         if function is None:
-            raise unknown_window(self.text, [f.name for f in self.functions.values() if f.kind == "window"])
+            raise unknown_window(name, place, [f.name for f in self.functions.values() if f.kind == "window"])
         if function.kind != "window":
             raise TypeError_(f"{function.name} is registered by CREATE {function.kind.upper()} and is no window", place)
         return spec.UserWindow(function.name, function.type)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sweeparea.cql.syntax.window_text import WindowText
 from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.errors import BindError, Place, listing, nearest
 
@@ -29,9 +28,8 @@ def unknown_input(name: str, place: Place, kinds: Mapping[str, str]) -> BindErro
     return BindError(f"{name} is no stream, relation or query", place, hint)
 
 
-def unknown_window(window: WindowText, windows: Iterable[str]) -> BindError:
+def unknown_window(name: str, place: Place, windows: Iterable[str]) -> BindError:
     """The fault of a user's window of which no name is registered. ``windows`` are those that are."""
-    name, known = window.parts["name"], list(windows)
+    known = list(windows)
     others = f"There are {listing(known)}" if known else "Register it: CREATE WINDOW name AS 'module:object'"
-    place = window.source.place(window.span[0])
     return BindError(f"there is no window {name}", place, nearest(name, known) or others)
