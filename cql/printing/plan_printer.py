@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sweeparea.cql.declarations.printer import VIOLATIONS, name, setting
+from sweeparea.cql.printing.statement_printer import VIOLATIONS, name, setting
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import windows as spec
 from sweeparea.operators.nodes import (

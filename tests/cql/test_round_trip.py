@@ -9,9 +9,9 @@ import pytest
 
 from sweeparea.cql.binding.binder import bind, bind_select
 from sweeparea.cql.declarations.contents import contents
-from sweeparea.cql.declarations.printer import print_statement
 from sweeparea.cql.explain import explain
 from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan, print_query
+from sweeparea.cql.printing.statement_printer import print_statement
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.infra.errors import SweepAreaError
