@@ -1,7 +1,8 @@
 """Clauses and statements that the language has and the engine cannot do yet, told where an application is loaded.
 
-The parser reads all of the language; binding refuses nothing for the engine's sake either
-(``operators/plan/support.py`` does that for plans). Offering a clause means removing its line here.
+The parser reads all of the language; binding refuses nothing for the engine's sake either: a plan without an
+incremental form runs by snapshot expansion (``operators/plan/lowering.py``). Offering a clause means removing its line
+here.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What an expression means does not change. ``NULL`` takes the type of what stands beside it, so wherever a column that is
 NULL in every row is read, the word itself is read, and what holds such NULLs inside is given its own type again; only
 the column that is stored gets a type of its own (STRING).
-Conditions are made BOOLEAN where they are bound (``expressions.py``), arguments and keys where these are.
+Conditions are made BOOLEAN where they are bound (``binding/expressions/walk.py``), arguments and keys where these are.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Several of Spark's aggregates are others in disguise and become those, as Spark's own analyzer does it: COUNT_IF and
 REGR_COUNT a COUNT, EVERY a MIN, MEDIAN a PERCENTILE. What depends on the order of the rows gets a complete order: as
-written, then the record's columns from left to right (``ties.py``), so that the answer is a function of the bag.
+written, then the record's columns from left to right (``scope/ties.py``), so that the answer is a function of the bag.
 """
 
 from __future__ import annotations
