@@ -1,9 +1,9 @@
 """Bound plans as CQL: each node a SELECT or an entry of FROM, its columns named by their ids.
 
-Binding the text again gives the same plan up to its normal form (``tests/cql/normal_form.py``): the ids differ, and a Project
-that only renames may be there or not. What the language has no words for is told by ``NotPrintable``: an aggregate that
-only plans have (SINGLE_VALUE of a decorrelated subquery), a top-k of each group. Where an order has no syntax
-(FIRST(x)), binding takes the record's, as it did for the plan.
+Binding the text again gives the same plan up to its normal form (``tests/cql/normal_form.py``): the ids differ, and a
+Project that only renames may be there or not. What the language has no words for is told by ``NotPrintable``: an
+aggregate that only plans have (SINGLE_VALUE of a decorrelated subquery), a top-k of each group. Where an order has no
+syntax (FIRST(x)), binding takes the record's, as it did for the plan.
 """
 
 from __future__ import annotations

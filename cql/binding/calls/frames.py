@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.functions import types
-from sweeparea.cql.text.errors import ParseError, RefusedError, TypeError_
+from sweeparea.cql.text.errors import ParseError, Place, RefusedError, TypeError_
 
 _EDGES = ("UNBOUNDED PRECEDING", "PRECEDING", "CURRENT ROW", "FOLLOWING", "UNBOUNDED FOLLOWING")
 
@@ -111,22 +111,22 @@ def _edge(spec: exp.Expr, which: str, kind: str, binder: Binder, node: exp.Expr)
     return side, bound.expr.sql, int(literal) if literal.isdigit() else None
 
 
-def _check_range(start: _Edge, end: _Edge, order: list[str | None], place: object) -> None:
+def _check_range(start: _Edge, end: _Edge, order: list[str | None], place: Place) -> None:
     offsets = [edge for edge in (start, end) if edge[1]]
     if not order:
-        raise TypeError_("a RANGE frame needs ORDER BY in OVER", place, "Add ORDER BY, or write ROWS")  # type: ignore[arg-type]
+        raise TypeError_("a RANGE frame needs ORDER BY in OVER", place, "Add ORDER BY, or write ROWS")
     if not offsets:
         return
     if len(order) > 1:
         raise TypeError_(
             "a RANGE frame with an offset needs exactly one expression in ORDER BY",
-            place,  # type: ignore[arg-type]
+            place,
             "Order by one expression, or count ROWS",
         )
     [type_] = order
     if type_ is not None and not types.is_numeric(type_) and type_ not in ("date", "timestamp", "timestamp_ntz"):
         raise TypeError_(
             f"a RANGE frame cannot add an offset to {type_.upper()}",
-            place,  # type: ignore[arg-type]
+            place,
             "Order by a number or a time, or count ROWS",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -79,9 +80,9 @@ class SelectList:
         """The SELECT over ``plan``, which is its FROM and WHERE, and its columns."""
         args, attempt = self.node.args, self.faults.attempt
         named = attempt(lambda: named_windows(args.get("windows") or [], self._binder("WINDOW")))
-        self.windows.named = named if isinstance(named, dict) else {}
+        self.windows.named = named or {}
         for item in self.items:
-            attempt(lambda i=item: self._output(i))
+            attempt(partial(self._output, item))
         having = qualify = None
         if args.get("having") is not None:
             having = attempt(lambda: self._binder("HAVING", windows=False).condition(args["having"].this))
@@ -96,18 +97,18 @@ class SelectList:
         plan = self.subqueries.attach(plan)
         if self.grouping is not None:
             plan = self.subqueries.attach(self.grouping.build(plan, self.context.new_column), grouped=True)
-        if isinstance(having, Expr):
+        if having is not None:
             plan = Select(plan, having)
-        hidden = sorting.hidden if isinstance(cut, ordering.Cut) else []
+        hidden = [] if cut is None else sorting.hidden
         used = [e for _, e, _ in self.outputs] + ([] if self.distinct else [e for _, e in hidden])
-        used += [e for e in (qualify,) if isinstance(e, Expr)]
+        used += [] if qualify is None else [qualify]
         if self.generated is not None:  # as in Spark, window functions see the rows that a generator makes
             plan = self.generated.over(plan)
         if self.windows.calls:
             plan = self.windows.build(plan, self._record(used))
-        if isinstance(qualify, Expr):
+        if qualify is not None:
             plan = Select(plan, qualify)
-        return self._cut(plan, keys, hidden, cut if isinstance(cut, ordering.Cut) else None)
+        return self._cut(plan, keys, hidden, cut)
 
     def _record(self, used: list[Expr]) -> list[Column]:
         """What tells rows apart for window functions: the groups' keys, else the record of FROM."""
