@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.syntax.hidden_names import is_hidden
+from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.application import Application
