@@ -163,8 +163,8 @@ def slices(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
     from benchmarks.small_slice import DECLARATIONS
     from benchmarks.small_slice import minute as readings
     from sweeparea.spark_jobs.admission.admit import admit
-    from sweeparea.spark_jobs.declarations.application import Application
-    from sweeparea.spark_jobs.slices.process import process
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.orchestration.process import process
     from sweeparea.spark_jobs.spark.session import spark_session
     from sweeparea.spark_jobs.upkeep.maintain import maintain
 

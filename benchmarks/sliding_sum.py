@@ -14,8 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.cpu import cpu_seconds, spent
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 
 KEYS, SECONDS = 1_000, 3_600
@@ -56,7 +56,7 @@ def main() -> None:
                 report = process(application, "totals", spark)
                 took, cpu = time.perf_counter() - admitted, spent(before)
                 written = sum(
-                    DeltaTable(application.result_table(f"totals__{kind}")).to_pyarrow_dataset().count_rows()
+                    DeltaTable(application.plans.result_table(f"totals__{kind}")).to_pyarrow_dataset().count_rows()
                     for kind in ("istream", "dstream")
                 )
                 print(

@@ -13,8 +13,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 
 SLICES, WARM_UP, ROWS, KEYS = 40, 10, 1_000, 50

@@ -18,8 +18,8 @@ from deltalake import write_deltalake
 
 from benchmarks.cpu import cpu_seconds
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 
 ROWS, SLICES, WARM_UP = 1_000, 9, 3

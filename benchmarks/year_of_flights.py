@@ -10,8 +10,8 @@ from pathlib import Path
 
 from queries.flights import importer
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.log.delta_log import DeltaLog
 
@@ -34,7 +34,7 @@ def main() -> None:
         shutil.copytree(data, Path(folder) / "days")
         days = Application.open(queries, Path(folder) / "days")
         for query in sys.argv[1:] or application.catalog.queries:
-            plan = application.plan(query)
+            plan = application.plans.plan(query)
             heartbeat = application.ledger.head()["flights"].committed or 0
             cuts = list(range(plan.start + DAY - 1, heartbeat, DAY))
             process_warm(application, query, spark, folder)
@@ -55,7 +55,7 @@ def process_warm(application: Application, query: str, spark, folder: str) -> No
     copy = Path(folder) / f"warm_{query}"
     shutil.copytree(application.data, copy)
     warm = Application.open(Path(importer.__file__).parent, copy)
-    process(warm, query, spark, until=warm.plan(query).start + 7 * DAY)
+    process(warm, query, spark, until=warm.plans.plan(query).start + 7 * DAY)
     shutil.rmtree(copy)
 
 

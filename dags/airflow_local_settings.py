@@ -18,7 +18,7 @@ if "scheduler" in sys.argv:
         "pyspark.sql.connect.session",
         "sweeparea.spark_jobs.commands.jobs",
         "sweeparea.spark_jobs.admission.admit",
-        "sweeparea.spark_jobs.slices.process",
+        "sweeparea.spark_jobs.orchestration.process",
     ):
         with contextlib.suppress(ImportError):
             __import__(_name)

@@ -55,7 +55,7 @@ def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
     from sweeparea.spark_jobs.admission.heartbeat import advance_to
-    from sweeparea.spark_jobs.declarations.application import Application as Opened
+    from sweeparea.spark_jobs.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="PUT")
@@ -76,7 +76,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
     from sweeparea.dags.factory import query_dag_id
     from sweeparea.infra import settings
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.declarations.application import Application as Opened
+    from sweeparea.spark_jobs.application import Application as Opened
 
     known = {one.name: one for one in applications()[0]}
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
@@ -84,7 +84,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
         return Response(status_code=404)
     try:
         opened = Opened.open(settings.application(name) if "@" not in name else name, known[name].data_folder)
-        shown = explain(opened.plan(query), opened.unchanging(), "svg")
+        shown = explain(opened.plans.plan(query), opened.unchanging(), "svg")
     except SweepAreaError as error:
         return Response(str(error), status_code=409, media_type="text/plain")
     return Response(shown, media_type="image/svg+xml")
@@ -110,7 +110,7 @@ def _application_state(application: Application, allowed: set[str]) -> dict[str,
                 "dag": dag_id,
                 "kind": source.kind,
                 "heartbeat": "static" if row and source.static else heartbeat,
-                "version": row.info.get("source_version") if row else None,
+                "version": row.of_source.source_version if row else None,
                 "at": instant(row.at, 1) if row else None,
             }
         )
@@ -138,7 +138,7 @@ def _chronons(application: Application, head: Mapping[str, Any]) -> dict[str, in
 
     A query and its streams share a chronon; a relation takes the query's and counts microseconds itself.
     """
-    found = {name: row.info["chronon"] for name, row in head.items() if row.info.get("chronon") is not None}
+    found = {name: row.of_query.chronon for name, row in head.items() if row.of_query.chronon is not None}
     together = [
         [
             query.name,

@@ -40,8 +40,7 @@ class Packages(Protocol):
     @property
     def folder(self) -> str: ...
 
-    @property
-    def package(self) -> str: ...
+    package: Any  # a cached property, the text
 
     def has(self, name: str) -> bool: ...
 

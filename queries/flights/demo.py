@@ -168,8 +168,8 @@ class Demo:
     # -- showing -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
+        from sweeparea.spark_jobs.application import Application
         from sweeparea.spark_jobs.commands.sql import Reader
-        from sweeparea.spark_jobs.declarations.application import Application
 
         reader = Reader(Application.open(APP))
         for title, statement in EXAMPLES:

@@ -18,8 +18,8 @@ from queries.nexmark import answers, loader
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit, advance
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.layout import Layout
 

@@ -19,26 +19,28 @@ from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.spark_jobs.admission.heartbeat import advance, publish_clock
 from sweeparea.spark_jobs.admission.judging import duplicates
 from sweeparea.spark_jobs.admission.judging.checks import check_identity, check_tables
+from sweeparea.spark_jobs.admission.judging.copies import copies, sized
 from sweeparea.spark_jobs.admission.judging.judge import evaluated
+from sweeparea.spark_jobs.admission.judging.outcome import Outcome
 from sweeparea.spark_jobs.admission.judging.policy import policy_of
+from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions
 from sweeparea.spark_jobs.admission.judging.stage import Stage
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.progress import Progress, counted
 from sweeparea.spark_jobs.admission.relation.admit_relation import admit_relation
 from sweeparea.spark_jobs.admission.sources import format_source
 from sweeparea.spark_jobs.admission.sources.source_baseline import difference
 from sweeparea.spark_jobs.admission.sources.source_rows import added_and_removed, apart
 from sweeparea.spark_jobs.admission.sources.source_schema import chars_after, check_columns
 from sweeparea.spark_jobs.admission.stream import taken_back
-from sweeparea.spark_jobs.admission.stream.version import Outcome, copies, judge_version, sized, take_back
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, take_back
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.info import SourceInfo
 from sweeparea.tables.publication.publish import Publication, recover
-from sweeparea.tables.sources.char_columns import CHARS
 from sweeparea.tables.sources.source import SourceTable
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def admit(
         recover(str(application.data), application.ledger, [name])
         application.source(name)  # there is one of this name
         row = application.ledger.head().get(name)
-        registration = application.registration(name, row)
+        registration = application.registry.registration(name, row)
         check_tables(application, name, row)
         if application.source(name).source.kind == "format":
             format_source.land(application, name, spark, tell)
@@ -95,7 +97,7 @@ class StreamAdmission:
         self.take_columns, self.baseline = take_columns, baseline
         self.scratch = f"{application.data}/_sweeparea/spill"
         self.declared = application.stream(name)
-        self.source: SourceTable = application.source_table(name)
+        self.source: SourceTable = application.sources.table(name)
         self.report = Admitted(name)
         self.progress = Progress(name, tell)
 
@@ -105,14 +107,14 @@ class StreamAdmission:
         self.read_time = time.time_ns() // 1000
         newest = self.source.version()
         check_identity(name, self.source, application.ledger.head().get(name))
-        application.stream_time(name, dict(self.source.spark_schema()))
+        application.sources.stream_time(name, dict(self.source.spark_schema()))
         taken = check_columns(application, name, self.source, self.take_columns)
         if taken:
             self.tell(f"{name}: took over the column(s) {', '.join(taken)}; they are NULL in what was admitted before")
         self.chars = self.source.padded = chars_after(application, name, self.source, taken)
-        heartbeat, constraints = application.source_expressions(name)
+        heartbeat, constraints = application.sources.stream_expressions(name)
         self.columns = list(self.source.schema())
-        domain = application.stream_time(name, dict(self.source.spark_schema()))
+        domain = application.sources.stream_time(name, dict(self.source.spark_schema()))
         self.rules = Rules.of(self.declared, domain, [f.name for f in self.columns])
         self.expressions = expressions(self.rules, heartbeat, constraints)
         while True:
@@ -167,10 +169,10 @@ class StreamAdmission:
         lookup = None
         if rules.apart is not None:
             lookup = partial(duplicates.kept_rows, stage, rules.duplicate_by, within=rules.apart)
-        outcome = judge_version(
-            rules, state, version, state.commit_time, added, self._evaluate, stage.admit, stage.keep_out, lookup,
-            partial(self.progress.reading, version, newest), corrects=counts["taken_back"] > 0, came_in=came_in,
-        )  # fmt: skip
+        corrects = counts["taken_back"] > 0
+        judging = Judging(rules, state, version, state.commit_time, self._evaluate, lookup, corrects)
+        told = partial(self.progress.reading, version, newest)
+        outcome = judge_version(judging, added, stage.admit, stage.keep_out, told, came_in)
         counts.update(outcome.counts)
         decision = self._decision(outcome, state, version)
         counts["clamped"] = decision.clamped
@@ -181,10 +183,12 @@ class StreamAdmission:
             decision.heartbeat,
             state.as_info(
                 counts,
-                definition=self.application.fingerprint(name),
-                source_id=self.source.identity(),
-                chronon=chronon,
-                **({CHARS: self.chars} if self.chars else {}),
+                SourceInfo(
+                    definition=self.application.registry.fingerprint(name),
+                    source_id=self.source.identity(),
+                    chronon=chronon,
+                    chars=self.chars or None,
+                ),
             ),
         )
         self._count(counts, outcome)

@@ -8,7 +8,7 @@ from functools import partial
 from sweeparea.heartbeats import policies
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.spark_jobs.spark.instants import instant_of, instant_text, tick_of
 from sweeparea.tables.errors import LostRace
@@ -23,7 +23,7 @@ def advance_to(application: Application, name: str, instant: str) -> tuple[str, 
     texts.
     """
     application.source(name)
-    time = application.input_schema(name).time
+    time = application.plans.input_schema(name).time
     tick = tick_of(instant, time)
     if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
         tick = policies.last_tick_at(instant_of(instant), time.chronon)
@@ -46,7 +46,7 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
             f"Stream {name} ({declared.place}) moves its heartbeat by its own policy. Only a stream declared HEARTBEAT"
             " MANUAL is moved by hand."
         )
-    domain = application.input_schema(name).time
+    domain = application.plans.input_schema(name).time
     recover(str(application.data), application.ledger, [name])
     for tried in range(TRIES):
         row = application.ledger.head().get(name)
@@ -78,7 +78,7 @@ def publish_clock(application: Application, name: str, registration: str, read_t
     spec = declared.heartbeat
     if spec is None or spec.kind != "clock" or publication.previous is None:
         return state.heartbeat
-    clock = policies.FromClock(spec.lag, application.input_schema(name).time.chronon)
+    clock = policies.FromClock(spec.lag, application.plans.input_schema(name).time.chronon)
     decision = clock.published(state.heartbeat, read_time)
     if (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
         _commit(publication, state, decision)

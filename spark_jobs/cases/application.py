@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 from sweeparea.cql.binding.binder import InputSchema, bind_select
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.cases.shape import shaped
-from sweeparea.spark_jobs.cases.source import Source
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.cases.source import CaseSource
+from sweeparea.spark_jobs.declarations.declarations import Declarations
+from sweeparea.spark_jobs.declarations.sources import Sources
+from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
+from sweeparea.spark_jobs.deployment.registry import Registry
 from sweeparea.tables.log.schema import spark_type
+from sweeparea.tables.publication.deployed import Deployed
 from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
@@ -31,20 +36,35 @@ class _Declared:
     queries: dict[str, str]
 
 
-class ReplayApplication(Application):
-    """An application that a case describes: no source tables, no ``.cql`` files."""
+class CaseSources(Sources):
+    """The inputs of a case: their columns are those that it gives."""
+
+    def __init__(self, declared: Declarations, given: dict[str, CaseSource], time: TimeDomain) -> None:
+        super().__init__(declared)
+        self.given, self._time = given, time
+
+    def schema(self, name: str) -> InputSchema:
+        source = self.given[name]
+        columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
+        return InputSchema(
+            name, source.kind, columns, self._time, retroactive=source.retroactive, sequence_by=source.sequence_by
+        )
+
+
+class CasePlans(QueryPlans):
+    """The plans of a case's queries, made once."""
 
     def __init__(
         self,
-        folder: Path,
-        sources: dict[str, Source],
-        queries: list[tuple[str, str]],
-        start: int,
+        declared: Declarations,
+        sources: CaseSources,
+        deployed: Deployed,
         case: dict[str, Any],
-        time: TimeDomain,
-        rstreams: dict[str, tuple[int, int]] | None = None,
+        start: int,
+        rstreams: dict[str, tuple[int, int]],
     ) -> None:
-        self._sources, self._time, self._start, self._rstreams = sources, time, start, rstreams or {}
+        super().__init__(declared, sources, deployed)
+        self._given, self._start, self._rstreams = sources.given, start, rstreams
         settings = {"strategy": case.get("strategy"), **shaped(case.get("settings"), dict, "settings")}
         self._settings = {
             k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
@@ -52,22 +72,10 @@ class ReplayApplication(Application):
         # all that a result shows, or what the case says; the stream itself is always kept
         self._kept: tuple[str, ...] = tuple(shaped(case.get("materialize"), list, "materialize") or _TABLES)
         self._plans: dict[str, Plan] = {}
-        declared = _Declared(
-            [n for n, s in sources.items() if s.kind == "stream"],
-            [n for n, s in sources.items() if s.kind == "relation"],
-            dict(queries),
-        )
-        super().__init__("replay", declared, folder)  # type: ignore[arg-type]
 
-    def is_static(self, name: str) -> bool:
-        return False
-
-    def registration(self, name: str, row: LedgerRow | None) -> str:
-        """A case lives for one run, so nothing of it is registered."""
-        return str(uuid.uuid4()) if row is None else row.registration
-
-    def fingerprint(self, name: str) -> str:
-        return "replay"
+    def forget(self, name: str) -> None:
+        """The plan of a query is made anew."""
+        self._plans.pop(name, None)
 
     def whole(self, name: str, measured: object = None) -> Plan:
         """A case's queries share nothing with each other."""
@@ -77,30 +85,15 @@ class ReplayApplication(Application):
         """Nothing of a case is registered."""
         return ()
 
-    def settle(self, query: str) -> None:
-        """A case's plans are made once."""
-
-    def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
-        """A case's plans are made once."""
-
-    def paused(self, name: str) -> bool:
-        return False
-
-    def check_types(self, name: str, checking: Checking) -> None:
-        """TypeError, with its place in the text, for each expression of a query that Spark refuses."""
-        self._plans.pop(name, None)
-        with self.asking(checking):
-            self.plan(name)
-
     def plan(self, name: str) -> Plan:
         """Binds the query over the inputs and the queries before it; all of its tables are kept, since the result
         shows them.
         """
         if name not in self._plans:
-            texts: dict[str, str] = self.catalog.queries  # type: ignore[assignment]
+            texts: dict[str, str] = self.declared.catalog.queries  # type: ignore[assignment]
             before = list(texts)[: list(texts).index(name)]
             kept = [f"{n}__{kind}" for n in before for kind in self.plan(n).materialize]
-            names = [*self._sources, *before, *(n for n in kept if n not in self._sources)]
+            names = [*self._given, *before, *(n for n in kept if n not in self._given)]
             inputs = {n: self.input_schema(n) for n in names}
             # others read what comes before the last, so it is kept whole
             kinds = _TABLES if name in self._rstreams or name != list(texts)[-1] else self._kept
@@ -110,7 +103,7 @@ class ReplayApplication(Application):
                 self._settings,
                 name=name,
                 start=self._start,
-                analyze=self.analyze,
+                analyze=self.declared.analyze,
                 materialize=kinds,
             )
             kinds = plan.materialize
@@ -122,9 +115,54 @@ class ReplayApplication(Application):
             self._plans[name] = replace(plan, materialize=kinds)
         return self._plans[name]
 
-    def _source_schema(self, name: str) -> InputSchema:
-        source = self._sources[name]
-        columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
-        return InputSchema(
-            name, source.kind, columns, self._time, retroactive=source.retroactive, sequence_by=source.sequence_by
+
+class CaseRegistry(Registry):
+    """A case lives for one run, so nothing of it is registered."""
+
+    def registration(self, name: str, row: LedgerRow | None) -> str:
+        return str(uuid.uuid4()) if row is None else row.registration
+
+    def fingerprint(self, name: str) -> str:
+        return "replay"
+
+    def settle(self, name: str) -> None:
+        """A case's plans are made once."""
+
+    def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
+        """A case's plans are made once."""
+
+    def paused(self, name: str) -> bool:
+        return False
+
+
+class ReplayApplication(Application):
+    """An application that a case describes: no source tables, no ``.cql`` files."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: dict[str, CaseSource],
+        queries: list[tuple[str, str]],
+        start: int,
+        case: dict[str, Any],
+        time: TimeDomain,
+        rstreams: dict[str, tuple[int, int]] | None = None,
+    ) -> None:
+        declared = _Declared(
+            [n for n, s in sources.items() if s.kind == "stream"],
+            [n for n, s in sources.items() if s.kind == "relation"],
+            dict(queries),
         )
+        super().__init__("replay", declared, folder)  # type: ignore[arg-type]
+        self.sources = given = CaseSources(self, sources, time)
+        self.plans = self._case_plans = CasePlans(self, given, Deployed(str(folder)), case, start, rstreams or {})
+        self.registry = CaseRegistry(self, self.plans)
+
+    def is_static(self, name: str) -> bool:
+        return False
+
+    def check_types(self, name: str, checking: Checking) -> None:
+        """TypeError, with its place in the text, for each expression of a query that Spark refuses."""
+        self._case_plans.forget(name)
+        with self.asking(checking):
+            self.plans.plan(name)

@@ -11,17 +11,17 @@ from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.admission.judging.stage import next_seq
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.cases.application import ReplayApplication
 from sweeparea.spark_jobs.cases.rows import sorted_rows
 from sweeparea.spark_jobs.cases.shape import member, shaped, text
-from sweeparea.spark_jobs.cases.source import Source
+from sweeparea.spark_jobs.cases.source import CaseSource
 from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark import json_values
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
-from sweeparea.tables.publication.ledger import CORRECTION
+from sweeparea.tables.publication.info import SourceInfo, laid_over
 from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Case:
         self.spark, self.folder, self.case = spark, folder, case
         self.time = MICROSECOND if str(case.get("time", "BIGINT")).upper() == "TIMESTAMP" else TimeDomain()
         self.sources = {
-            name: Source(name, kind, spec, spec.get(member, []) if isinstance(spec, dict) else [], self.time)
+            name: CaseSource(name, kind, spec, spec.get(member, []) if isinstance(spec, dict) else [], self.time)
             for kind, member, group in (("stream", "rows", "streams"), ("relation", "changes", "relations"))
             for name, spec in shaped(case.get(group), dict, f"The member {group}").items()
         }
@@ -76,14 +76,14 @@ class Case:
         heartbeats = self.steps()
         for source in self.sources.values():
             source.check_arrivals(len(heartbeats))
-        plan = application.plan(self.name)  # errors of the text before anything runs
+        plan = application.plans.plan(self.name)  # errors of the text before anything runs
         if self.rstream is not None:
             if plan.stream == "rstream" and self.rstream != (plan.every or 1, plan.anchor):
                 # the query's own RSTREAM has other instants: the same query once more
                 self.sampled = f"{self.name}_sampled"
                 self.queries.append((self.sampled, self.case["query"]))
             application = self._application({self.sampled or self.name: self.rstream})
-            plan = application.plan(self.name)
+            plan = application.plans.plan(self.name)
         for source in self.sources.values():
             source.deliver(0)
         for k, step in enumerate(heartbeats, start=1):
@@ -132,12 +132,12 @@ class Case:
         application.analyze = analyzer(self.spark)
         return application
 
-    def _admit(self, application: Application, source: Source, heartbeat: int) -> None:
+    def _admit(self, application: Application, source: CaseSource, heartbeat: int) -> None:
         before = source.heartbeat
         rows = source.advance(heartbeat)
         if source.kind == "relation":
             source.check_net(rows)
-        registration = application.registration(source.name, application.ledger.head().get(source.name))
+        registration = application.registry.registration(source.name, application.ledger.head().get(source.name))
         publication = Publication(str(self.folder), application.ledger, source.name, source.kind, registration)
         attempt = publication.begin()
         path = application.layout.admitted(source.name)
@@ -150,11 +150,11 @@ class Case:
             publication.stage(
                 path, adds=[write_file(stamped.cast(source.schema), path, attempt, f"seq-{seq}")], removes=[]
             )
-        info = dict(publication.previous.info) if publication.previous else {}
+        info = publication.previous.info if publication.previous else {}
         ticks = rows.column("__tick").to_pylist()
         first = min(ticks, default=None)
         if before is not None and first is not None and first <= before:
-            info[CORRECTION] = next_seq(publication)
+            info = laid_over(info, SourceInfo(correction_seq=next_seq(publication)))
         publication.commit(committed=heartbeat, pins={}, info=info)
 
     def _result(self, application: Application, plan: Plan) -> dict[str, Any]:

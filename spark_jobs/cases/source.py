@@ -10,12 +10,12 @@ import pyarrow as pa
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text, whole
-from sweeparea.spark_jobs.declarations.application import refuse_reserved
+from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.spark_jobs.spark import json_values
 from sweeparea.tables.log.schema import arrow_type
 
 
-class Source:
+class CaseSource:
     """One input of a case: its rows as Arrow columns, in order of tick, and how far they have been admitted."""
 
     def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:

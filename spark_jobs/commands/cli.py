@@ -17,8 +17,8 @@ from sweeparea.infra import machine
 from sweeparea.infra.errors import SweepAreaError, UsageError
 
 if TYPE_CHECKING:
+    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.declarations.analysis import Checking
-    from sweeparea.spark_jobs.declarations.application import Application
 
 DESCRIPTION = """\
 SweepArea keeps continuous queries exact over Delta tables.
@@ -86,6 +86,7 @@ def _options_last(arguments: Sequence[str], valued: Container[str]) -> list[str]
 
 
 def _parser() -> argparse.ArgumentParser:
+    """All commands with their options: long, but flat, one command after the other."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--debug", action="store_true", help="show the stack trace of an error")
     where = argparse.ArgumentParser(add_help=False, parents=[shared])
@@ -218,8 +219,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _open(options: argparse.Namespace, lenient: bool = False) -> Application:
+    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.declarations.analysis import AskedOnce
-    from sweeparea.spark_jobs.declarations.application import Application
 
     application = Application.open(options.application, options.data, options.env, lenient)
     application.analyze = AskedOnce()
@@ -236,7 +237,8 @@ def _checking(application: Application, start: bool = False) -> Checking:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.deployment.plan import plan, text
+    from sweeparea.spark_jobs.orchestration.deployment_plan import text
+    from sweeparea.spark_jobs.orchestration.planner import plan
 
     application = _open(options, lenient=True)
     planned = plan(application, options.prune, True, _checking(application, options.check_types))
@@ -245,8 +247,9 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _apply(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.deployment.apply import apply
-    from sweeparea.spark_jobs.deployment.plan import plan, text
+    from sweeparea.spark_jobs.orchestration.apply import apply
+    from sweeparea.spark_jobs.orchestration.deployment_plan import text
+    from sweeparea.spark_jobs.orchestration.planner import plan
     from sweeparea.spark_jobs.spark.session import spark_session
 
     application = _open(options, lenient=True)
@@ -259,9 +262,9 @@ def _apply(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.commands.commands import Session, prompt
+    from sweeparea.spark_jobs.commands.commands import StatementSession, prompt
 
-    session = Session(_open(options))
+    session = StatementSession(_open(options))
     if options.statement is None:
         return min(1, prompt(session))
     for said in session.run(options.statement):
@@ -288,7 +291,7 @@ def _each(options: argparse.Namespace, names: Sequence[str], work: Callable[[str
 
 
 def _admit(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.admission.progress import counted
+    from sweeparea.spark_jobs.admission.judging.progress import counted
     from sweeparea.spark_jobs.commands.jobs import admit
 
     application = _open(options)
@@ -324,7 +327,7 @@ def _process(options: argparse.Namespace) -> int:
     application = _open(options)
 
     def work(name: str) -> None:
-        time = application.plan(name).time
+        time = application.plans.plan(name).time
         until = None if options.until is None else tick_of(options.until, time)
         report = process(application, name, until=until, tell=_tell)
         committed = report["committed"]
@@ -352,7 +355,7 @@ def _backfill(options: argparse.Namespace) -> int:
 
     application = _open(options)
     application.query(options.query)
-    time = application.plan(options.query).time
+    time = application.plans.plan(options.query).time
     first, last = (None if text is None else tick_of(text, time) for text in (options.first, options.last))
     if options.dry_run:
         print(outlook(application, options.query, first, last))
@@ -380,13 +383,13 @@ def _quarantine(options: argparse.Namespace) -> int:
 
         print(listing(application, options.stream, options.where, options.format, options.limit))
         return 0
-    from sweeparea.spark_jobs.admission.release.release_rows import Wanted
+    from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
     from sweeparea.spark_jobs.commands.jobs import release
 
     if options.stream is None:
         raise UsageError("Say which stream's rows are to be released: `sweeparea quarantine release APP STREAM ID`.")
     assigned = dict(text.partition("=")[::2] for text in options.assigned)
-    wanted = Wanted(tuple(options.ids), options.where, assigned, options.row)
+    wanted = WantedRows(tuple(options.ids), options.where, assigned, options.row)
     report = release(application, options.stream, wanted)
     repaired = f", {report['repaired']} of them below the heartbeat: results are repaired" if report["repaired"] else ""
     _tell(f"{options.stream}: {report['rows']} rows released{repaired}")
@@ -438,12 +441,12 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.deployment.explaining import explained_text
+    from sweeparea.spark_jobs.orchestration.explaining import explained_text
 
     application = _open(options)
     for name in (*application.catalog.streams, *application.catalog.relations):
         if options.query in application.catalog.queries and name in application.catalog.dependencies(options.query):
-            application.check_source(name)  # faults of what it reads are told here already
+            application.sources.check(name)  # faults of what it reads are told here already
     print(explained_text(application, options.query, options.form))
     return 0
 
@@ -493,7 +496,7 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _drop(options: argparse.Namespace) -> int:
-    from sweeparea.spark_jobs.deployment.drop import drop
+    from sweeparea.spark_jobs.orchestration.drop import drop
 
     application = _open(options)
     for line in drop(application, options.name):

@@ -18,10 +18,10 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import INFINITE
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands import jobs
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.drop import drop
-from sweeparea.spark_jobs.deployment.explaining import explained, explained_query
+from sweeparea.spark_jobs.orchestration.drop import drop
+from sweeparea.spark_jobs.orchestration.explaining import explained, explained_query
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log.schema import spark_type
 from sweeparea.tables.publication.ledger import LedgerRow
@@ -32,7 +32,7 @@ SHOW STREAMS | RELATIONS | CONTINUOUS QUERIES;   DESCRIBE name;   EXPLAIN CONTIN
 PAUSE | RESUME CONTINUOUS QUERY name;   DROP STREAM | RELATION | CONTINUOUS QUERY name [PURGE];   SET name = value;"""
 
 
-class Session:
+class StatementSession:
     """Runs acting statements over one application. SET holds for the session."""
 
     def __init__(self, application: Application) -> None:
@@ -140,7 +140,7 @@ class Session:
             [
                 (
                     name,
-                    application.source_text(name),
+                    application.sources.text(name),
                     self._reached(name, head.get(name)),
                     ", ".join(catalog.readers(name)) or None,
                 )
@@ -153,7 +153,7 @@ class Session:
         application, head = self.application, self.application.ledger.head()
         catalog = application.catalog
         declared = catalog.declared()[name]
-        schema = None if isinstance(declared, st.CreateFunction) else application.input_schema(name)
+        schema = None if isinstance(declared, st.CreateFunction) else application.plans.input_schema(name)
         facts: list[tuple[str, str]] = [("declared at", str(declared.place))]
         if schema is not None:
             yield text_table(("column", "type"), [(c, t or "known once it has run") for c, t in self._columns(name)])
@@ -162,7 +162,7 @@ class Session:
                 ("heartbeat" if name not in catalog.queries else "committed up to", self._reached(name, head.get(name)))
             ]
         if name in catalog.queries:
-            plan = application.plan(name)
+            plan = application.plans.plan(name)
             facts += [
                 ("reads", ", ".join(catalog.inputs(name))),
                 ("start", instant_text(plan.time, plan.start)),
@@ -170,7 +170,7 @@ class Session:
                 ("state", self._state(name, head.get(name))),
             ]
         elif schema is not None:
-            facts.append(("source", application.source_text(name)))
+            facts.append(("source", application.sources.text(name)))
         facts.append(("read by", ", ".join(catalog.readers(name)) or "no query"))
         deployed = application.registry.deployed.rows().get(name)
         if deployed is None:
@@ -206,12 +206,12 @@ class Session:
         """The columns of a stream or relation, or of a query's result table."""
         from sweeparea.tables.log.delta_log import DeltaLog
 
-        columns = [*self.application.input_schema(name).columns]
+        columns = [*self.application.plans.input_schema(name).columns]
         if name in self.application.catalog.queries:
-            result = DeltaLog(self.application.result_table(name))
+            result = DeltaLog(self.application.plans.result_table(name))
             if result.exists():
                 return [(f.name, spark_type(f.type)) for f in result.schema()]
-            plan = self.application.plan(name)
+            plan = self.application.plans.plan(name)
             time = "bigint" if plan.time.kind == "BIGINT" else "timestamp"
             return [*columns, *((c, time) for c in (("ts",) if plan.stream else ("valid_from", "valid_to")))]
         return columns
@@ -227,13 +227,13 @@ class Session:
 
     def _result_kind(self, name: str) -> str:
         try:
-            stream = self.application.plan(name).stream
+            stream = self.application.plans.plan(name).stream
         except SweepAreaError:
             return "unknown: it cannot be bound"
         return "a relation" if stream is None else f"a stream ({stream.capitalize()})"
 
     def _time(self, name: str) -> str:
-        catalog, schema = self.application.catalog, self.application.input_schema(name)
+        catalog, schema = self.application.catalog, self.application.plans.input_schema(name)
         if name in catalog.relations and schema.static:
             return "none: it never changes"
         by = f", by {catalog.streams[name].timestamp_by}" if name in catalog.streams else ""
@@ -249,7 +249,7 @@ class Session:
         if self.application.is_static(name) or row.committed >= INFINITE:
             return "for ever (static)"
         try:
-            return instant_text(self.application.input_schema(name).time, row.committed)
+            return instant_text(self.application.plans.input_schema(name).time, row.committed)
         except SweepAreaError:
             return f"tick {row.committed}"
 
@@ -257,7 +257,7 @@ class Session:
         application = self.application
         if application.registry.refused(name, row):
             return "stands still: its definition has changed"
-        if application.paused(name):
+        if application.registry.paused(name):
             return "paused"
         deployed = name in application.registry.deployed.rows()
         return "runs" if row is not None else "registered" if deployed else "not deployed yet"
@@ -277,7 +277,7 @@ def _instant(micros: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def prompt(session: Session) -> int:
+def prompt(session: StatementSession) -> int:
     """Reads statements until end of file; returns how many failed."""
     interactive = sys.stdin.isatty()
     if interactive:
@@ -302,7 +302,7 @@ def prompt(session: Session) -> int:
     return 0 if interactive else failed
 
 
-def attempt(session: Session, text: str) -> bool:
+def attempt(session: StatementSession, text: str) -> bool:
     """Runs a text and prints; an error is told of and is no end."""
     try:
         for said in session.run(text):

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sweeparea.spark_jobs.admission.release.release_rows import Wanted
+    from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
 
 Tell = Callable[[str], None]
 
@@ -51,7 +51,7 @@ def admit(
         return run(opened, name, spark, tell=tell, take_columns=take_columns, baseline=baseline).as_dict()
 
 
-def release(application: str | Application, name: str, wanted: Wanted) -> dict[str, Any]:
+def release(application: str | Application, name: str, wanted: WantedRows) -> dict[str, Any]:
     """Releases rows of a stream's quarantine: they are admitted after all, or refused with the reason."""
     from sweeparea.spark_jobs.admission.release.release import release as run
     from sweeparea.spark_jobs.spark.session import spark_session
@@ -97,7 +97,7 @@ def rebuild(application: str | Application, query: str, damaged: Collection[str]
 
 def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:
     """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
-    from sweeparea.spark_jobs.slices.process import process as run
+    from sweeparea.spark_jobs.orchestration.process import process as run
     from sweeparea.spark_jobs.spark.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -116,8 +116,8 @@ def recompute(
     """Computes a query's results at instants ``first`` to ``last`` (ticks) again and replaces what differs; ``below``:
     then lets the queries that rest on it follow, in order.
     """
+    from sweeparea.spark_jobs.orchestration.process import process as follow
     from sweeparea.spark_jobs.rewriting.backfill import backfill as run
-    from sweeparea.spark_jobs.slices.process import process as follow
     from sweeparea.spark_jobs.spark.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
@@ -139,7 +139,7 @@ def backfill(
     What precedes ``start`` is processed as well where it is missing, since results never have gaps.
     """
     opened = application if isinstance(application, Application) else Application.open(application)
-    plan = opened.plan(query)
+    plan = opened.plans.plan(query)
     chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else None
     first, last = tick_before(start, chronon) + 1, tick_before(end, chronon)
     row = opened.ledger.row(query)

@@ -16,7 +16,7 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.storage import is_remote
 from sweeparea.infra.text_table import text_table
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile
@@ -122,7 +122,7 @@ class Reader:
     def _ends(self, head: Mapping[str, LedgerRow]) -> dict[str, int]:
         """Per query the first instant that it has not committed: microseconds, or a tick."""
         rows = [r for r in head.values() if r.kind == "query" and r.committed is not None]
-        return {r.name: ((r.committed or 0) + 1) * (r.info.get("chronon") or 1) for r in rows}
+        return {r.name: ((r.committed or 0) + 1) * (r.of_query.chronon or 1) for r in rows}
 
     @staticmethod
     def _view(

@@ -6,22 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sweeparea.cql.binding.scope.inputs import InputSchema
-from sweeparea.cql.binding.source_expressions import CONDITION, bind_source_expression
 from sweeparea.cql.syntax.statements import CreateRelation
-from sweeparea.cql.text.errors import BindError, Place, TypeError_, listing, nearest, raise_all
+from sweeparea.cql.text.errors import BindError, Place, TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain
-from sweeparea.spark_jobs.admission.relation.change_log import Keyed
+from sweeparea.spark_jobs.declarations.keyed import KeyedChanges
+from sweeparea.spark_jobs.declarations.source_columns import TIME_TYPES, no_column
 
-if TYPE_CHECKING:
-    from sweeparea.spark_jobs.declarations.application import Application
-
-TIME_TYPES = {"bigint": "BIGINT", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP", "date": "TIMESTAMP"}
-"""The kind of time of a column's Spark type."""
 SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 """The operations of a log without KEY: those of Delta's change data feed."""
 
@@ -42,7 +36,7 @@ class RelationSource:
     time: TimeDomain
     instants: tuple[str, ...] = ()
     operation: str | None = None
-    keyed: Keyed | None = None
+    keyed: KeyedChanges | None = None
     chars: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -95,7 +89,7 @@ class _Reader:
             declared.name, declared.contents, self.columns, record, TimeDomain(kind), instants, operation, keyed
         )
 
-    def _keyed(self, operation: str, at: str) -> Keyed | None:
+    def _keyed(self, operation: str, at: str) -> KeyedChanges | None:
         declared = self.declared
         if not declared.key:
             return None
@@ -111,7 +105,9 @@ class _Reader:
                     "Name the columns by which a row is known",
                 )
         sequence = declared.sequence_by
-        return Keyed(key, operation, None if sequence is None else self._column("SEQUENCE BY", sequence, "sequence_by"))
+        return KeyedChanges(
+            key, operation, None if sequence is None else self._column("SEQUENCE BY", sequence, "sequence_by")
+        )
 
     def _column(self, clause: str, column: str, field: str) -> str:
         """The column as the source spells it; a fault if there is none."""
@@ -173,42 +169,9 @@ class _Reader:
         self.faults.append(kind(message, place, hint))
 
 
-def no_column(clause: str, column: str, known: Iterable[str], place: Place) -> BindError:
-    """The error for a column that a clause names and its source does not have."""
-    known = list(known)
-    hint = nearest(column, known) or f"Its columns are {listing(known)}"
-    return BindError(f"column {column} of {clause} is unknown", place, hint)
-
-
 @dataclass(frozen=True)
 class RelationExpressions:
     """Spark SQL over a source's columns: of the heartbeat (None: it comes from elsewhere) and of each constraint."""
 
     heartbeat: str | None
     constraints: tuple[Expr, ...]
-
-
-def expressions_of(application: Application, source: RelationSource) -> RelationExpressions:
-    """The expressions of a relation's declaration; all of their faults are raised."""
-    declared = application.catalog.relations[source.name]
-    faults: list[SweepAreaError] = []
-    heartbeat = None
-    try:
-        heartbeat = application.heartbeat_of(declared, source.schema)
-    except SweepAreaError as error:
-        faults.append(error)
-    if declared.late_within is not None and declared.contents != "static":
-        try:
-            declared.late_within.in_ticks(source.time, "LATE REPAIR WITHIN")
-        except SweepAreaError as error:
-            faults.append(error)
-    constraints: list[Expr] = []
-    for spec in declared.constraints:
-        what = f"constraint {spec.name}"
-        try:
-            bound = bind_source_expression(spec.expression, source.schema, what, CONDITION, application.analyze)
-            constraints.append(bound)
-        except SweepAreaError as error:
-            faults.append(error)
-    raise_all(faults)
-    return RelationExpressions(heartbeat, tuple(constraints))

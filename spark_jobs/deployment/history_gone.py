@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.patterns import reach_of, read_again
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.spark.instants import instant_text
-
-if TYPE_CHECKING:
-    from sweeparea.spark_jobs.declarations.application import Application
-
-RETAINED = "retained"
-"""In a stream's ledger info: the greatest tick at or below which elements have gone; carried on by every commit."""
 
 
 class HistoryGone(SweepAreaError):
@@ -22,13 +15,13 @@ class HistoryGone(SweepAreaError):
     exit_code = 2
 
 
-def require_history(application: Application, plan: Plan, origin: int) -> None:
+def require_history(declared: Declarations, plan: Plan, origin: int) -> None:
     """HistoryGone if a stream that a plan reads no longer has all elements that slices from tick ``origin`` on read."""
-    head = application.ledger.head()
+    head = declared.ledger.head()
     reaches, again = reach_of(plan.root), read_again(plan.root)
     for name in plan.inputs:
-        row = head.get(application.owner(name))
-        gone = None if row is None else row.info.get(RETAINED)
+        row = head.get(declared.owner(name))
+        gone = None if row is None else row.of_source.retained
         needed = max(plan.start, origin - reaches.get(name, 0)) if name in again else origin
         if gone is None or gone < needed:
             continue
@@ -41,8 +34,8 @@ def require_history(application: Application, plan: Plan, origin: int) -> None:
         )
 
 
-def gone_up_to(application: Application, plan: Plan) -> int | None:
+def gone_up_to(declared: Declarations, plan: Plan) -> int | None:
     """The greatest tick up to which a stream that a plan reads has let elements go; None if none has."""
-    head = application.ledger.head()
-    rows = [row for name in plan.inputs if (row := head.get(application.owner(name))) is not None]
-    return max((row.info[RETAINED] for row in rows if row.info.get(RETAINED) is not None), default=None)
+    head = declared.ledger.head()
+    rows = [row for name in plan.inputs if (row := head.get(declared.owner(name))) is not None]
+    return max((gone for row in rows if (gone := row.of_source.retained) is not None), default=None)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import warm_from
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.declarations.input_sizes import new_rows
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
-from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell, slices
 from sweeparea.spark_jobs.slices.corrections import pending
+from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.spark_jobs.spark.instants import instant_text, slice_text
 from sweeparea.tables.errors import LostRace
@@ -84,7 +84,7 @@ def outlook(application: Application, query: str, first: int | None, last: int |
     plan, _, since, upto = _range(application, query, first, last)
     origin = warm_from(plan.root, plan.start, since)
     require_history(application, replace(plan, start=origin), origin)
-    rows = new_rows(application, plan, origin - 1, upto)
+    rows = new_rows(application.plans, plan, origin - 1, upto)
     count = slices(plan, rows)
     lines = [
         f"{query}: {slice_text(plan.time, since, upto)} would be computed again from about {rows:,} input rows since"
@@ -109,10 +109,10 @@ def _range(
     """Plan, ledger row and the range ``(since, upto]`` of a query, as far as it has been committed."""
     head = application.ledger.head()
     row = head.get(query)
-    for name in application.rests_on(query):
-        application.registration(name, head.get(name))
-    plan = application.plan(query)
-    application.check_state(plan, row)
+    for name in application.plans.rests_on(query):
+        application.registry.registration(name, head.get(name))
+    plan = application.plans.plan(query)
+    application.registry.check_state(plan, row)
     if row is None or row.committed is None:
         raise NotReadyError(
             f"{query} has not computed anything yet. `{application.command('process', query)}` computes it from START,"

@@ -20,11 +20,12 @@ from sweeparea.operators.plan.plan_identity import state_identity
 from sweeparea.operators.state.leaves import leaf_stem
 from sweeparea.operators.state.open_rows import holds_open
 from sweeparea.operators.state.sweep_area import SEQ
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.slices.corrections import pending
-from sweeparea.spark_jobs.slices.place import BESIDE, BUILT, Place
+from sweeparea.spark_jobs.slices.place import BESIDE, SlicePlace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, copy_staged, filesystem, is_file, write_pieces
+from sweeparea.tables.publication.info import without
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import TABLES, Publication
 from sweeparea.tables.publication.snapshot import version_at
@@ -41,9 +42,9 @@ def latest(application: Application, plan: Plan, since: int, pins: Mapping[str, 
     identity = state_identity(lowered(plan))
     for _ in range(TRIES):
         found = None if row is None else application.ledger.last_before(plan.name, row.registration, since)
-        if found is None or found.committed is None or row is None or found.seq < row.info.get(BUILT, 0):
+        if found is None or found.committed is None or row is None or found.seq < (row.of_query.built or 0):
             return None
-        if (found.info.get("plan"), found.info.get("start")) != (identity, plan.start):
+        if (found.of_query.plan, found.of_query.start) != (identity, plan.start):
             return None
         corrected = pending(application, plan, found, head, pins, found.committed)
         if not corrected:
@@ -54,7 +55,7 @@ def latest(application: Application, plan: Plan, since: int, pins: Mapping[str, 
 
 def _areas(application: Application, row: LedgerRow) -> Iterator[tuple[str, DeltaLog, list[DataFile] | None]]:
     """Per operator its SweepArea's table and the files that it had at a commit; None: the log does not tell."""
-    for op, rows in (row.info.get("state_rows") or {}).items():
+    for op, rows in row.of_query.state.rows.items():
         log = DeltaLog(application.layout.state(row.name, op))
         version = log.version_tagged(row.app, row.seq) if log.exists() else None
         files = None if version is None else log.files(version)
@@ -75,7 +76,7 @@ def _is_whole(application: Application, plan: Plan, row: LedgerRow) -> bool:
     return all(files is not None and all(is_file(f"{log.uri}/{file.path}") for file in files) for log, files in tables)
 
 
-def seed(application: Application, plan: Plan, row: LedgerRow, place: Place) -> None:
+def seed(application: Application, plan: Plan, row: LedgerRow, place: SlicePlace) -> None:
     """Puts the SweepAreas of a commit into a place, and the rows that were open then, as its first commit.
 
     Rows that say which slice has written them say an earlier one than any of the place.
@@ -98,7 +99,7 @@ def seed(application: Application, plan: Plan, row: LedgerRow, place: Place) -> 
             for i, file in enumerate(files or ())
         ]
         publication.stage(there.uri, adds=adds)
-    info = {key: value for key, value in row.info.items() if key != TABLES}
+    info = without(row.info, [TABLES])
     publication.commit(committed=row.committed, pins=row.pins, info=info)
 
 

@@ -22,8 +22,8 @@ from sweeparea.operators.values import keys
 from sweeparea.operators.values.key_hash import in_part
 from sweeparea.operators.values.netting import netted
 from sweeparea.spark_jobs.evaluation.only import Only
-from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.slices import corrections
+from sweeparea.spark_jobs.slices.history import History
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile
 
@@ -32,7 +32,7 @@ PART_ROWS = 4_000_000
 
 
 @dataclass(frozen=True)
-class Difference:
+class TableDifference:
     """``removed``: per file the positions of its rows that go; ``come``: the rows that come, as the table holds them.
 
     ``told``: the signed difference, as of ``corrections.schema`` without cause and sequence. ``opened``: all open
@@ -74,7 +74,7 @@ class Comparison:
     ``only``: rows with some values of a column are.
     """
 
-    def __init__(
+    def __init__(  # eight parameters: two tables, a stretch, and what of both is compared
         self,
         kind: str,
         old: History,
@@ -92,7 +92,7 @@ class Comparison:
         self.new = History.of(new, old.time) if new.exists() else None
         self.new_files = tuple(new.files()) if new.exists() else ()
 
-    def difference(self) -> Difference | None:
+    def difference(self) -> TableDifference | None:
         """What differs; None if nothing does. NotMet (``splice``): the contents at a closed stretch's end do."""
         rows = sum(f.rows for f in (*self.files, *self.new_files))
         parts = max(1, -(-rows // PART_ROWS))
@@ -100,7 +100,7 @@ class Comparison:
         if not found:
             return None
         opened = [one.opened for one in found if one.opened is not None]
-        return Difference(
+        return TableDifference(
             self.kind,
             self.old,
             self.files,
@@ -110,7 +110,7 @@ class Comparison:
             pa.concat_tables(opened) if opened else None,
         )
 
-    def _part(self, part: int, parts: int) -> Difference | None:
+    def _part(self, part: int, parts: int) -> TableDifference | None:
         old = self._read(self.old, self.files, self.upto, part, parts)
         if self.new is None:
             new = _Rows(old.table.slice(0, 0), *(np.zeros(0, np.int64) for _ in range(4)))
@@ -125,7 +125,7 @@ class Comparison:
         if self.old.relation:
             come = ended(come, ends[changed.added], self.old.time)
         gone = old.file[changed.removed]
-        return Difference(
+        return TableDifference(
             self.kind,
             self.old,
             self.files,

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import Stretch, touched
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.rewriting.rewrite import NotMet, NotSelectable, Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import announced, pending
 from sweeparea.spark_jobs.slices.only import only
-from sweeparea.spark_jobs.slices.place import Place
+from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark.instants import slice_text
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import Publication, recover
@@ -45,8 +46,7 @@ def repair(application: Application, plan: Plan, spark: SparkSession, tell: Tell
         if stretch is None or stretch.first > row.committed:
             _acknowledge(application, plan, row, read)
             continue
-        cause = _cause(found, row, pins)
-        done = _repair(application, plan, spark, stretch, row, cause, read, set(found), tell)
+        done = _Repair(application, plan, spark, row, read, _cause(found, row, pins), tell).run(stretch, set(found))
         tell(f"{plan.name}: {done.words}")
         yield done
 
@@ -55,33 +55,41 @@ FEW_ROWS = 200_000
 """Where no more rows are read, all keys are computed anew: selecting some has costs of its own."""
 
 
-def _repair(
-    application: Application,
-    plan: Plan,
-    spark: SparkSession,
-    stretch: Stretch,
-    row: LedgerRow,
-    cause: str,
-    read: Mapping[str, dict[str, int | None]],
-    names: set[str],
-    tell: Tell,
-) -> Rewritten:
-    assert row.committed is not None
-    since = max(stretch.first, plan.start) - 1
-    # contents are equal again after the last instant touched: what begins or ends there is part of the difference
-    closed = stretch.last + 1 <= row.committed
-    upto = stretch.last + 1 if closed else row.committed
-    pins = {name: told["seq"] or 0 for name, told in read.items()}
-    with Shadow(application, plan, spark, since, pins, tell, checkpoints=True) as shadow:
-        some = only(application, plan, row, pins, names, row.committed) if shadow.rows(upto) > FEW_ROWS else None
-        done = None
-        if some is not None:
-            with Shadow(application, plan, spark, since, pins, tell, only=some) as narrow, suppress(NotSelectable):
-                done = _exchanged(narrow, upto, closed, row, cause, read)
-        if done is None:
-            done = _exchanged(shadow, upto, closed, row, cause, read)
-    done.words = f"repaired {slice_text(plan.time, since, upto)} after {cause}: {done.counts}"
-    return done
+@dataclass(frozen=True)
+class _Repair:
+    """A repair of what a query has committed in ``row``. ``read``: what its row says of its inputs from then on;
+    ``cause``: what was corrected, in words.
+    """
+
+    application: Application
+    plan: Plan
+    spark: SparkSession
+    row: LedgerRow
+    read: Mapping[str, dict[str, int | None]]
+    cause: str
+    tell: Tell
+
+    def run(self, stretch: Stretch, names: set[str]) -> Rewritten:
+        """Computes the ``stretch`` that corrections of the inputs ``names`` touch anew, and exchanges what differs."""
+        plan, committed = self.plan, self.row.committed
+        assert committed is not None
+        since = max(stretch.first, plan.start) - 1
+        # contents are equal again after the last instant touched: what begins or ends there is part of the difference
+        closed = stretch.last + 1 <= committed
+        upto = stretch.last + 1 if closed else committed
+        pins = {name: told["seq"] or 0 for name, told in self.read.items()}
+        given = (self.application, plan, self.spark, since, pins, self.tell)
+        with Shadow(*given, checkpoints=True) as shadow:
+            some = done = None
+            if shadow.rows(upto) > FEW_ROWS:
+                some = only(self.application, plan, self.row, pins, names, committed)
+            if some is not None:
+                with Shadow(*given, only=some) as narrow, suppress(NotSelectable):
+                    done = _exchanged(narrow, upto, closed, self.row, self.cause, self.read)
+            if done is None:
+                done = _exchanged(shadow, upto, closed, self.row, self.cause, self.read)
+        done.words = f"repaired {slice_text(plan.time, since, upto)} after {self.cause}: {done.counts}"
+        return done
 
 
 def _exchanged(
@@ -105,7 +113,7 @@ def _acknowledge(
     application: Application, plan: Plan, row: LedgerRow, read: Mapping[str, dict[str, int | None]]
 ) -> None:
     """Notes that an input's corrections concern no instant that the query has committed."""
-    place = Place.of(application, plan.name)
+    place = SlicePlace.of(application, plan.name)
     publication = Publication(place.data, place.ledger, plan.name, "query", place.registration)
     publication.begin()
     publication.require(row)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.planning import Planned
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.planned import Planned
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
@@ -28,7 +28,7 @@ from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import remove_at_once, remove_folder
 from sweeparea.tables.publication.deployed import definition
 from sweeparea.tables.publication.ledger import LedgerRow
-from sweeparea.tables.publication.publish import DEFINITION, TABLES, recover
+from sweeparea.tables.publication.publish import recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +45,8 @@ def replace_query(application: Application, query: str, spark: SparkSession, tel
     """
     with application.analyzing(spark):
         registry = application.registry
-        planned = Planned(registry.fresh(query).inputs, ())
-        plan = application.bind(application.query(query), application.catalog.settings, planned.inputs)
+        planned = Planned(application.plans.fresh(query).inputs, ())
+        plan = application.plans.bind(application.query(query), application.catalog.settings, planned.inputs)
         before = registry.deployed.rows()[query]
         recover(str(application.data), application.ledger)
         deployed, row = registry.deployed.rows()[query], application.ledger.row(query)
@@ -56,7 +56,8 @@ def replace_query(application: Application, query: str, spark: SparkSession, tel
         if row is not None and now and deployed.fingerprint == wanted.fingerprint:
             # a run was killed when its commit stood: that was applied just now
             tell(f"{query}: the new definition had been exchanged by a run that was interrupted")
-            return Rewritten(renewed=row.info[DEFINITION]["renewed"])
+            exchanged = row.of_query.exchanged
+            return Rewritten(renewed=exchanged is not None and bool(exchanged.renewed))
         tell(f"{query}: the new definition is computed beside the old one, which stays readable")
         with Build(application, plan, spark, tell) as build:
             build.catch_up()
@@ -71,7 +72,7 @@ class Build(Shadow):
     """A shadow of all of a query's time under a new plan, in a folder that the next try finds again."""
 
     def __init__(self, application: Application, plan: Plan, spark: SparkSession, tell: Tell) -> None:
-        identity = f"{application.fingerprint(plan.name)} {state_identity(plan)} {result_identity(plan)}"
+        identity = f"{application.registry.fingerprint(plan.name)} {state_identity(plan)} {result_identity(plan)}"
         head = application.ledger.head()
         pins = {name: row.seq for name, row in _inputs(application, plan, head).items()}
         super().__init__(
@@ -102,7 +103,7 @@ class Build(Shadow):
                 assert row is not None
                 heartbeats = {name: pin["heartbeat"] for name, pin in row.pins.items()}
             else:
-                self.pins, heartbeats = pins, application.heartbeats(plan, head)
+                self.pins, heartbeats = pins, application.plans.heartbeats(plan, head)
             ready = query_heartbeat(plan.name, heartbeats)
             if ready is not None and ready > self.done:
                 self.run(ready)
@@ -141,7 +142,7 @@ def left_behind(application: Application, query: str) -> None:
     and of which its ledger row says nothing. What another run is about to make it has not committed to yet.
     """
     layout, row = application.layout, application.ledger.row(query)
-    known = None if row is None else row.info.get(TABLES)
+    known = None if row is None else row.of_query.tables
     if row is None or known is None:
         return
     for path in (layout.result(f"{query}__{kind}") for kind in KINDS):

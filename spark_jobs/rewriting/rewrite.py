@@ -21,24 +21,33 @@ from sweeparea.operators.state.splice import NotMet
 from sweeparea.operators.state.sweep_area import HASH, SEQ, SweepArea
 from sweeparea.operators.values.columns import with_columns
 from sweeparea.spark_jobs.evaluation.only import Only
-from sweeparea.spark_jobs.rewriting.difference import Comparison, Difference
-from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.rewriting.difference import Comparison, TableDifference
 from sweeparea.spark_jobs.rewriting.relevel import relevel
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices import corrections
-from sweeparea.spark_jobs.slices.place import BUILT, REWRITE, Place
-from sweeparea.spark_jobs.slices.slice import MATERIALIZE
+from sweeparea.spark_jobs.slices.history import History
+from sweeparea.spark_jobs.slices.materialize import MATERIALIZE
+from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, copy_staged, write_file
 from sweeparea.tables.log.schema import same_columns
-from sweeparea.tables.publication.ledger import CORRECTION, ZONES, LedgerRow
-from sweeparea.tables.publication.publish import DEFINITION, TABLES, Publication
+from sweeparea.tables.publication.info import (
+    AreasInfo,
+    ExchangeInfo,
+    Info,
+    QueryInfo,
+    RewriteInfo,
+    Sizes,
+    laid_over,
+    without,
+)
+from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.publish import Publication
 
 CAUSE = "a new definition"
-STATE = ("state_rows", "state_bytes", "state_touched", "state_live", "state_keys")
 
 
 class NotSelectable(Exception):
@@ -100,7 +109,7 @@ class Rewrite:
         ``repairs``: only inputs were corrected; else what was computed before is not trusted any more. Raises LostRace
         if the query has gone on meanwhile, NotMet if a closed stretch does not meet what follows it.
         """
-        place = Place.of(self.application, self.name)
+        place = SlicePlace.of(self.application, self.name)
         publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
         attempt = publication.begin()
         publication.require(follows)
@@ -111,31 +120,32 @@ class Rewrite:
         told = self._results(publication, attempt, done)
         crash_point("rewrite.staged_results")
         rules = self._rules(previous, repairs)
-        if not done and not always and rules == previous.info.get(ZONES, {}):
+        if not done and not always and rules == (previous.of_query.zones or {}):
             publication.abandon()
             return done
-        info = {**previous.info, **({} if repairs else {BUILT: seq}), **({ZONES: rules} if rules else {})}
-        info.pop(DEFINITION, None)
+        built = None if repairs else seq
+        parts: list[Info] = [QueryInfo(built=built), QueryInfo(zones=rules or None)]
         if told:
             self._tell(publication, attempt, told, cause, seq)
-            info[CORRECTION] = seq
+            parts.append(QueryInfo(correction_seq=seq))
         if not self.closed and self.shadow.only is not None:
-            info |= self._areas_of(self.shadow.only, publication, attempt, previous)
+            parts.append(self._areas_of(self.shadow.only, publication, attempt, previous))
         elif not self.closed:
-            info |= self._areas(publication, attempt, previous)
+            parts.append(self._areas(publication, attempt, previous))
         for part in told:
             if part.opened is not None:
-                info |= self._levels(publication, attempt, previous, part.opened, seq)
+                parts.append(self._levels(publication, attempt, previous, part.opened, seq))
         crash_point("rewrite.staged_areas")
         if done:
-            info[REWRITE] = {"cause": cause, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
+            parts.append(QueryInfo(rewrite=RewriteInfo(cause, self.shadow.since, self.upto, done.counts)))
+        info = without(laid_over(previous.info, *parts), ["exchanged"])
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
         return done
 
     def _rules(self, previous: LedgerRow, repairs: bool) -> dict[str, list[str]]:
         """By which rules of time zones the query's results were computed, once these are exchanged."""
-        before = previous.info.get(ZONES, {})
-        ours = {} if self.shadow.row is None else self.shadow.row.info.get(ZONES, {})
+        before = previous.of_query.zones or {}
+        ours = {} if self.shadow.row is None else dict(self.shadow.row.of_query.zones or {})
         whole = not (repairs or self.closed or self.shadow.only) and self.shadow.since < self.shadow.published.start
         return ours if whole else {zone: sorted({*before.get(zone, ()), *ours.get(zone, ())}) for zone in before}
 
@@ -143,7 +153,7 @@ class Rewrite:
         """Exchanges all results and SweepAreas of a query for those of a ``new`` definition (``deployed.definition``),
         and the deployed one, whose fingerprint is ``old``, for it; the ledger row goes on where the shadow's stands.
         """
-        place = Place.of_deployed(self.application, self.name)
+        place = SlicePlace.of_deployed(self.application, self.name)
         publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
         attempt = publication.begin()
         previous, row = publication.previous, self.shadow.row
@@ -160,11 +170,16 @@ class Rewrite:
         if told:
             self._tell(publication, attempt, told, CAUSE, seq)
         crash_point("replace.staged_results")
-        info = {**row.info, **self._areas(publication, attempt, previous), CORRECTION: seq, BUILT: seq}
-        info[REWRITE] = {"cause": CAUSE, "since": self.shadow.since, "upto": self.upto, "rows": done.counts}
-        info[DEFINITION] = {"from": old, "to": dict(new), "renewed": done.renewed}
+        info = laid_over(
+            row.info,
+            self._areas(publication, attempt, previous),
+            QueryInfo(correction_seq=seq),
+            QueryInfo(built=seq),
+            QueryInfo(rewrite=RewriteInfo(CAUSE, self.shadow.since, self.upto, done.counts)),
+            QueryInfo(exchanged=ExchangeInfo(old, new, done.renewed)),
+        )
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
-        gone = [t for t in previous.info.get(TABLES, {}) if t.startswith("results/") and t not in kept]
+        gone = [t for t in (previous.of_query.tables or {}) if t.startswith("results/") and t not in kept]
         gone = [t for t in gone if not t.endswith("__corrections")]
         crash_point("replace.staged_areas")
         publication.commit(committed=self.upto, pins=row.pins, info=info, forget=gone)
@@ -194,7 +209,7 @@ class Rewrite:
 
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _results(self, publication: Publication, attempt: str, done: Rewritten) -> list[Difference]:
+    def _results(self, publication: Publication, attempt: str, done: Rewritten) -> list[TableDifference]:
         """Stages each result table: whole where it is renewed or gets other columns, else what differs."""
         told = []
         for kind, (old, new) in self.shadow.tables().items():
@@ -211,7 +226,7 @@ class Rewrite:
                 told.append(part)
         return told
 
-    def _difference(self, kind: str, old: DeltaLog, new: DeltaLog) -> Difference | None:
+    def _difference(self, kind: str, old: DeltaLog, new: DeltaLog) -> TableDifference | None:
         shadow, some = self.shadow, self.shadow.only
         labels = {c.id: c.label for c in shadow.plan.root.columns}
         only = None if some is None else (labels[some.key.column], some)
@@ -219,7 +234,7 @@ class Rewrite:
         return Comparison(kind, published, new, shadow.since, self.upto, self.closed, self.whole, only).difference()
 
     @staticmethod
-    def _stage(publication: Publication, attempt: str, part: Difference) -> None:
+    def _stage(publication: Publication, attempt: str, part: TableDifference) -> None:
         """Files that hold a removed row are written anew without it, new rows into files of their own."""
         removes, adds, old, leaves = [], [], part.old, set()
         for number, (file, gone) in enumerate(zip(part.files, part.removed, strict=True)):
@@ -240,7 +255,7 @@ class Rewrite:
                 adds.append(write_file(come.filter(pa.array(chosen)), old.log.uri, attempt, f"{part.kind}-{stem}"))
         publication.stage(old.log.uri, adds=adds, removes=removes, base_version=old.version)
 
-    def _tell(self, publication: Publication, attempt: str, parts: list[Difference], cause: str, seq: int) -> None:
+    def _tell(self, publication: Publication, attempt: str, parts: list[TableDifference], cause: str, seq: int) -> None:
         """Stages the signed difference of all tables, with its cause."""
         rows = corrections.told(pa.concat_tables([part.told for part in parts]), cause, seq)
         if not rows.num_rows:
@@ -252,11 +267,11 @@ class Rewrite:
 
     # -- SweepAreas ----------------------------------------------------------------------------------------------------
 
-    def _areas(self, publication: Publication, attempt: str, previous: LedgerRow) -> dict[str, dict[str, Any]]:
+    def _areas(self, publication: Publication, attempt: str, previous: LedgerRow) -> AreasInfo:
         """Stages the shadow's SweepAreas in place of the query's; returns what the ledger says of them."""
         row = self.shadow.row
-        told: dict[str, dict[str, Any]] = {key: dict((row.info.get(key) or {}) if row else {}) for key in STATE}
-        ops: set[str] = {*told["state_rows"], *(previous.info.get("state_rows") or {})}
+        told = row.of_query.state if row is not None else AreasInfo()
+        ops = {*told.rows, *previous.of_query.state.rows}
         for op in sorted(ops):
             mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
             log = DeltaLog(self.application.layout.state(self.name, op))
@@ -265,17 +280,14 @@ class Rewrite:
             elif log.exists():
                 anew = publication.layout.relative(log.uri) in self.renewed
                 publication.stage(log.uri, removes=log.files(), anew=anew)
-            told["state_rows"].setdefault(op, 0)
-            told["state_bytes"].setdefault(op, 0)
+            told.grew(op, 0, 0)
         return told
 
-    def _areas_of(
-        self, only: Only, publication: Publication, attempt: str, previous: LedgerRow
-    ) -> dict[str, dict[str, Any]]:
+    def _areas_of(self, only: Only, publication: Publication, attempt: str, previous: LedgerRow) -> AreasInfo:
         """As ``_areas``, for some keys. NotSelectable: a SweepArea's rows do not tell their key."""
         row = self.shadow.row
-        told: dict[str, dict[str, Any]] = {key: dict(previous.info.get(key) or {}) for key in STATE}
-        ops: set[str] = {*((row.info.get("state_rows") or {}) if row else {}), *told["state_rows"]}
+        told = previous.of_query.state
+        ops = {*(row.of_query.state.rows if row is not None else {}), *told.rows}
         for op in sorted(ops):
             mine = DeltaLog(self.shadow.place.layout.state(self.name, op))
             log = DeltaLog(self.application.layout.state(self.name, op))
@@ -302,9 +314,8 @@ class Rewrite:
                         adds.append(write_file(rows.filter(pa.array(~gone)), log.uri, attempt, f"{op}-kept-{number}"))
             publication.stage(log.uri, adds=adds, removes=removes, base_version=version)
             left = [*adds, *(file for file in files if file not in removes)]
-            told["state_rows"][op] = sum(file.rows for file in left)
-            told["state_bytes"][op] = sum(file.size for file in left)
-            told["state_live"].pop(op, None)
+            told.holds(op, sum(file.rows for file in left), sum(file.size for file in left))
+            told.live.pop(op, None)
         return told
 
     def _current(self, mine: DeltaLog, files: list[DataFile], op: str, publication: Publication) -> pa.Table | None:
@@ -317,15 +328,14 @@ class Rewrite:
         rows = scan.plan(mine, files).read(schema.names)
         if HASH in schema.names:
             row = self.shadow.row
-            keys = (row.info if row else {})["state_keys"][op]
+            assert row is not None
+            keys = row.of_query.state.keys[op]
             rows = SweepArea.beside(mine.uri, op, schema, keys, files, 0, self.upto).held(rows)
             seq = (publication.previous.seq if publication.previous else 0) + 1
             rows = with_columns(rows, {SEQ: np.full(rows.num_rows, seq, np.int64)}).sort_by(HASH)
         return rows if rows.num_rows else None
 
-    def _levels(
-        self, publication: Publication, attempt: str, previous: LedgerRow, levels: pa.Table, seq: int
-    ) -> dict[str, dict[str, Any]]:
+    def _levels(self, publication: Publication, attempt: str, previous: LedgerRow, levels: pa.Table, seq: int) -> Sizes:
         """Stages the levels of records whose open rows have another start; returns what the ledger says of them."""
         log = DeltaLog(self.application.layout.state(self.name, MATERIALIZE))
         ids = [c.id for c in self.shadow.plan.root.columns]
@@ -333,15 +343,15 @@ class Rewrite:
         named = levels.rename_columns([*ids, "__from"])
         adds, removes, more = relevel(log, MATERIALIZE, ids, named, seq, committed, attempt)
         publication.stage(log.uri, adds=adds, removes=removes)
-        told = {key: dict(previous.info.get(key) or {}) for key in ("state_rows", "state_bytes", "state_live")}
-        for key, change in (
-            ("state_rows", sum(f.rows for f in adds) - sum(f.rows for f in removes)),
-            ("state_bytes", sum(f.size for f in adds) - sum(f.size for f in removes)),
-            ("state_live", more),
-        ):
-            if key != "state_live" or MATERIALIZE in told[key]:
-                told[key][MATERIALIZE] = told[key].get(MATERIALIZE, 0) + change
-        return told
+        told = previous.of_query.state
+        told.grew(
+            MATERIALIZE,
+            sum(f.rows for f in adds) - sum(f.rows for f in removes),
+            sum(f.size for f in adds) - sum(f.size for f in removes),
+        )
+        if MATERIALIZE in told.live:
+            told.live[MATERIALIZE] += more
+        return Sizes(told)
 
 
 __all__ = ["NotMet", "NotSelectable", "Rewrite", "Rewritten"]

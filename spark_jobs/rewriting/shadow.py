@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory, warm_from
 from sweeparea.operators.time.ticks import INF
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.declarations.input_sizes import new_rows
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
+from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.rewriting import checkpoint
-from sweeparea.spark_jobs.rewriting.history import History
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import Tell, catch_up, limit
-from sweeparea.spark_jobs.slices.place import Place
+from sweeparea.spark_jobs.slices.history import History
+from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import remove_folder
 from sweeparea.tables.publication.attempts import Attempts
+from sweeparea.tables.publication.info import QueryInfo
 from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Shadow:
     the folder goes in the end. ``only``: computed for some keys.
     """
 
-    def __init__(
+    def __init__(  # nine parameters: those without a default are what every run has, the others choose one of its uses
         self,
         application: Application,
         plan: Plan,
@@ -63,7 +64,7 @@ class Shadow:
         self.since, self.pins = max(since, plan.start - 1), dict(pins)
         origin = warm_from(plan.root, plan.start, self.since)
         self.published, self.plan = plan, replace(plan, start=origin)
-        self.place = Place.beside(application, plan.name, build)
+        self.place = SlicePlace.beside(application, plan.name, build)
         self._attempts = Attempts(application.layout)
         # a folder of a run that is killed is removed by the query's next one, unless it is to be gone on with
         self._lock = None if build else self._attempts.begin(plan.name, self.place.registration)
@@ -77,18 +78,18 @@ class Shadow:
 
     def rows(self, upto: int) -> int:
         """About how many rows are read to compute up to an instant, of all keys."""
-        return new_rows(self.application, self.published, self.done, upto)
+        return new_rows(self.application.plans, self.published, self.done, upto)
 
     def _warm_up(self, done: int | None = None) -> int:
         """About how many rows are read before anything can be shown, from a given instant on."""
-        return new_rows(self.application, self.published, self.done if done is None else done, self.since)
+        return new_rows(self.application.plans, self.published, self.done if done is None else done, self.since)
 
     def _go_on(self, needed: bool) -> None:
         """Goes on from SweepAreas of an earlier instant, unless warming up is as cheap."""
         row = checkpoint.latest(self.application, self.published, self.since, self.pins)
         if row is None or row.committed is None or row.committed <= self.done:
             return
-        size = sum((row.info.get("state_rows") or {}).values())
+        size = sum(row.of_query.state.rows.values())
         if needed or 2 * (size + self._warm_up(row.committed)) < self._warm_up():
             self._checkpoint = row
             self.plan = self.published
@@ -136,10 +137,10 @@ class Shadow:
             self.application, self.plan, self.done, upto, self._slice, self.tell, cuts, "recomputed, "
         ):
             self.done = done
-            self.rows_in += info["rows_in"]
+            self.rows_in += info.rows_in or 0
         require_history(self.application, self.plan, first)
 
-    def _slice(self, h0: int, h1: int) -> dict[str, Any]:
+    def _slice(self, h0: int, h1: int) -> QueryInfo:
         return Slice(
             self.application,
             self.plan,

@@ -13,7 +13,7 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.spark_jobs.evaluation.only import Only
-from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.spark import frames
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.declarations.input_sizes import new_rows
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.slices.corrections import Corrected
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.spark_jobs.spark.instants import instant_text, slice_text
+from sweeparea.tables.publication.info import QueryInfo
 
 MAX_ROWS = 5_000_000
 """Default of ``slice.max_rows``: about how many new input rows one slice takes."""
@@ -42,16 +42,16 @@ def number_setting(plan: Plan, name: str, default: int) -> int:
     return int(value)
 
 
-def catch_up(
+def catch_up(  # eight parameters: a query, a range with its cuts, how a slice is run, and how it is told
     application: Application,
     plan: Plan,
     done: int,
     target: int,
-    run: Callable[[int, int], dict[str, Any]],
+    run: Callable[[int, int], QueryInfo],
     tell: Tell,
     cuts: Sequence[int] = (),
     what: str = "",
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[int, QueryInfo]]:
     """Runs the slices of ``(done, target]`` one after the other; yields each one's end and what ``run`` told of it.
 
     ``run(h0, h1)`` runs one slice. ``cuts`` are instants at which slices must end as well. ``tell`` gets a line for
@@ -76,13 +76,13 @@ def catch_up(
             names = {c.id: c.label for node in plan.root.walk() for c in node.columns}
             kind = "shared subplan" if is_hidden(plan.name) else "query"
             raise readable(error, f"{kind} {plan.name}, slice {slice_text(plan.time, done, h1)}", names) from error
-        count, taken, done = count + 1, taken + info["rows_in"], h1
+        count, taken, done = count + 1, taken + (info.rows_in or 0), h1
         left = _rows_left(application, plan, done, target)
         of = f" of about {count + slices(plan, left)}" if left is not None else ""
         now = time.monotonic()
         told = (
-            f"{plan.name}: {what}slice {count}{of} up to {instant_text(plan.time, h1)}: {info['rows_in']} rows in,"
-            f" {sum(info['rows'].values())} rows out, {now - started:.1f} s"
+            f"{plan.name}: {what}slice {count}{of} up to {instant_text(plan.time, h1)}: {info.rows_in} rows in,"
+            f" {sum((info.rows or {}).values())} rows out, {now - started:.1f} s"
         )
         if left and taken:
             told += f" ({taken / (now - begun):,.0f} rows/s"
@@ -111,12 +111,12 @@ def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:
     may have, so that a burst has one small slice before it and not one for each halving.
     """
     most, many = limit(plan), h1
-    if h1 <= h0 + 1 or new_rows(application, plan, h0, h1) <= most:
+    if h1 <= h0 + 1 or new_rows(application.plans, plan, h0, h1) <= most:
         return h1
     few, rows = h0 + 1, 0
     while many - few > 1 and 2 * rows < most:
         middle = few + (many - few) // 2
-        found = new_rows(application, plan, h0, middle)
+        found = new_rows(application.plans, plan, h0, middle)
         if found > most:
             many = middle
         else:
@@ -125,7 +125,7 @@ def _cut(application: Application, plan: Plan, h0: int, h1: int) -> int:
 
 
 def _rows_left(application: Application, plan: Plan, done: int, target: int) -> int | None:
-    return None if done >= target else new_rows(application, plan, done, target)
+    return None if done >= target else new_rows(application.plans, plan, done, target)
 
 
 def _length(seconds: float) -> str:

@@ -27,7 +27,7 @@ from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.declarations.application import Application
+    from sweeparea.spark_jobs.application import Application
 
 
 class Corrected(SweepAreaError):
@@ -101,7 +101,7 @@ def _of_result(application: Application, plan: Plan, name: str, seen: int, pin: 
     log = DeltaLog(application.layout.result(f"{owner}__corrections"))
     if not log.exists():
         return None
-    kind = application.plan(owner).kind if name == owner else name.rpartition("__")[2]
+    kind = application.plans.plan(owner).kind if name == owner else name.rpartition("__")[2]
     files = scan.prune(log.files(), "seq", seen + 1, pin)
     condition = (pc.field("seq") > seen) & (pc.field("seq") <= pin) & (pc.field("kind") == kind)
     rows = scan.plan(log, files).read(log.schema().names, condition)

@@ -12,7 +12,7 @@ from sweeparea.operators.plan.keyed_by import Key, keys
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.corrections import admitted_between
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -60,7 +60,7 @@ def _carrying(root: Node, key: Key) -> Iterator[tuple[StreamScan | RelationScan,
 
 
 def _type(application: Application, node: StreamScan | RelationScan, column: str) -> str:
-    types = {name.lower(): kind for name, kind in application.input_schema(node.name).columns}
+    types = {name.lower(): kind for name, kind in application.plans.input_schema(node.name).columns}
     return types.get(column.lower()) or ""
 
 

@@ -10,19 +10,15 @@ from sweeparea.tables.layout import Layout
 from sweeparea.tables.publication.ledger import Ledger
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.declarations.application import Application
+    from sweeparea.spark_jobs.application import Application
 
-BUILT = "built"
-"""In a query's ledger info: the commit before which SweepAreas are not gone on from."""
-REWRITE = "rewrite"
-"""In a query's ledger info: what changed its results afterwards, last: cause, since, upto (ticks) and rows."""
 BESIDE = -(1 << 40)
 """Sequence numbers of rows in SweepAreas that were computed beside the query: lower than any that its own slices give,
 so that what these add counts as later."""
 
 
 @dataclass(frozen=True)
-class Place:
+class SlicePlace:
     """A data folder, its ledger, the registration that commits there, and the sequence number of the first slice."""
 
     data: str
@@ -32,19 +28,19 @@ class Place:
     first_seq: int = 1
 
     @classmethod
-    def of(cls, application: Application, query: str) -> Place:
+    def of(cls, application: Application, query: str) -> SlicePlace:
         """The query's own tables."""
-        registration = application.registration(query, application.ledger.head().get(query))
+        registration = application.registry.registration(query, application.ledger.head().get(query))
         return cls(str(application.data), application.layout, application.ledger, registration)
 
     @classmethod
-    def of_deployed(cls, application: Application, query: str) -> Place:
+    def of_deployed(cls, application: Application, query: str) -> SlicePlace:
         """The query's own tables, whatever the files say of it now."""
         registration = application.registry.deployed.rows()[query].registration
         return cls(str(application.data), application.layout, application.ledger, registration)
 
     @classmethod
-    def beside(cls, application: Application, query: str, build: str | None = None) -> Place:
+    def beside(cls, application: Application, query: str, build: str | None = None) -> SlicePlace:
         """A folder, new unless it is named, from where results are taken over into the query's own tables."""
         build = build or uuid.uuid4().hex
         folder = application.layout.build(query, build)

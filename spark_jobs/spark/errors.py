@@ -134,9 +134,3 @@ def _blamed(text: str) -> str:
         above[mark.start(1) : mark.end(1)] for above, below in pairs if (mark := re.fullmatch(r" *(\^+) *", below))
     ]
     return " ".join(" ".join(parts).split())
-
-
-class RefusedError(SweepAreaError):
-    """Understood, but not offered."""
-
-    type = "RefusedError"

@@ -45,6 +45,7 @@ def decode(value: Any, kind: pa.DataType) -> Any:
     """A JSON value as the Python value that pyarrow takes for ``kind``. Raises ValueError or TypeError for one that
     does not fit.
     """
+    # long, but flat: a case for each type
     if value is None:
         return None
     if pa.types.is_boolean(kind):

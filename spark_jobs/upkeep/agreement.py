@@ -8,18 +8,18 @@ from __future__ import annotations
 from pyarrow.fs import FileType
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import filesystem
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
-from sweeparea.tables.publication.publish import TABLES
+from sweeparea.tables.publication.publish import State, state_of
 
 MISSING = "the table is missing"
 
 
 def tables_of(row: LedgerRow) -> list[str]:
     """The tables that a name has committed to, by their paths in the data folder."""
-    return sorted({*(row.info.get(TABLES) or {}), *row.actions})
+    return sorted({*(row.of_query.tables or {}), *row.actions})
 
 
 def disagreement(ledger: Ledger, row: LedgerRow, table: str) -> str | None:
@@ -33,7 +33,7 @@ def disagreement(ledger: Ledger, row: LedgerRow, table: str) -> str | None:
         if not log.exists():
             return MISSING
         version = log.version()
-        known = (row.info.get(TABLES) or {}).get(table)
+        known = (row.of_query.tables or {}).get(table)
         applied = log.app_version(row.app, version)
         if known is not None and applied != known:
             if _underway(ledger, row, table, applied):
@@ -45,7 +45,7 @@ def disagreement(ledger: Ledger, row: LedgerRow, table: str) -> str | None:
         return str(error)
 
 
-def faults(application: Application, row: LedgerRow) -> list[str]:
+def faults(application: Declarations, row: LedgerRow) -> list[str]:
     """What is wrong with the tables of a ledger row, each with a way out, for people."""
     found = []
     for table in tables_of(row):
@@ -60,7 +60,7 @@ def faults(application: Application, row: LedgerRow) -> list[str]:
 def _underway(ledger: Ledger, row: LedgerRow, table: str, applied: int | None) -> bool:
     """Whether the row is still to be applied to the table, or the name has committed again since the row was read."""
     action = row.actions.get(table)
-    if action is not None and applied == action["previous_seq"] and (ledger.applied_seq(row) or 0) < row.seq:
+    if action is not None and applied == action["previous_seq"] and state_of(ledger, row) is State.COMMITTED:
         return True
     now = ledger.row(row.name)
     return now is None or now.attempt != row.attempt
@@ -68,7 +68,7 @@ def _underway(ledger: Ledger, row: LedgerRow, table: str, applied: int | None) -
 
 def _lost_rows(row: LedgerRow, table: str, log: DeltaLog, version: int) -> str | None:
     op = table.rpartition("/")[2]
-    left = (row.info.get("state_rows") or {}).get(op)
+    left = row.of_query.state.rows.get(op)
     if table != f"state/{row.name}/{op}" or left is None:
         return None
     held = sum(file.rows for file in log.files(version))

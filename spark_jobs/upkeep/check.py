@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -121,7 +121,7 @@ def _laws(application: Application, row: LedgerRow, outcome: Checked, tell: Tell
     if any(table.startswith("results/") for table in outcome.damaged.get(name, ())) or row.committed is None:
         return
     try:
-        plan = application.plan(name)
+        plan = application.plans.plan(name)
     except SweepAreaError as error:
         tell(f"{name}: its laws are not looked at, since its text cannot be planned: {error}")
         return

@@ -20,7 +20,7 @@ from sweeparea.operators.values import keys
 from sweeparea.operators.values.key_hash import in_part
 from sweeparea.operators.values.netting import netted
 from sweeparea.spark_jobs.rewriting.difference import PART_ROWS
-from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.spark.instants import instant_text
 
 STREAMS = {"istream": 1, "dstream": -1}

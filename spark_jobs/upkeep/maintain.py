@@ -13,7 +13,7 @@ from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.state.open_rows import holds_open
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
 from sweeparea.tables.log.compaction import Compacted, compact

@@ -15,7 +15,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory
 from sweeparea.operators.time.ticks import INF
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import gone_up_to
 from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
 from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
@@ -48,7 +48,7 @@ def rebuild(
     Raises NotReadyError if it has not committed anything, HistoryGone if RETAIN has let elements go that it needs.
     """
     with application.analyzing(spark):
-        plan = application.plan(query)
+        plan = application.plans.plan(query)
         _row(application, plan)  # there is something to rebuild
         damaged = set(damaged)
         _set_aside(application, query, damaged, tell)
@@ -66,7 +66,7 @@ def in_order_of_reading(application: Application, queries: Iterable[str]) -> lis
             return
         seen.add(name)
         with suppress(SweepAreaError):  # one that cannot be planned is told of when it is rebuilt
-            for source in application.plan(name).inputs:
+            for source in application.plans.plan(name).inputs:
                 place(application.owner(source))
         if name in wanted:
             found[name] = None
@@ -78,7 +78,7 @@ def in_order_of_reading(application: Application, queries: Iterable[str]) -> lis
 
 def _row(application: Application, plan: Plan) -> LedgerRow:
     row = application.ledger.head().get(plan.name)
-    application.check_state(plan, row)
+    application.registry.check_state(plan, row)
     if row is None or row.committed is None:
         raise NotReadyError(
             f"{plan.name} has not computed anything yet, so there is nothing to rebuild."
@@ -96,7 +96,7 @@ def _run(
     if gone is not None and back < INF and not results:
         # what came before has gone; SweepAreas need no more than the windows hold
         since = min(committed - 1, max(since, gone + back + 1))
-    areas = {application.layout.relative(application.layout.state(name, op)) for op in row.info.get("state_rows") or {}}
+    areas = {application.layout.relative(application.layout.state(name, op)) for op in row.of_query.state.rows}
     pins = {source: pin["seq"] for source, pin in row.pins.items()}
     tell(f"{name}: {slice_text(plan.time, since, committed)} is computed again")
     with Shadow(application, plan, spark, since, pins, tell) as shadow:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,17 +21,16 @@ from sweeparea.operators.plan.patterns import reach_of, read_again
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory
 from sweeparea.operators.time.ticks import INF
-from sweeparea.spark_jobs.admission.judging.state import REPAIRS_FROM
-from sweeparea.spark_jobs.deployment.history_gone import RETAINED
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_pieces
+from sweeparea.tables.publication.info import SourceInfo, laid_over
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.declarations.application import Application
+    from sweeparea.spark_jobs.application import Application
 
 
 @dataclass
@@ -55,7 +54,7 @@ def outlook(application: Application, name: str) -> Retention | None:
     row = application.ledger.head().get(name)
     if declared is None or declared.retain is None or row is None or row.committed is None:
         return None
-    time = application.input_schema(name).time
+    time = application.plans.input_schema(name).time
     if time.kind != "TIMESTAMP":
         return None
     found = Retention(name)
@@ -88,7 +87,7 @@ def _readers(
     hidden = [row.name for row in deployed.values() if is_hidden(row.name)]
     for query in (*application.catalog.queries, *hidden):
         try:
-            plan = application.plan(query)
+            plan = application.plans.plan(query)
         except SweepAreaError as error:
             yield query, f"cannot be planned, so what it needs is not known: {error}", None
             continue
@@ -137,7 +136,7 @@ def let_go(application: Application, name: str) -> Retention | None:
     if found is None or found.cut is None or not found.files:
         return found
     layout = application.layout
-    registration = application.registration(name, application.ledger.head().get(name))
+    registration = application.registry.registration(name, application.ledger.head().get(name))
     publication = Publication(layout.data_folder, application.ledger, name, "stream", registration)
     attempt = publication.begin()
     previous = publication.previous
@@ -145,7 +144,7 @@ def let_go(application: Application, name: str) -> Retention | None:
     log = DeltaLog(layout.admitted(name))
     version = log.version()
     removes = _gone(log, found.cut)
-    adds, greatest = [], previous.info.get(RETAINED)
+    adds, greatest = [], previous.of_source.retained
     for number, file in enumerate(removes):
         last = scan.bounds(file, "__tick")[1] or 0
         greatest = min(found.cut, last) if greatest is None else max(greatest, min(found.cut, last))
@@ -154,8 +153,9 @@ def let_go(application: Application, name: str) -> Retention | None:
     adds = [file for file in adds if file.rows]
     found.rows = sum(f.rows for f in removes) - sum(f.rows for f in adds)
     publication.stage(log.uri, adds=adds, removes=removes, base_version=version)
-    before = previous.info.get(REPAIRS_FROM, found.repairs_from)
-    info: dict[str, Any] = {**previous.info, RETAINED: greatest, REPAIRS_FROM: max(before, found.repairs_from)}
+    before = previous.of_source.repairs_from
+    least = found.repairs_from if before is None else max(before, found.repairs_from)
+    info = laid_over(previous.info, SourceInfo(retained=greatest, repairs_from=least))
     publication.commit(committed=previous.committed, pins=dict(previous.pins), info=info)
     return found
 
@@ -172,7 +172,7 @@ def _rest(log: DeltaLog, file: DataFile, cut: int, attempt: str, stem: str) -> D
 
 def words(application: Application, found: Retention) -> Sequence[str]:
     """What became of RETAIN, for people."""
-    time = application.input_schema(found.stream).time
+    time = application.plans.input_schema(found.stream).time
     lines = []
     if found.cut is not None and found.files:
         lines.append(

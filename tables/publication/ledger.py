@@ -25,6 +25,7 @@ from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
 from sweeparea.tables.log.files import explain_write_errors, filesystem, write_file
+from sweeparea.tables.publication.info import QueryInfo, SourceInfo
 
 KINDS = ("stream", "relation", "query")
 GIVE_UP_SECONDS = 120.0
@@ -44,11 +45,6 @@ SCHEMA = pa.schema(
     ]
 )
 """pins, actions and info are JSON text; committed is a tick."""
-ZONES = "zones"
-"""In the info of a query's row, where its plan names time zones: by each the rules that its results were computed by.
-"""
-CORRECTION = "correction_seq"
-"""Key of a row's ``info``: see ``LedgerRow.correction_seq``. Every commit carries it on."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,7 +54,8 @@ class LedgerRow:
 
     ``seq`` counts its commits from 1; ``committed`` is a stream's heartbeat or a query's committed instant (tick);
     ``attempt`` is the run that made the commit; ``pins`` says per input what was read; ``actions`` per table, by its
-    path in the data folder, what apply does; ``info`` is free; ``at`` is in microseconds since the epoch, UTC.
+    path in the data folder, what apply does; ``info`` is JSON as ``info.py`` has it; ``at`` is in microseconds since
+    the epoch, UTC.
     """
 
     name: str
@@ -75,7 +72,17 @@ class LedgerRow:
     @property
     def correction_seq(self) -> int:
         """The last commit that changed anything at or below the instant of the commit before it; 0: none did."""
-        return self.info.get(CORRECTION) or 0
+        return self.info.get("correction_seq") or 0
+
+    @property
+    def of_source(self) -> SourceInfo:
+        """The info of a stream's or relation's commit."""
+        return SourceInfo.of(self.info)
+
+    @property
+    def of_query(self) -> QueryInfo:
+        """The info of a query's commit."""
+        return QueryInfo.of(self.info)
 
     @property
     def app(self) -> str:

@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from os import PathLike
 from typing import IO, Any
 
@@ -36,11 +37,17 @@ from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
 
 TABLES = "tables"
 """Key of a row's ``info``: per table the last sequence that changed it. What a table says must agree."""
-DEFINITION = "exchanged"
-"""Key of a row's ``info`` where the results of a new definition took the place of another's: ``{"from", "to"}``, the
-fingerprint of the old one and the new one as ``deployed.definition`` gives it. The deployed table is one more table
-that the commit is applied to.
-"""
+
+
+class State(Enum):
+    """How far a publication is. Who is killed leaves one of these, and the next run goes on from it."""
+
+    PREPARED = "prepared"
+    """Files may lie in the tables' folders, but no log names them; they go when the attempt is ended."""
+    COMMITTED = "committed"
+    """The ledger's row stands, and with it the commit; tables may still lack it."""
+    APPLIED = "applied"
+    """Every table has the commit, and the ledger's history says so."""
 
 
 @dataclass
@@ -78,6 +85,8 @@ class Publication:
         self.replaces = replaces
         self.previous: LedgerRow | None = None
         """The row this run began from."""
+        self.state: State | None = None
+        """None where nothing is begun, or where it is not known whether the commit stands."""
         self._attempt: str | None = None
         self._lock: IO[str] | None = None
         self._attempts = Attempts(self.layout)
@@ -99,6 +108,7 @@ class Publication:
         self._attempts.bury(self.name, self._was_committed)
         self._attempt = uuid.uuid4().hex
         self._lock = self._attempts.begin(self.name, self._attempt)
+        self.state = State.PREPARED
         return self._attempt
 
     def require(self, row: LedgerRow) -> None:
@@ -128,7 +138,7 @@ class Publication:
         """Ends an attempt that was not committed: what it has staged and spilled is removed. So does forgetting it."""
         if self._attempt is not None:
             self._attempts.remove(self.name, self._attempt)
-            self._attempt = None
+            self._attempt = self.state = None
             self._end()
 
     def __del__(self) -> None:
@@ -228,15 +238,17 @@ class Publication:
             at=now_micros(),
         )
         crash_point("publish.staged")
-        self._attempt = None  # from here on an error does not tell whether the commit stands
+        self._attempt = self.state = None  # from here on an error does not tell whether the commit stands
         try:
             row = self.ledger.commit(wanted, expected, None if previous is None else previous.attempt)
         except LostRace:
             self._attempt = attempt
             self.abandon()
             raise
+        self.state = State.COMMITTED
         crash_point("publish.ledger_committed")
         apply(self.ledger, row)
+        self.state = State.APPLIED
         self._end()
         return row
 
@@ -285,16 +297,22 @@ def apply(ledger: Ledger, row: LedgerRow) -> None:
     for table in sorted(row.actions):
         _apply_table(ledger.log(table), row, table)
         crash_point(f"publish.applied:{table}")
-    if exchanged := row.info.get(DEFINITION):
+    if (exchanged := row.of_query.exchanged) is not None:
         deployed = Deployed(ledger.layout.data_folder, ledger.storage_options)
-        deployed.exchange(row.name, row.registration, exchanged["from"], exchanged["to"], row.at)
+        deployed.exchange(row.name, row.registration, exchanged.old, dict(exchanged.new), row.at)
     ledger.append_history(row)
     crash_point("publish.history")
 
 
+def state_of(ledger: Ledger, row: LedgerRow) -> State:
+    """How far the commit of a ledger row is: the history is written last, so a row that stands there is applied
+    everywhere.
+    """
+    return State.APPLIED if (ledger.applied_seq(row) or 0) >= row.seq else State.COMMITTED
+
+
 def _roll_forward(ledger: Ledger, row: LedgerRow) -> bool:
-    # The history is written last, so a row that stands there is applied everywhere.
-    if (ledger.applied_seq(row) or 0) >= row.seq:
+    if state_of(ledger, row) is State.APPLIED:
         return False
     apply(ledger, row)
     return True

@@ -11,12 +11,12 @@ from deltalake import DeltaTable
 
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.sources import source_rows
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.deployment.drop import drop
-from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.drop import drop
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting.backfill import backfill
-from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import tables_in

@@ -15,8 +15,8 @@ from deltalake import DeltaTable
 
 from queries.flights import importer
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.tables.layout import Layout
 from tests.flights import oracle
 from tests.flights.compare import difference

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.explain import FORMS, explain
-from sweeparea.spark_jobs.deployment.explaining import explained
+from sweeparea.spark_jobs.orchestration.explaining import explained
 from sweeparea.spark_jobs.spark.session import spark_session
 from tests.golden import stored, texts
 from tests.golden.cases import run_all

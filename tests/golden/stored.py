@@ -21,9 +21,9 @@ from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
-from sweeparea.spark_jobs.deployment.planning import Planned
+from sweeparea.spark_jobs.deployment.planned import Planned
 from tests.golden import texts
 
 _INSTANT = pa.timestamp("us", "UTC")
@@ -95,22 +95,22 @@ def deployed(folder: Path) -> str:
     for name in EXAMPLES:
         application = example(name, folder / name)
         registry = application.registry
-        found = [*application.catalog.declared(), *registry.propose(application.catalog.queries)]
-        hidden = [s for q in application.catalog.queries for s in registry.fresh(q).shared]
+        found = [*application.catalog.declared(), *application.plans.propose(application.catalog.queries)]
+        hidden = [s for q in application.catalog.queries for s in application.plans.fresh(q).shared]
         for declared in dict.fromkeys([*found, *hidden]):
             row = registry.wanted(declared)
             told[f"{name} {declared}"] = {
                 **{key: getattr(row, key) for key in ("kind", "definition", "fingerprint", "depends_on", "settings")},
-                **({} if is_hidden(declared) else {"planned": _planned(registry, declared)}),
+                **({} if is_hidden(declared) else {"planned": _planned(application, declared)}),
             }
             if application.is_query(declared):
-                plan = application.plan(declared)
+                plan = application.plans.plan(declared)
                 told[f"{name} {declared}"] |= {"state": state_identity(plan), "result": result_identity(plan)}
     return as_text(told)
 
 
-def _planned(registry: Any, name: str) -> dict[str, Any]:
-    found = registry.fresh(name) if name in registry.application.catalog.queries else Planned()
+def _planned(application: Application, name: str) -> dict[str, Any]:
+    found = application.plans.fresh(name) if name in application.catalog.queries else Planned()
     return found.as_dict()
 
 

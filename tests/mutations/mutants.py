@@ -787,8 +787,8 @@ MUTANTS = (
     ),
     Mutant(
         "tables/publication/publish.py",
-        "if (ledger.applied_seq(row) or 0) >= row.seq:",
-        "if (ledger.applied_seq(row) or 1) >= row.seq:",
+        "return State.APPLIED if (ledger.applied_seq(row) or 0) >= row.seq else State.COMMITTED",
+        "return State.APPLIED if (ledger.applied_seq(row) or 1) >= row.seq else State.COMMITTED",
         "a first commit that was not applied is taken for applied",
         (f"{_KILLS}killed_at_the_points_of_a_first_run",),
     ),

@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 
 from queries.nexmark import answers, demo, loader
 from sweeparea.cql.declarations.catalog import Catalog
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.tables.layout import Layout
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 from sweeparea.infra import settings
 from sweeparea.infra.locations import Folder, folder
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.cli import main
-from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.tables.faults import CRASH_AT
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import filesystem, tables_in

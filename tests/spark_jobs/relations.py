@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
@@ -62,7 +62,7 @@ def application(folder: Path, text: str) -> Application:
 def admitted(app: Application, name: str = "r") -> Admitted:
     """Admits a relation that changes, without Spark."""
     row = app.ledger.head().get(name)
-    return RelationAdmission(app, name, app.registration(name, row)).run()
+    return RelationAdmission(app, name, app.registry.registration(name, row)).run()
 
 
 def changes(app: Application, name: str = "r") -> dict[tuple, int]:

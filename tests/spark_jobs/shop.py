@@ -9,8 +9,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from sweeparea.infra.locations import Folder
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.place import Place
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.publish import Publication
@@ -70,7 +70,7 @@ def contents(app: Application, table: str) -> list[tuple]:
 
 def damage(app: Application, query: str) -> None:
     """Another number of items in every row of turnover's like, by a commit that looks like one of the query's own."""
-    place = Place.of(app, query)
+    place = SlicePlace.of(app, query)
     publication = Publication(place.data, place.ledger, query, "query", place.registration)
     attempt = publication.begin()
     log = DeltaLog(app.layout.result(query))

@@ -21,12 +21,13 @@ from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateStream
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.admission.judging import duplicates
+from sweeparea.spark_jobs.admission.judging.copies import added_and_removed
 from sweeparea.spark_jobs.admission.judging.judge import Lateness, ahead_rules, judged_by
 from sweeparea.spark_jobs.admission.judging.policy import policy_of
 from sweeparea.spark_jobs.admission.judging.rules import Rules
 from sweeparea.spark_jobs.admission.judging.stage import Stage
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.stream.version import added_and_removed, judge_version, take_back
+from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, take_back
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import Ledger
 from sweeparea.tables.publication.publish import Publication
@@ -68,10 +69,10 @@ class Fast:
         lookup = None
         if self.rules.apart is not None:
             lookup = partial(duplicates.kept_rows, stage, self.rules.duplicate_by, within=self.rules.apart)
-        outcome = judge_version(
-            self.rules, state, self.version, commit_time, [added] if added.num_rows else [], _evaluate, stage.admit,
-            stage.keep_out, lookup, corrects=counts["taken_back"] > 0, came_in=came_in,
-        )  # fmt: skip
+        corrects = counts["taken_back"] > 0
+        judging = Judging(self.rules, state, self.version, commit_time, _evaluate, lookup, corrects)
+        rows = [added] if added.num_rows else []
+        outcome = judge_version(judging, rows, stage.admit, stage.keep_out, came_in=came_in)
         policy = policy_of(None, self.declared, TIME, self.version, None)  # type: ignore[arg-type]
         decision = policy.evaluate(state.heartbeat, outcome.facts(state, 0))
         state.corrected(stage.seq, outcome.least_tick)

@@ -17,14 +17,16 @@ import pytest
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.cli import main
-from sweeparea.spark_jobs.commands.commands import Session
+from sweeparea.spark_jobs.commands.commands import StatementSession
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.apply import NotApplied, apply
-from sweeparea.spark_jobs.deployment.drop import NotDropped, drop
-from sweeparea.spark_jobs.deployment.plan import Action, plan, text
-from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
+from sweeparea.spark_jobs.deployment.changed_definition import ChangedDefinition
+from sweeparea.spark_jobs.orchestration.apply import NotApplied, apply
+from sweeparea.spark_jobs.orchestration.deployment_plan import text
+from sweeparea.spark_jobs.orchestration.drop import NotDropped, drop
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.steps import Action
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
@@ -57,13 +59,13 @@ def ran(app: Application, *names: str, rows: int = 3) -> None:
     for name in names:
         kind = "query" if name in app.catalog.queries else "stream"
         row = app.ledger.head().get(name)
-        publication = Publication(str(app.data), app.ledger, name, kind, app.registration(name, row))
+        publication = Publication(str(app.data), app.ledger, name, kind, app.registry.registration(name, row))
         attempt = publication.begin()
-        info = {"definition": app.fingerprint(name), "source_version": 0, "chronon": 1_000_000}
+        info = {"definition": app.registry.fingerprint(name), "source_version": 0, "chronon": 1_000_000}
         path = app.layout.result(name) if kind == "query" else app.layout.admitted(name)
         if kind == "query":
-            info |= {"plan": state_identity(app.plan(name)), "state_rows": {"aggregate2": 1, "materialize": 1}}
-            record = [(c.label, pa.int64()) for c in app.plan(name).root.columns]
+            info |= {"plan": state_identity(app.plans.plan(name)), "state_rows": {"aggregate2": 1, "materialize": 1}}
+            record = [(c.label, pa.int64()) for c in app.plans.plan(name).root.columns]
             instants = [(c, pa.timestamp("us", "UTC")) for c in ("valid_from", "valid_to")]
             schema = pa.schema([*record, *instants])
         else:
@@ -120,15 +122,15 @@ def test_registering_again_changes_nothing(sold):
         f"Plan for shop, data in {sold}/data\n\nUnchanged: sales, turnover, busiest\n\nNothing to apply."
     )
     assert applied(app) == []
-    assert app.registration("turnover", None) == before["turnover"].registration
+    assert app.registry.registration("turnover", None) == before["turnover"].registration
     assert Deployed(str(sold / "data")).rows() == before
 
 
 def test_a_job_registers_what_it_needs(sold):
     app = opened(sold)
-    first = app.registration("turnover", None)
+    first = app.registry.registration("turnover", None)
     assert [*app.registry.deployed.rows()] == ["turnover"]
-    assert opened(sold).registration("turnover", None) == first
+    assert opened(sold).registry.registration("turnover", None) == first
     assert actions(opened(sold)) == {
         "sales": Action.REGISTER, "turnover": Action.NOTHING, "busiest": Action.REGISTER
     }  # fmt: skip
@@ -139,11 +141,11 @@ def test_tables_from_before_are_adopted_if_their_text_is_the_same(sold):
     ran(app, "sales", "turnover")
     shutil.rmtree(app.layout.deployed)
     row = app.ledger.head()["turnover"]
-    assert opened(sold).registration("turnover", row) == row.registration
+    assert opened(sold).registry.registration("turnover", row) == row.registration
     shutil.rmtree(app.layout.deployed)
     changed = opened(sold, CHANGED)
     with pytest.raises(ChangedDefinition, match="definition of turnover has changed since it was first run"):
-        changed.registration("turnover", row)
+        changed.registry.registration("turnover", row)
     assert actions(changed)["turnover"] is Action.REFUSE
 
 
@@ -151,7 +153,7 @@ def test_names_that_differ_in_case_are_one_name(sold):
     applied(opened(sold))
     app = opened(sold, ALL.replace("QUERY busiest", "QUERY Busiest"))
     with pytest.raises(ChangedDefinition, match="Busiest is deployed as busiest"):
-        app.registration("Busiest", None)
+        app.registry.registration("Busiest", None)
     assert "Busiest is deployed as busiest" in str(plan(app).problems[0])
 
 
@@ -164,7 +166,7 @@ def test_a_changed_definition_is_refused_with_the_difference(sold):
     app = opened(sold, CHANGED)
     row = app.ledger.head()["turnover"]
     with pytest.raises(ChangedDefinition) as refused:
-        app.registration("turnover", row)
+        app.registry.registration("turnover", row)
     assert str(refused.value) == (
         f"{sold}/shop/shop.cql:6:1: The definition of turnover has changed since it was deployed: window of sales"
         " [RANGE INTERVAL 60 SECONDS]"
@@ -265,7 +267,7 @@ def test_the_code_of_a_policy_is_part_of_its_stream(sold):
     shown = text(plan(app))
     assert "stream sales    changed, but not declared CREATE OR REPLACE\n      Python source of HEARTBEAT P" in shown
     with pytest.raises(ChangedDefinition, match=r"definition of sales has changed.*Python source of HEARTBEAT POLICY"):
-        app.registration("sales", app.ledger.head()["sales"])
+        app.registry.registration("sales", app.ledger.head()["sales"])
     app = opened(sold, changed.replace("CREATE STREAM", "CREATE OR REPLACE STREAM"))
     assert actions(app) == {"sales": Action.REBUILD, "turnover": Action.REBUILD, "busiest": Action.REGISTER}
     applied(app)
@@ -312,7 +314,7 @@ def test_changes_of_no_result_are_taken_over(sold, old, new, said):
     assert "Changed, without a change of results" in shown
     assert f"\n      {said}" in shown
     for name in ("sales", "turnover"):  # a job takes it over by itself
-        assert app.registration(name, app.ledger.head()[name]) == before[name].registration
+        assert app.registry.registration(name, app.ledger.head()[name]) == before[name].registration
     assert Action.UPDATE not in actions(opened(sold)).values()
     assert len(app.ledger.head()) == 2
 
@@ -321,30 +323,30 @@ def test_a_setting_of_the_application_counts_where_it_changes_a_plan(sold):
     ran(opened(sold), "sales", "turnover")
     app = opened(sold, "SET range_bounds = 'exclusive';" + ALL)
     with pytest.raises(ChangedDefinition, match=r"deployed: SET range_bounds = default became exclusive. Results"):
-        app.registration("turnover", app.ledger.head()["turnover"])
+        app.registry.registration("turnover", app.ledger.head()["turnover"])
     app = opened(sold, "SET slice.max_rows = 1000;" + ALL)
-    assert app.registration("turnover", app.ledger.head()["turnover"])
+    assert app.registry.registration("turnover", app.ledger.head()["turnover"])
     app = opened(sold, "SET range_bounds = 'inclusive';" + ALL)  # the default, said aloud
-    assert app.registration("turnover", app.ledger.head()["turnover"])
+    assert app.registry.registration("turnover", app.ledger.head()["turnover"])
 
 
 def test_what_has_computed_nothing_may_change_freely(sold):
     applied(opened(sold))
     app = opened(sold, CHANGED)
     assert "nothing was computed by the old definition yet" in text(plan(app))
-    app.registration("turnover", None)
+    app.registry.registration("turnover", None)
     assert "30 SECONDS" in app.registry.deployed.rows()["turnover"].definition
 
 
 def test_sweepareas_of_another_plan_are_not_continued(sold):
     app = opened(sold)
     ran(app, "sales", "turnover")
-    bound, row = app.plan("turnover"), app.ledger.head()["turnover"]
-    app.check_state(bound, row)
+    bound, row = app.plans.plan("turnover"), app.ledger.head()["turnover"]
+    app.registry.check_state(bound, row)
     other = replace(row, info={**row.info, "plan": "of another version"})
     with pytest.raises(ChangedDefinition, match="planned otherwise than when its SweepAreas were written"):
-        app.check_state(bound, other)
-    app.check_state(bound, replace(other, info={**other.info, "state_rows": {"materialize": 5}}))
+        app.registry.check_state(bound, other)
+    app.registry.check_state(bound, replace(other, info={**other.info, "state_rows": {"materialize": 5}}))
 
 
 @pytest.mark.parametrize("state", [{"aggregate2": 1, "materialize": 1}, {"materialize": 1}])
@@ -352,9 +354,9 @@ def test_another_strategy_computes_anew(sold, state):
     app = opened(sold)
     ran(app, "sales", "turnover")
     row = app.ledger.head()["turnover"]
-    bound = replace(app.plan("turnover"), settings=(("strategy", "negative"),))
+    bound = replace(app.plans.plan("turnover"), settings=(("strategy", "negative"),))
     with pytest.raises(ChangedDefinition, match="planned otherwise"):
-        app.check_state(bound, replace(row, info={**row.info, "state_rows": state}))
+        app.registry.check_state(bound, replace(row, info={**row.info, "state_rows": state}))
 
 
 # -- interrupted -------------------------------------------------------------------------------------------------------
@@ -368,7 +370,7 @@ def test_an_interrupted_apply_is_finished_by_the_next(sold):
     app.registry.renew("turnover", app.registry.deployed.rows()["turnover"])
     app = opened(sold)
     with pytest.raises(ChangedDefinition, match="an `apply` or `drop` was interrupted"):
-        app.registration("turnover", app.ledger.head()["turnover"])
+        app.registry.registration("turnover", app.ledger.head()["turnover"])
     assert "was interrupted" in status(app)
     assert actions(app) == {"sales": Action.NOTHING, "turnover": Action.REBUILD, "busiest": Action.REBUILD}
     applied(app)
@@ -381,7 +383,7 @@ def test_an_interrupted_drop_leaves_nothing_that_could_be_continued(sold):
     old = app.registry.deployed.rows()["turnover"].registration
     app.ledger.forget("turnover", 1)  # killed behind this: its files and its deployed row are still there
     app = opened(sold)
-    fresh = app.registration("turnover", None)
+    fresh = app.registry.registration("turnover", None)
     assert fresh != old
     assert not Path(app.layout.result("turnover")).exists()
     assert Path(app.layout.dropped("turnover", old), "results", "turnover").exists()
@@ -401,7 +403,7 @@ def _points(monkeypatch: pytest.MonkeyPatch, strike: Callable[[int], None]) -> l
         passed.append(f"{name}:{place}")
         strike(len(passed))
 
-    monkeypatch.setattr("sweeparea.spark_jobs.deployment.drop.crash_point", point)
+    monkeypatch.setattr("sweeparea.spark_jobs.deployment.discard.crash_point", point)
     return passed
 
 
@@ -457,7 +459,7 @@ def test_who_was_suspended_while_tables_are_taken_away_takes_nothing_that_is_new
 
 def test_a_first_run_that_is_at_work_does_not_commit_what_is_dropped(sold):
     app = opened(sold, ALL.replace(READER, ""))
-    registration = app.registration("turnover", None)
+    registration = app.registry.registration("turnover", None)
     publication = Publication(str(app.data), app.ledger, "turnover", "query", registration)
     publication.begin()
     drop(opened(sold), "turnover")
@@ -533,7 +535,7 @@ def test_what_files_no_longer_declare_stays_until_pruned(sold, capsys):
 def test_drop_is_refused_while_others_read_it(sold):
     app = opened(sold)
     ran(app, "sales", "turnover")
-    app.registration("busiest", None)
+    app.registry.registration("busiest", None)
     with pytest.raises(NotDropped) as refused:
         list(drop(app, "turnover"))
     assert str(refused.value).startswith(f"turnover is read by busiest ({sold}/shop/shop.cql:9:1), whose results rest")
@@ -544,7 +546,7 @@ def test_drop_is_refused_while_others_read_it(sold):
 
 
 def run(app: Application, statement: str) -> str:
-    return "\n".join(Session(app).run(statement))
+    return "\n".join(StatementSession(app).run(statement))
 
 
 def test_drop_lays_aside_and_purge_deletes(sold):
@@ -575,13 +577,13 @@ def test_pause_and_resume(sold):
         "turnover: paused; a slice at work is still finished; busiest, reading it, waits with it"
     )
     assert run(app, "PAUSE CONTINUOUS QUERY turnover") == "turnover: is paused already"
-    assert opened(sold).paused("turnover")
+    assert opened(sold).registry.paused("turnover")
     assert "paused" in status(opened(sold))
     app = opened(sold, ALL.replace("ISTREAM AS", "ISTREAM WITH (dag = 'one') AS"))
     applied(app)
-    assert app.paused("turnover")  # a change does not resume it
+    assert app.registry.paused("turnover")  # a change does not resume it
     assert run(app, "RESUME CONTINUOUS QUERY turnover").startswith("turnover: resumed")
-    assert not opened(sold).paused("turnover")
+    assert not opened(sold).registry.paused("turnover")
     with pytest.raises(SweepAreaError, match="sales is no continuous query"):
         run(app, "PAUSE CONTINUOUS QUERY sales")
 
@@ -612,7 +614,7 @@ def test_show_and_describe(sold):
 
 
 def test_explain_and_set_for_a_session(sold):
-    session = Session(opened(sold))
+    session = StatementSession(opened(sold))
     assert "Range 1 minute Inclusive" in "\n".join(session.run("EXPLAIN CONTINUOUS QUERY turnover"))
     told = "\n".join(session.run("SET range_bounds = 'exclusive'; EXPLAIN SELECT shop FROM sales [RANGE 60 seconds]"))
     assert "in this session" in told
@@ -666,7 +668,7 @@ def test_dev_and_prod_are_two_applications_over_the_same_files(sold, monkeypatch
     (folder / environments.FILE).write_text(TOML.format(sold=f"{sold}/."))
     moved = Application.open(folder, env="dev")
     with pytest.raises(ChangedDefinition, match=r"FROM \(environment\) .* became"):
-        moved.registration("sales", moved.ledger.head()["sales"])
+        moved.registry.registration("sales", moved.ledger.head()["sales"])
 
 
 def test_an_environment_on_the_command_line(sold, capsys):
@@ -689,14 +691,14 @@ def test_an_environment_on_the_command_line(sold, capsys):
 def test_a_materialization_is_an_input(sold):
     news = "CREATE CONTINUOUS QUERY news AS SELECT shop, n FROM turnover__ISTREAM [RANGE INTERVAL 1 HOUR] WHERE n > 2;"
     app = opened(sold, ALL + news)
-    bound = app.plan("news")
+    bound = app.plans.plan("news")
     assert bound.inputs == ("turnover__istream",)
     assert app.catalog.dependencies("news") == ("turnover",)
-    assert app.input_schema("turnover__istream").kind == "stream"
-    assert app.result_table("turnover__istream") == app.layout.result("turnover__istream")
-    assert app.result_table("turnover__relation") == app.layout.result("turnover")
+    assert app.plans.input_schema("turnover__istream").kind == "stream"
+    assert app.plans.result_table("turnover__istream") == app.layout.result("turnover__istream")
+    assert app.plans.result_table("turnover__relation") == app.layout.result("turnover")
     ran(app, "sales", "turnover")
-    assert app.heartbeats(bound, app.ledger.head()) == {"turnover__istream": shop.tick(60)}
+    assert app.plans.heartbeats(bound, app.ledger.head()) == {"turnover__istream": shop.tick(60)}
     app = opened(sold, ALL + news.replace("turnover__ISTREAM", "turnover__dstream"))
     (problem,) = plan(app).problems
     assert "turnover__dstream is not kept: turnover materializes RELATION, ISTREAM" in str(problem)

@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.time.ticks import MIN_TICK
-from sweeparea.spark_jobs.admission.relation.change_log import HASH, Keyed, advance, hashed
+from sweeparea.spark_jobs.admission.relation.change_log import HASH, advance, hashed
 from sweeparea.spark_jobs.admission.relation.history_events import events
+from sweeparea.spark_jobs.declarations.keyed import KeyedChanges
 
 END = 12
 """Instants of generated changes are 0..END."""
-KEYED = Keyed(("k",), "op", "s")
+KEYED = KeyedChanges(("k",), "op", "s")
 SIGNED = pa.schema([("r", pa.string()), ("__tick", pa.int64()), ("__n", pa.int64()), ("__version", pa.int64())])
 OPS = pa.schema(
     [("k", pa.int64()), ("op", pa.string()), ("v", pa.float64()), ("s", pa.int64())]
@@ -45,7 +46,9 @@ class Memory:
         self.rows = pa.concat_tables([self.rows, rows])
 
 
-def run(schema: pa.Schema, record: list[str], keyed: Keyed | None, batches: list[tuple[list[tuple], int]]) -> Any:
+def run(
+    schema: pa.Schema, record: list[str], keyed: KeyedChanges | None, batches: list[tuple[list[tuple], int]]
+) -> Any:
     """Admits batches of (rows, heartbeat behind them): (net changes per record and tick, refused changes)."""
     log, h0 = Memory(schema), MIN_TICK - 1
     net: collections.Counter = collections.Counter()

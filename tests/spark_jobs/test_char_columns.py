@@ -15,10 +15,10 @@ from deltalake.schema import PrimitiveType
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment import plan as plans
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import CONF
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.cql import char_tables
@@ -75,8 +75,8 @@ def test_comparisons_with_char_are_those_of_spark(spark, tmp_path: Path) -> None
     queries = {"q": sql.format("[RANGE UNBOUNDED]"), "g": groups, "j": joined}
     text = "".join(f"CREATE CONTINUOUS QUERY {name} START AT 0 AS {sql};\n" for name, sql in queries.items())
     app = opened(tmp_path, STREAM.format(replace="") + text)
-    assert "'ab   '" in repr(app.plan("g").root)
-    assert ", 8)" in repr(app.plan("j").root)
+    assert "'ab   '" in repr(app.plans.plan("g").root)
+    assert ", 8)" in repr(app.plans.plan("j").root)
     admit(app, "s", spark)
     process(app, "q", spark)
     declared = {"s": {"t": "bigint", "c": "char(5)", "v": "varchar(5)", "s": "string", "d": "char(8)"}}
@@ -129,24 +129,24 @@ def test_what_was_admitted_unpadded_goes_on_and_is_named_until_it_is_replaced(sp
     text = "SELECT COUNT(*) FILTER (WHERE c = 'ab') AS n, MIN(LENGTH(c)) AS l FROM s [RANGE UNBOUNDED]"
     query = f"CREATE CONTINUOUS QUERY q START AT 0 AS {text};\n"
     app = opened(tmp_path, STREAM.format(replace="") + query)
-    apply(app, plans.plan(app))
+    apply(app, plan(app))
     forget(app)  # as an earlier version has admitted it
     admit(app, "s", spark)
     process(app, "q", spark)
     assert any(row == {"n": 1, "l": 2} for row in result(app, "q"))
     app = opened(tmp_path, STREAM.format(replace="") + query)
-    (note,) = plans.plan(app).notes
+    (note,) = plan(app).notes
     assert "s: c is CHAR(5), d is CHAR(8), and was admitted without its padding" in note
     assert "(q); CREATE OR REPLACE STREAM s admits it anew" in note
     app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
-    apply(app, plans.plan(app))
+    apply(app, plan(app))
     app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
     admit(app, "s", spark)
     process(app, "q", spark)
     rows = result(app, "q")
     assert {"n": 2, "l": 5} in rows
     assert {"n": 1, "l": 2} not in rows
-    assert not plans.plan(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)).notes
+    assert not plan(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)).notes
     # ALTER TABLE .. ALTER COLUMN d TYPE STRING: all values of d are others for Spark
     log = tmp_path / "source" / "_delta_log"
     first = [json.loads(line) for line in (log / f"{0:020d}.json").read_text().splitlines()]
@@ -156,15 +156,15 @@ def test_what_was_admitted_unpadded_goes_on_and_is_named_until_it_is_replaced(sp
     with pytest.raises(SweepAreaError, match=r"column d was CHAR\(8\) when it was first admitted"):
         admit(opened(tmp_path, STREAM.format(replace="OR REPLACE") + query), "s", spark)
     # the advice of that message helps
-    (note,) = plans.plan(opened(tmp_path, STREAM.format(replace="") + query)).notes
+    (note,) = plan(opened(tmp_path, STREAM.format(replace="") + query)).notes
     assert (
         "s: d was CHAR(8) and is NO CHAR now, so admit stops until it is so again; CREATE OR REPLACE STREAM s" in note
     )
     app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
-    apply(app, plans.plan(app))
+    apply(app, plan(app))
     app = opened(tmp_path, STREAM.format(replace="OR REPLACE") + query)
     admit(app, "s", spark)
-    assert app.char_columns("s") == {"c": "char(5)"}
+    assert app.sources.char_columns("s") == {"c": "char(5)"}
 
 
 def test_a_char_column_that_is_taken_over_is_padded_and_so_is_what_reads_a_result(spark, tmp_path: Path) -> None:
@@ -175,18 +175,18 @@ def test_a_char_column_that_is_taken_over_is_padded_and_so_is_what_reads_a_resul
         "CREATE CONTINUOUS QUERY p START AT 0 AS SELECT t, e FROM q [RANGE UNBOUNDED] WHERE e = 'zz';\n"
     )
     app = opened(tmp_path, text)
-    apply(app, plans.plan(app))
+    apply(app, plan(app))
     admit(app, "s", spark)
     added = [Field("n", PrimitiveType("string"), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(3)"})]
     DeltaTable(str(tmp_path / "source")).alter.add_columns(added)
     row = {"t": 4, "c": "zz", "v": "v", "s": "zz", "d": "d", "n": "a"}
     table = DeltaTable(str(tmp_path / "source"))
     write_deltalake(table, pa.Table.from_pylist([row], schema=pa.schema(table.schema())), mode="append")
-    assert not plans.plan(opened(tmp_path, text)).notes
+    assert not plan(opened(tmp_path, text)).notes
     admit(opened(tmp_path, text), "s", spark, take_columns=True)
     more = "CREATE CONTINUOUS QUERY w START AT 0 AS SELECT n FROM s [RANGE UNBOUNDED] WHERE n = 'a';\n"
     app = opened(tmp_path, text + more)
-    apply(app, plans.plan(app))
+    apply(app, plan(app))
     for name in "qpw":
         process(app, name, spark)
     assert result(app, "w") == [{"n": "a  "}]
@@ -196,6 +196,6 @@ def test_a_char_column_that_is_taken_over_is_padded_and_so_is_what_reads_a_resul
 
 def forget(app: Application) -> None:
     """Admits as an earlier version did, which knew nothing of CHAR."""
-    found = app.source_table("s")
+    found = app.sources.table("s")
     found.padded, found.char_columns = {}, dict
-    app.source_table = lambda name: found
+    app.sources.table = lambda name: found

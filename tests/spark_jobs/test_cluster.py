@@ -12,7 +12,7 @@ import pytest
 
 from sweeparea.infra import settings
 from sweeparea.infra.services import spark_cluster
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.test_connect import CASE, LANDED, RELATION, arrive
 

@@ -14,7 +14,7 @@ import pytest
 
 from sweeparea.infra import settings
 from sweeparea.infra.services import spark_connect
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 
 pytestmark = pytest.mark.spark

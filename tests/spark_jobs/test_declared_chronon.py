@@ -11,8 +11,8 @@ import pytest
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit, advance
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.relations import NOON, application, put, schema, tick
 
@@ -81,7 +81,7 @@ def app(spark, tmp_path_factory, request) -> Application:
 
 
 def test_a_stream_over_relations_alone_joins_with_a_stream_of_its_chronon(app: Application) -> None:
-    assert app.plan("news").time.chronon == 1_000_000
+    assert app.plans.plan("news").time.chronon == 1_000_000
     told = sorted((second_of(row["ts"]), row["item"], row["price"]) for row in rows(app, "news"))
     assert told == sorted((float(s), *row) for s in range(END + 1) for row in news(s))
     result = rows(app, "sold_on_news")
@@ -100,5 +100,5 @@ def test_without_the_clause_the_error_names_it(tmp_path: Path) -> None:
     put(tmp_path, "sales", schema("item string, at time"), SOLD)
     put(tmp_path, "prices", schema("item string, price double, f time, t time"), PRICED)
     with pytest.raises(SweepAreaError, match=r"CREATE CONTINUOUS QUERY news CHRONON INTERVAL 1 SECOND AS") as caught:
-        app.plan("sold_on_news")
+        app.plans.plan("sold_on_news")
     assert isinstance(caught.value, TypeError_)

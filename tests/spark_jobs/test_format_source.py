@@ -16,7 +16,7 @@ from pyarrow import parquet
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 
 pytestmark = pytest.mark.spark
@@ -53,7 +53,7 @@ def kept_out(app: Application) -> list[tuple[str, str]]:
 
 def test_json_is_admitted_once_and_malformed_records_keep_their_text(spark, tmp_path: Path) -> None:
     app = opened(tmp_path, STREAM.format(format="json", options=""))
-    assert app.input_schema("s").columns == (("t", "bigint"), ("a", "int"), ("st", "struct<x:double>"))
+    assert app.plans.input_schema("s").columns == (("t", "bigint"), ("a", "int"), ("st", "struct<x:double>"))
     arrive(tmp_path, "1.json", '{"t": 1, "a": 1, "st": {"x": 0.5}}\n{"t": 2, "a": 2, "more": 1}\n')
     assert admit(app, "s", spark).rows == 2
     bad = ['{"t": 3, "a": "two"}', '{"t": 4, "a": ', "é ☃ text"]
@@ -205,7 +205,7 @@ def test_a_wildcard_in_the_name_of_a_file_doubles_nothing(spark, tmp_path: Path,
 def test_parquet(spark, tmp_path: Path) -> None:
     app = opened(tmp_path, FLAT.format(format="parquet", options=""))
     (tmp_path / "in").mkdir()
-    schema = app.source_table("s").schema()
+    schema = app.sources.table("s").schema()
     for i in (1, 2):
         parquet.write_table(pa.table({"t": [i, i], "a": [i, i]}, schema=schema), tmp_path / "in" / f"{i}.parquet")
         assert admit(app, "s", spark).rows == 2
@@ -252,7 +252,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.session import spark_session
 
 with spark_session() as spark:

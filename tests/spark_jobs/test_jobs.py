@@ -14,15 +14,15 @@ from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit, advance
-from sweeparea.spark_jobs.commands.commands import Session
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.commands.commands import StatementSession
 from sweeparea.spark_jobs.commands.sql import Reader
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.deployment.drop import drop
-from sweeparea.spark_jobs.deployment.plan import plan
 from sweeparea.spark_jobs.evaluation import grouping
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.drop import drop
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.tables import faults
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs import shop
@@ -367,10 +367,10 @@ def test_a_paused_query_waits_and_a_replaced_one_starts_again(spark, tmp_path):
     process(app, "turnover", spark)
     shop.sell(tmp_path, shop.DAYS[1])
     admit(app, "sales", spark)
-    list(Session(app).run("PAUSE CONTINUOUS QUERY turnover"))
+    list(StatementSession(app).run("PAUSE CONTINUOUS QUERY turnover"))
     report = process(app, "turnover", spark)
     assert (report.paused, report.slices) == (True, 0)
-    list(Session(app).run("RESUME CONTINUOUS QUERY turnover"))
+    list(StatementSession(app).run("RESUME CONTINUOUS QUERY turnover"))
     assert process(app, "turnover", spark).slices == 1
     text = shop.STREAM + shop.QUERY.replace("60 SECONDS", "30 SECONDS").replace("CREATE", "CREATE OR REPLACE")
     replaced = shop.application(tmp_path, text)

@@ -11,7 +11,7 @@ import pytest
 from sweeparea.operators.state import splice
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
-from sweeparea.spark_jobs.rewriting.history import History
+from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file

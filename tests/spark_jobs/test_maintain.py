@@ -11,13 +11,12 @@ from deltalake import DeltaTable
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.admission.judging import state
 from sweeparea.spark_jobs.admission.judging.rules import Rules
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands import cli
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.history_gone import RETAINED, HistoryGone
+from sweeparea.spark_jobs.deployment.history_gone import HistoryGone
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
-from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.check import check
 from sweeparea.spark_jobs.upkeep.maintain import hours_of, maintain
@@ -85,12 +84,12 @@ def test_results_are_those_without_maintenance_and_check_agrees(plain, maintaine
 def test_retain_lets_go_what_no_query_needs_and_says_up_to_where(maintained):
     app, _ = maintained
     row = app.ledger.head()["sales"]
-    gone = row.info[RETAINED]
+    gone = row.info["retained"]
     assert row.committed is not None
     assert gone < row.committed - 20 - 60
     # `ever` would be repaired from START on: no late element can be repaired any more, whatever is declared later
-    assert row.info[state.REPAIRS_FROM] == INF
-    assert Rules.of(app.stream("sales"), app.input_schema("sales").time, ()).lateness(100, INF).retain == -1
+    assert row.info["repairs_from"] == INF
+    assert Rules.of(app.stream("sales"), app.plans.input_schema("sales").time, ()).lateness(100, INF).retain == -1
     admitted = DeltaLog(app.layout.admitted("sales")).read()
     assert 0 < admitted.num_rows < sum(map(len, DAYS))
     assert min(admitted.column("__tick").to_pylist()) > gone

@@ -10,14 +10,14 @@ import pytest
 from sweeparea.infra.errors import DataError
 from sweeparea.spark_jobs.admission import admit as admission
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting import repair
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
-from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.errors import LostRace

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError, UnfitSetupError, UsageError
-from sweeparea.spark_jobs.deployment.plan import DeploymentPlan
+from sweeparea.spark_jobs.orchestration.deployment_plan import DeploymentPlan
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,18 @@ from sweeparea import operators
 from sweeparea.infra import environments
 from sweeparea.operators.plan.plan_identity import state_identity
 from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
 from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.deployment.explaining import explained
-from sweeparea.spark_jobs.deployment.plan import Action, plan, text
-from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.deployment.changed_definition import ChangedDefinition
+from sweeparea.spark_jobs.deployment.planned import Planned
+from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.deployment_plan import text
+from sweeparea.spark_jobs.orchestration.explaining import explained
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
+from sweeparea.spark_jobs.orchestration.steps import Action
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.publish import Publication
@@ -62,7 +65,7 @@ def applied(app: Application) -> None:
 def admitted(app: Application, name: str, rows: int, low: int, high: int) -> None:
     """So many rows with ticks in [low, high), as admit commits them."""
     row = app.ledger.head().get(name)
-    publication = Publication(str(app.data), app.ledger, name, "stream", app.registration(name, row))
+    publication = Publication(str(app.data), app.ledger, name, "stream", app.registry.registration(name, row))
     attempt, path = publication.begin(), app.layout.admitted(name)
     DeltaLog(path).create(ADMITTED, name=name, description="made by hand")
     ticks = [low + i * (high - low) // rows for i in range(rows)]
@@ -73,16 +76,20 @@ def admitted(app: Application, name: str, rows: int, low: int, high: int) -> Non
 
 def ran(app: Application, query: str) -> None:
     """A commit of a query that left state, as its first slice makes it."""
-    app.registration(query, None)
-    app.settle(query)
-    publication = Publication(str(app.data), app.ledger, query, "query", app.registration(query, None))
+    app.registry.registration(query, None)
+    app.registry.settle(query)
+    publication = Publication(str(app.data), app.ledger, query, "query", app.registry.registration(query, None))
     publication.begin()
-    info = {"definition": app.fingerprint(query), "plan": state_identity(app.plan(query)), "state_rows": {"join": 1}}
+    info = {
+        "definition": app.registry.fingerprint(query),
+        "plan": state_identity(app.plans.plan(query)),
+        "state_rows": {"join": 1},
+    }
     publication.commit(committed=100, info=info)
 
 
 def test_a_chain_of_queries_is_bound_one_after_the_other(folder, monkeypatch):
-    bind, under, deepest = Application.bind, [0], []
+    bind, under, deepest = QueryPlans.bind, [0], []
 
     def counted(*args):
         under[0] += 1
@@ -92,11 +99,11 @@ def test_a_chain_of_queries_is_bound_one_after_the_other(folder, monkeypatch):
         finally:
             under[0] -= 1
 
-    monkeypatch.setattr(Application, "bind", counted)
+    monkeypatch.setattr(QueryPlans, "bind", counted)
     chain = [f"CREATE CONTINUOUS QUERY q{i} AS SELECT x + 1 AS x FROM q{i - 1}__istream;\n" for i in range(5, 1, -1)]
     chain.append("CREATE CONTINUOUS QUERY q1 AS ISTREAM(SELECT x FROM a [RANGE 10]);\n")
     app = opened(folder, STREAMS + "".join(chain))
-    assert [c.type for c in app.whole("q5").root.columns] == ["bigint"]
+    assert [c.type for c in app.plans.whole("q5").root.columns] == ["bigint"]
     assert max(deepest) == 2
 
 
@@ -124,8 +131,8 @@ def test_types_in_a_list_of_columns_that_a_deployed_text_has_change_nothing(fold
 
 def test_rates_are_measured_when_a_query_is_registered_and_kept(folder):
     app = opened(folder, STREAMS + JOIN.format(name="q"))
-    default = state_identity(app.plan("q"))
-    assert app.registry.rates("q") is None  # nothing has come yet
+    default = state_identity(app.plans.plan("q"))
+    assert app.plans.rates("q") is None  # nothing has come yet
     for name, rows in (("a", 2000), ("b", 2000), ("c", 10)):
         admitted(app, name, rows, 0, 1000)
     app = opened(folder)
@@ -133,15 +140,15 @@ def test_rates_are_measured_when_a_query_is_registered_and_kept(folder):
     assert Planned.of(app.registry.deployed.rows()["q"].planned).inputs is not None
     shown = explained(app, "q")
     assert "(measured when it was registered)\n  a: 2 rows a tick\n  b: 2 rows a tick\n  c: 0.01 rows a tick" in shown
-    first = state_identity(app.plan("q"))
+    first = state_identity(app.plans.plan("q"))
     assert first != default
     ran(app, "q")
     admitted(app, "a", 1, 1000, 200_000)
     admitted(app, "c", 50_000, 1000, 1010)
     app = opened(folder, STREAMS + JOIN.format(name="q") + JOIN.format(name="r"))
-    assert state_identity(app.plan("q")) == first
-    assert not app.registry.stale(app.plan("q"), app.ledger.head()["q"])
-    assert state_identity(app.plan("r")) != first
+    assert state_identity(app.plans.plan("q")) == first
+    assert not app.registry.stale(app.plans.plan("q"), app.ledger.head()["q"])
+    assert state_identity(app.plans.plan("r")) != first
     assert "measured now" in explained(app, "r")
     assert {s.name: s.action for s in plan(app).steps}["q"] is Action.NOTHING
 
@@ -158,21 +165,21 @@ def test_rates_that_were_unknown_are_filled_in_once_before_the_first_slice(folde
     assert planned == {"inputs": {"a": {"rate": 2.0}, "b": {"rate": 2.0}, "c": {"rate": 0.01}}}
     admitted(app, "a", 9, 1000, 2000)
     app = opened(folder)
-    app.settle("q")
+    app.registry.settle("q")
     assert app.registry.deployed.rows()["q"].planned == planned
-    assert not app.registry.stale(app.plan("q"), app.ledger.head()["q"])
+    assert not app.registry.stale(app.plans.plan("q"), app.ledger.head()["q"])
 
 
 def test_a_query_from_before_rates_were_kept_is_planned_as_it_was(folder):
     app = opened(folder, STREAMS + JOIN.format(name="q"))
     applied(app)
-    default = state_identity(app.plan("q"))
+    default = state_identity(app.plans.plan("q"))
     ran(app, "q")
     for name, rows in (("a", 2000), ("b", 2000), ("c", 10)):
         admitted(app, name, rows, 0, 1000)
     app = opened(folder)
-    app.settle("q")
-    assert state_identity(app.plan("q")) == default
+    app.registry.settle("q")
+    assert state_identity(app.plans.plan("q")) == default
 
 
 def sold(folder: Path, name: str, ticks: list[int]) -> None:
@@ -194,7 +201,7 @@ def test_another_order_of_joins_gives_the_same_answers(spark, folder):
     app = opened(folder, STREAMS + JOIN.format(name="q") + JOIN.format(name="r"))
     process(app, "q", spark)
     process(app, "r", spark)
-    assert state_identity(app.plan("q")) != state_identity(app.plan("r"))
+    assert state_identity(app.plans.plan("q")) != state_identity(app.plans.plan("r"))
     found = shop.contents(app, "q")
     assert found
     assert shop.contents(app, "r") == found
@@ -220,9 +227,9 @@ def test_spark_is_asked_only_for_types_that_only_it_knows(folder):
 @pytest.mark.spark
 def test_types_that_only_spark_knows_are_asked_for(spark, folder):
     app = opened(folder, STREAMS + "CREATE CONTINUOUS QUERY q AS SELECT from_json('{}', 'u int').u AS u FROM a [NOW];")
-    unknown = app.plan("q").root.columns[0].type
+    unknown = app.plans.plan("q").root.columns[0].type
     with app.analyzing(spark):
-        assert app.plan("q").root.columns[0].type == "int"
+        assert app.plans.plan("q").root.columns[0].type == "int"
     assert unknown in (None, "int")
     assert app.analyze is None
 
@@ -272,8 +279,8 @@ def test_code_is_part_of_a_functions_definition(coded):
     with pytest.raises(
         ChangedDefinition, match=r"definition of scaled has changed.*Python source.*q has been computed"
     ):
-        app.registration("scaled", None)
-    assert "scaled" in app.rests_on("q")
+        app.registry.registration("scaled", None)
+    assert "scaled" in app.plans.rests_on("q")
     place = app.catalog.functions["scaled"].place
     assert f"q: stands still: {place}: The definition of scaled has changed" in status(app)
 

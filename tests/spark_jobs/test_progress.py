@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweeparea.spark_jobs.admission.progress import Progress, counted
+from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 
 
 class Clock:

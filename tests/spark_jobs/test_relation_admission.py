@@ -21,10 +21,10 @@ from sweeparea.spark_jobs.admission.heartbeat import advance
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
 from sweeparea.spark_jobs.admission.release.release_relation import BY_ITSELF, release_changes
-from sweeparea.spark_jobs.admission.release.release_rows import Wanted
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.drop import drop
-from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.drop import drop
+from sweeparea.spark_jobs.orchestration.planner import plan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.sources.source import SourceTable
 from tests.spark_jobs import relations as rel
@@ -332,7 +332,7 @@ def test_a_feed_happens_when_it_is_committed(tmp_path):
     assert len(ticks) == 3
     # nothing at or below a heartbeat that was published before it was read
     assert ticks[0] <= first.heartbeat < ticks[1] <= ticks[2] <= second.heartbeat  # type: ignore[operator]
-    assert app.input_schema("r").time.kind == "TIMESTAMP"
+    assert app.plans.input_schema("r").time.kind == "TIMESTAMP"
 
 
 def test_a_feed_whose_clock_goes_back(tmp_path, monkeypatch):
@@ -414,7 +414,7 @@ def test_ticks_may_be_numbers_or_days(tmp_path):
 
 
 def released(app: Application, where: str, **assigned: str):
-    return release_changes(app, "r", None, Wanted(where=where, assigned=assigned))  # type: ignore[arg-type]
+    return release_changes(app, "r", None, WantedRows(where=where, assigned=assigned))  # type: ignore[arg-type]
 
 
 def test_changes_that_a_person_releases_repair_even_under_reject(tmp_path):
@@ -453,7 +453,7 @@ def test_a_late_beginning_that_is_released_brings_its_end_along(tmp_path):
     assert (released(app, "__reason LIKE 'late%'").rows, len(quarantine(app))) == (1, 1)
     assert [contents(app, tick(s)).get(("b", 1.0)) for s in (9, 10, 49, 50)] == [None, 1, 1, None]
     with pytest.raises(SweepAreaError, match="put the row right in its source"):
-        release_changes(application(tmp_path / "feed", FEED.format("")), "r", None, Wanted(where="TRUE"))  # type: ignore[arg-type]
+        release_changes(application(tmp_path / "feed", FEED.format("")), "r", None, WantedRows(where="TRUE"))  # type: ignore[arg-type]
 
 
 # -- what a declaration may say --------------------------------------------------------------------------------------
@@ -492,7 +492,7 @@ def test_columns_that_cannot_be_meant(typed, clauses, error, said):
     """Each with its place, before anything is admitted."""
     app = application(typed, f"CREATE RELATION r FROM DELTA 'src' {clauses};")
     with pytest.raises(error, match=f"(?s){said}") as caught:
-        app.check_source("r")
+        app.sources.check("r")
     assert caught.value.place is not None
     assert plan(app).problems
 
@@ -500,7 +500,7 @@ def test_columns_that_cannot_be_meant(typed, clauses, error, said):
 def test_all_faults_of_a_relation_at_once(typed):
     app = application(typed, "CREATE RELATION r FROM DELTA 'src' CHANGES BY (opp, g) KEY (x) HEARTBEAT FOR f AS f;")
     with pytest.raises(CqlErrors) as caught:
-        app.check_source("r")
+        app.sources.check("r")
     assert len(caught.value.errors) == 3
 
 
@@ -520,7 +520,7 @@ def test_a_source_of_nothing_but_time(tmp_path):
     put(tmp_path, "src", schema("f time, t time"), [(0, None)])
     app = history(tmp_path)
     with pytest.raises(TypeError_, match="nothing is left of the rows of relation r"):
-        app.check_source("r")
+        app.sources.check("r")
 
 
 # -- sources and tables ----------------------------------------------------------------------------------------------
@@ -575,7 +575,7 @@ def test_versions_that_are_gone(tmp_path, kind):
     with pytest.raises(SweepAreaError, match=r"no longer holds version 3.*--baseline"):
         admitted(gap)
     row = gap.ledger.head()["r"]
-    done = RelationAdmission(gap, "r", gap.registration("r", row), baseline=True).run()
+    done = RelationAdmission(gap, "r", gap.registry.registration("r", row), baseline=True).run()
     assert (done.versions, done.source_version) == (1, 4)
     assert contents(gap, MAX_TICK) == contents(whole, MAX_TICK)
     if kind != "feed":

@@ -14,10 +14,10 @@ from deltalake import DeltaTable
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit, advance
 from sweeparea.spark_jobs.admission.relation.static import refresh
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.explaining import explained
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.orchestration.explaining import explained
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.relations import NOON, application, contents, put, quarantine, schema, tick
 
@@ -201,7 +201,7 @@ def test_inputs_must_count_alike(tmp_path):
     text += "CREATE CONTINUOUS QUERY q AS SELECT n.item FROM n JOIN prices ON n.item = prices.item;"
     app = application(tmp_path, RELATIONS + text)
     with pytest.raises(SweepAreaError, match=r"prices.* count time differently: BIGINT ticks and TIMESTAMP"):
-        app.plan("q")
+        app.plans.plan("q")
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ import pytest
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting import difference
 from sweeparea.spark_jobs.rewriting.backfill import backfill, outlook
-from sweeparea.spark_jobs.slices.process import process
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs import shop
 

@@ -8,13 +8,14 @@ import pytest
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.deployment.plan import plan, text
-from sweeparea.spark_jobs.deployment.registry import ChangedDefinition
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.changed_definition import ChangedDefinition
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.deployment_plan import text
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting import replace
 from sweeparea.spark_jobs.rewriting.replace import replace_query
-from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs import shop

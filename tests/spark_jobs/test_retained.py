@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sweeparea.operators.time.ticks import INF
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.history_gone import RETAINED, HistoryGone, gone_up_to, require_history
-from sweeparea.spark_jobs.deployment.plan import plan as plan_of
+from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, gone_up_to, require_history
+from sweeparea.spark_jobs.orchestration.planner import plan as plan_of
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
@@ -78,8 +78,8 @@ def test_nothing_is_said_of_a_stream_without_the_clause(tmp_path: Path):
 
 def test_what_reads_from_before_is_refused(tmp_path: Path):
     app = application(tmp_path, "RETAIN INTERVAL 10 MINUTES", JOIN, HEARTBEAT)
-    commit(app, "sales", "stream", HEARTBEAT, {RETAINED: shop.tick(100)})
-    plan = app.plan("q")
+    commit(app, "sales", "stream", HEARTBEAT, {"retained": shop.tick(100)})
+    plan = app.plans.plan("q")
     require_history(app, plan, shop.tick(100 + 301 + 1))
     with pytest.raises(HistoryGone, match=r"from 2020-01-01 12:01:40 on, but .* up to 2020-01-01 12:01:40"):
         require_history(app, plan, shop.tick(100 + 301))
@@ -88,9 +88,9 @@ def test_what_reads_from_before_is_refused(tmp_path: Path):
 
 def test_a_plan_tells_what_cannot_be_computed_any_more(tmp_path: Path):
     app = application(tmp_path, "RETAIN INTERVAL 10 MINUTES", MINUTE, None)
-    commit(app, "sales", "stream", HEARTBEAT, {RETAINED: shop.tick(-1)})
+    commit(app, "sales", "stream", HEARTBEAT, {"retained": shop.tick(-1)})
     assert plan_of(app).problems == ()
-    commit(app, "sales", "stream", HEARTBEAT, {RETAINED: shop.tick(0), "source_version": 0})
+    commit(app, "sales", "stream", HEARTBEAT, {"retained": shop.tick(0), "source_version": 0})
     (problem,) = plan_of(app).problems
     assert "shop.cql:" in str(problem)
     told = "q would have to be computed from 2020-01-01 12:00:00 on, but elements of sales up to"

@@ -11,15 +11,17 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.cli import main
 from sweeparea.spark_jobs.commands.sql import Reader
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.apply import apply
-from sweeparea.spark_jobs.deployment.drop import drop
-from sweeparea.spark_jobs.deployment.explaining import explained
-from sweeparea.spark_jobs.deployment.plan import Action, plan, text
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.orchestration.apply import apply
+from sweeparea.spark_jobs.orchestration.deployment_plan import text
+from sweeparea.spark_jobs.orchestration.drop import drop
+from sweeparea.spark_jobs.orchestration.explaining import explained
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
+from sweeparea.spark_jobs.orchestration.steps import Action
 from sweeparea.tables.errors import LostRace
 from tests.spark_jobs import shop
 
@@ -86,9 +88,9 @@ def test_off_by_default(sold):
 def test_what_is_shared_is_registered_shown_and_dropped_with_its_last_reader(sold, capsys):
     app = opened(sold, texts(["rich", "poor", "pairs"]), share=True)
     shown = text(plan(app))
-    (name,) = app.hidden("rich")
-    assert app.hidden("poor") == (name,)
-    assert app.hidden("pairs") == ()
+    (name,) = app.plans.hidden("rich")
+    assert app.plans.hidden("poor") == (name,)
+    assert app.plans.hidden("pairs") == ()
     assert f"{name} a subplan of rich, poor" in " ".join(shown.split())
     assert shown.endswith(f"In this order: sales, {name}, rich, poor, pairs")
     assert applied(app)[-1] == f"{name}: registered"
@@ -140,25 +142,27 @@ def test_what_was_registered_and_never_run_may_share_or_not_as_the_setting_says(
 def test_only_equal_starts_share(sold):
     other = texts(["poor"], "START AT TIMESTAMP '2020-01-01 12:00:10'").removeprefix(shop.STREAM)
     app = opened(sold, texts(["rich"]) + other, share=True)
-    assert app.hidden("rich") == app.hidden("poor") == ()
+    assert app.plans.hidden("rich") == app.plans.hidden("poor") == ()
     both = "".join(
         f"CREATE CONTINUOUS QUERY {n}{i} START AT TIMESTAMP '2020-01-01 12:00:{i}0' AS {QUERIES[n]};"
         for i in (1, 2)
         for n in ("rich", "poor")
     )
     app = opened(sold, shop.STREAM + both)
-    assert app.hidden("rich1") == app.hidden("poor1") != app.hidden("rich2") == app.hidden("poor2")
-    assert app.plan(app.hidden("rich1")[0]).start == app.plan("rich1").start
+    assert (
+        app.plans.hidden("rich1") == app.plans.hidden("poor1") != app.plans.hidden("rich2") == app.plans.hidden("poor2")
+    )
+    assert app.plans.plan(app.plans.hidden("rich1")[0]).start == app.plans.plan("rich1").start
 
 
 def test_a_hidden_query_is_the_same_whoever_it_is_made_from(sold):
     app = opened(sold, texts(QUERIES), share=True)
-    (name,) = app.hidden("rich")
-    made = app.plan(name)
+    (name,) = app.plans.hidden("rich")
+    made = app.plans.plan(name)
     for other in ("poor", "best"):
         app = opened(sold, texts([other, "news"]))
-        assert app.hidden(other) == (name,)
-        assert app.plan(name).root == made.root
+        assert app.plans.hidden(other) == (name,)
+        assert app.plans.plan(name).root == made.root
 
 
 def test_an_unreadable_switch_is_told(sold):
@@ -224,7 +228,7 @@ def test_switching_on_and_off_and_replacing(spark, sold):
     before = shop.contents(app, "rich")
     app = opened(sold, texts(["rich", "best", "poor"]), share=True)
     shown = plan(app)
-    assert not app.hidden("rich")
+    assert not app.plans.hidden("rich")
     assert {s.name: s.action for s in shown.steps if s.name in ("rich", "best")} == {
         "rich": Action.NOTHING,
         "best": Action.REGISTER,
@@ -232,14 +236,14 @@ def test_switching_on_and_off_and_replacing(spark, sold):
     assert "share_subplans is on, but rich goes on as registered" in text(shown)
     applied(app)
     app = opened(sold)
-    (name,) = app.hidden("best")
-    assert app.hidden("poor") == (name,)
+    (name,) = app.plans.hidden("best")
+    assert app.plans.hidden("poor") == (name,)
     for query in app.catalog.queries:
         process(app, query, spark)
     assert shop.contents(app, "rich") == before
     drop(app, "rich")
     app = opened(sold)
-    assert app.hidden("rich") == (name,)  # it joins those that run
+    assert app.plans.hidden("rich") == (name,)  # it joins those that run
     process(app, "rich", spark)
     assert shop.contents(app, "rich") == before
     seq = app.ledger.head()[name].seq
@@ -249,14 +253,14 @@ def test_switching_on_and_off_and_replacing(spark, sold):
     app = opened(sold, changed.replace("CREATE CONTINUOUS QUERY rich", "CREATE OR REPLACE CONTINUOUS QUERY rich"))
     assert {s.name: s.action for s in plan(app).steps}[name] is Action.NOTHING
     applied(app)
-    assert app.hidden("rich") == (name,)
+    assert app.plans.hidden("rich") == (name,)
     assert app.ledger.head()[name].seq == seq
 
     # off: those that run go on sharing, and say so
     app = opened(sold, share=False)
     assert "share_subplans is off, but best, poor go on sharing as registered" in text(plan(app))
     process(app, "best", spark)
-    assert app.hidden("rich") == (name,)
+    assert app.plans.hidden("rich") == (name,)
 
     # a replaced stream: all are computed anew, and now apart
     app = opened(sold, changed.replace("CREATE STREAM", "CREATE OR REPLACE STREAM").replace("10 SECONDS", "20 SECONDS"))
@@ -280,8 +284,8 @@ def test_switching_on_and_off_and_replacing(spark, sold):
 def test_a_faster_reader_does_not_fail_a_slower_one(spark, sold, monkeypatch):
     app = opened(sold, texts(["rich", "poor"]), share=True)
     admit(app, "sales", spark)
-    (name,) = app.hidden("rich")
-    from sweeparea.spark_jobs.slices import process as module
+    (name,) = app.plans.hidden("rich")
+    from sweeparea.spark_jobs.orchestration import process as module
 
     real, lost = module.Slice.run, []
 

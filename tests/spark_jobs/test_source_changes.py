@@ -13,8 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.sources import source_rows
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.sources.source import SourceTable
 

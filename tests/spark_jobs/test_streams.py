@@ -21,11 +21,11 @@ from sweeparea.spark_jobs.admission.admit import StreamAdmission, admit
 from sweeparea.spark_jobs.admission.heartbeat import advance
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.release.release import release
-from sweeparea.spark_jobs.admission.release.release_rows import Wanted
+from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.explaining import explained
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.orchestration.explaining import explained
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.frames import LOCAL_ROWS
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -87,15 +87,15 @@ def test_years_that_no_clock_shows(spark, tmp_path):
     assert {json.loads(row["row"])["at"] for row in listed} == {"9999-12-31T23:59:59Z", str(micros[1])}
     # of one that is wrong only in its date: the date is corrected, and it repairs
     ids = {json.loads(row["row"])["id"]: row["id"] for row in listed}
-    refused = release(app, "s", spark, Wanted((ids["a"],)))
+    refused = release(app, "s", spark, WantedRows((ids["a"],)))
     assert (refused.rows, len(refused.refused)) == (0, 1)
     assert "MAX AHEAD" in refused.refused[0][1]
-    done = release(app, "s", spark, Wanted((ids["b"],), assigned={"AT": "2020-01-01 00:00:00"}))
+    done = release(app, "s", spark, WantedRows((ids["b"],), assigned={"AT": "2020-01-01 00:00:00"}))
     assert (done.rows, done.repaired, done.refused) == (1, 1, [])
     row = app.ledger.head()["s"]
     assert row.info["correction_seq"] == row.seq
     with pytest.raises(SweepAreaError, match="may have been released already"):
-        release(app, "s", spark, Wanted((ids["b"],)))
+        release(app, "s", spark, WantedRows((ids["b"],)))
     # two of them lie before 1970, in a file with others
     assert app.folder is not None
     (app.folder / "q.cql").write_text("CREATE CONTINUOUS QUERY q AS SELECT id FROM s [NOW];")
@@ -160,7 +160,7 @@ def test_heartbeats_per_source_and_by_a_policy(spark, tmp_path):
     assert app.ledger.head()["s"].info["policy"] == {"top": 10}
     for target, said in [("latest:number", "no function"), ("latest", "names no Python object"), ("none:x", "none")]:
         with pytest.raises(BindError, match=said):
-            stream(python, f"HEARTBEAT POLICY '{target}'").source_expressions("s")
+            stream(python, f"HEARTBEAT POLICY '{target}'").sources.stream_expressions("s")
 
 
 @pytest.mark.parametrize("clause", ["FROM COLUMN up_to", "FOR t AS up_to", "PER k AS up_to"])
@@ -250,7 +250,7 @@ def test_clauses_that_do_not_fit_the_stream_are_told_with_their_place(tmp_path):
         ("HEARTBEAT PER id AS id", TypeError_, "a tick"),
     ]:
         with pytest.raises(kind, match=said) as caught:
-            stream(tmp_path, clauses).source_expressions("s")
+            stream(tmp_path, clauses).sources.stream_expressions("s")
         assert "shop.cql:1:" in str(caught.value)
 
 
@@ -377,7 +377,7 @@ def test_deliveries_that_are_taken_back_are_counted(spark, tmp_path):
     assert "0 in quarantine" in status(app)
     assert "3 duplicates remembered" in status(app)
     [held] = [each for each, row in _ids(app) if '"a"' in row]
-    refused = release(app, "s", spark, Wanted((held,))).refused
+    refused = release(app, "s", spark, WantedRows((held,))).refused
     assert refused == [(held, "a duplicate of an admitted row (DEDUPLICATE BY)")]
     source = DeltaTable(str(tmp_path / "data/source/s"))
     source.alter.add_columns(Field("note", PrimitiveType("string")))

@@ -7,11 +7,12 @@ import pytest
 from sweeparea.infra.errors import SetupError, SweepAreaError, UnfitSetupError
 from sweeparea.infra.services import processes
 from sweeparea.spark_jobs.admission.admit import admit
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands import jobs
 from sweeparea.spark_jobs.declarations.analysis import AskedOnce, Checking, analyzer
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.plan import plan
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark import machine_probe, session
 from tests.spark_jobs import shop
 
@@ -146,10 +147,10 @@ def test_a_run_binds_a_query_for_its_names_and_for_its_slices(tmp_path, spark, m
     assert problems(tmp_path, text) == []
     app = Application.open(tmp_path / "shop", tmp_path / "data")
     admit(app, "s", spark)
-    app.registration("q", None)
-    bind, used, called = Application.bind, machine_probe.used, []
-    monkeypatch.setattr(Application, "bind", lambda *args: called.append("bind") or bind(*args))
-    monkeypatch.setattr(machine_probe, "used", lambda root: called.append("zones") or used(root))
+    app.registry.registration("q", None)
+    bind, uses, called = QueryPlans.bind, machine_probe._uses, []
+    monkeypatch.setattr(QueryPlans, "bind", lambda *args: called.append("bind") or bind(*args))
+    monkeypatch.setattr(machine_probe, "_uses", lambda root: called.append("zones") or uses(root))
     done = process(app, "q", spark, cuts=[shop.tick(0)])
     assert done.slices == 2
     # the zones: once when types are checked, once for all slices

@@ -20,8 +20,8 @@ from sweeparea.operators.user_code.user_modules import Modules
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.commands import jobs
 from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
-from sweeparea.spark_jobs.deployment.plan import plan
-from sweeparea.spark_jobs.slices.process import process
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from tests.spark_jobs import shop
 
 MODULE = """
@@ -261,7 +261,7 @@ def test_code_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(
         BindError, match=r"function f: There is no Python module no_such_module.*\n?.*CREATE FUNCTION f"
     ) as told:
-        app.plan("q")
+        app.plans.plan("q")
     assert f"that are searched: {tmp_path / 'shop'}, " in str(told.value)
 
 

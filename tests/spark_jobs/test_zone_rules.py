@@ -12,9 +12,9 @@ from sweeparea.infra import zones
 from sweeparea.infra.errors import SetupError, SweepAreaError
 from sweeparea.operators.plan.zone_texts import Spans
 from sweeparea.spark_jobs.admission.admit import admit
-from sweeparea.spark_jobs.deployment.plan import plan
+from sweeparea.spark_jobs.orchestration.planner import plan
+from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting.backfill import backfill
-from sweeparea.spark_jobs.slices.process import process
 from sweeparea.spark_jobs.spark import machine_probe
 from tests.spark_jobs import shop
 

@@ -10,7 +10,7 @@ import pytest
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.publication.deployed import Deployed, DeployedRow, definition
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
-from sweeparea.tables.publication.publish import DEFINITION, apply, recover
+from sweeparea.tables.publication.publish import apply, recover
 
 ROW = DeployedRow(
     name="q",
@@ -95,7 +95,7 @@ def test_a_commit_of_a_new_definition_brings_it_once_however_often_it_is_applied
     deployed, ledger = Deployed(tmp_path), Ledger(tmp_path)
     put(deployed, replace(ROW, paused=True))
     new = replace(ROW, definition="CREATE ..", fingerprint="f2", depends_on=("s",), settings={}, planned={"shared": []})
-    info = {DEFINITION: {"from": ROW.fingerprint, "to": definition(new)}}
+    info = {"exchanged": {"from": ROW.fingerprint, "to": definition(new)}}
     row = ledger.commit(
         LedgerRow("q", "query", "r1", 1, 10, attempt="a" * 32, info=info, at=1_700_000_000_000_777), None
     )

@@ -5,7 +5,7 @@ admitted is there. Its columns: ``source_schema.py``.
 from __future__ import annotations
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.sources.source import SourceTable
@@ -13,7 +13,7 @@ from sweeparea.tables.sources.source import SourceTable
 
 def check_identity(name: str, source: SourceTable, row: LedgerRow | None) -> None:
     """The source must be the very table that was admitted before: a new one under its path has versions of its own."""
-    known = row.info.get("source_id") if row else None
+    known = row.of_source.source_id if row else None
     if known is not None and known != source.identity():
         raise SweepAreaError(
             f"{name}: its source {source.uri} is not the table that was admitted before: it was removed and made anew"
@@ -22,7 +22,7 @@ def check_identity(name: str, source: SourceTable, row: LedgerRow | None) -> Non
         )
 
 
-def check_tables(application: Application, name: str, row: LedgerRow | None) -> None:
+def check_tables(application: Declarations, name: str, row: LedgerRow | None) -> None:
     """The admitted rows of a name that has been admitted must be there."""
     if row is not None and not DeltaLog(application.layout.admitted(name)).exists():
         raise SweepAreaError(

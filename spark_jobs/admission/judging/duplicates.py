@@ -107,7 +107,7 @@ def duplicates(rows: pa.Table, kept: pa.Table, columns: Sequence[str], order_by:
     return dropped
 
 
-def _one_by_one(
+def _one_by_one(  # eight parameters: the columns of one table, as its caller has sorted them
     members: np.ndarray,
     tick: np.ndarray,
     prior: np.ndarray,

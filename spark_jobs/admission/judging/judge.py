@@ -39,7 +39,7 @@ DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
-class Rule:
+class RowRule:
     """A reason to keep rows out, and the rows that it holds for (a BOOLEAN each; NULL is no). ``kind`` is the reason
     as reports count it.
     """
@@ -122,22 +122,22 @@ def condition_sql(sql: str) -> str:
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def malformed_rules(rows: pa.Table) -> list[Rule]:
+def malformed_rules(rows: pa.Table) -> list[RowRule]:
     """A record that could not be read is kept out with its text, whatever could be made of its columns."""
     if MALFORMED not in rows.column_names:
         return []
-    return [Rule("malformed record", pc.is_valid(rows.column(MALFORMED)), "malformed record")]
+    return [RowRule("malformed record", pc.is_valid(rows.column(MALFORMED)), "malformed record")]
 
 
-def timestamp_rules(tick: pa.ChunkedArray, column: str) -> list[Rule]:
+def timestamp_rules(tick: pa.ChunkedArray, column: str) -> list[RowRule]:
     """A NULL timestamp is never an element (Patroumpas, section 2.1); time ends at 2^62 ticks on both sides."""
     null = f"timestamp column {column} is NULL"
     outside = "timestamp is outside the time domain of [-2^62, 2^62] ticks"
     beyond = pc.or_(pc.less(tick, MIN_TICK), pc.greater(tick, MAX_TICK))
-    return [Rule(null, pc.is_null(tick), null), Rule(outside, beyond, outside)]
+    return [RowRule(null, pc.is_null(tick), null), RowRule(outside, beyond, outside)]
 
 
-def ahead_rules(tick: pa.ChunkedArray, domain: TimeDomain, ahead: int | None, commit_time: int) -> list[Rule]:
+def ahead_rules(tick: pa.ChunkedArray, domain: TimeDomain, ahead: int | None, commit_time: int) -> list[RowRule]:
     """MAX AHEAD: an element further after its source's commit is kept out, so that one bad row cannot end a stream.
 
     ``ahead`` and ``commit_time`` are microseconds; None is the default of a day. BIGINT time has no clock.
@@ -147,7 +147,7 @@ def ahead_rules(tick: pa.ChunkedArray, domain: TimeDomain, ahead: int | None, co
         return []
     length = dt.timedelta(microseconds=latest - commit_time)
     text = f"timestamp lies more than MAX AHEAD ({length}) after its source's commit"
-    return [Rule(text, pc.greater(tick, latest // domain.chronon), text)]
+    return [RowRule(text, pc.greater(tick, latest // domain.chronon), text)]
 
 
 def latest_instant(domain: TimeDomain, ahead: int | None, commit_time: int) -> int | None:
@@ -159,7 +159,7 @@ def latest_instant(domain: TimeDomain, ahead: int | None, commit_time: int) -> i
 
 def constraint_rules(
     judged: pa.Table, constraints: Sequence[ConstraintSpec], what: str, warned: Counter[str]
-) -> list[Rule]:
+) -> list[RowRule]:
     """Rules of constraints that quarantine, by the columns ``__check_0``, ..; those that warn are counted.
 
     Raises SweepAreaError where a constraint ON VIOLATION FAIL UPDATE is violated; ``what`` names the version.
@@ -183,7 +183,7 @@ def constraint_rules(
             warned[constraint.name] += count
         else:
             text = f"constraint {constraint.name} is violated: {constraint.expression.text}"
-            rules.append(Rule(text, violated, text))
+            rules.append(RowRule(text, violated, text))
     return rules
 
 
@@ -208,21 +208,21 @@ class Lateness:
         """The least tick whose results can be corrected; None: all can."""
         return None if self.heartbeat is None or self.retain is None else self.heartbeat - self.retain
 
-    def rules(self, tick: pa.ChunkedArray, domain: TimeDomain) -> list[Rule]:
+    def rules(self, tick: pa.ChunkedArray, domain: TimeDomain) -> list[RowRule]:
         """The rules for late elements that are kept out."""
         h = self.heartbeat
         if h is None:
             return []
         shown = f"heartbeat {instant_text(domain, h)} (tick {h})"
         if not self.repair:
-            return [Rule(f"{LATE.removesuffix('heartbeat')}{shown}", pc.less_equal(tick, h), LATE)]
+            return [RowRule(f"{LATE.removesuffix('heartbeat')}{shown}", pc.less_equal(tick, h), LATE)]
         found = []
         if self.retain is not None:
             text = "late: below the retained history (RETAIN)"
-            found.append(Rule(f"{text} at {shown}", pc.less(tick, h - self.retain), text))
+            found.append(RowRule(f"{text} at {shown}", pc.less(tick, h - self.retain), text))
         if self.within is not None:
             text = "late: older than LATE REPAIR WITHIN"
-            found.append(Rule(f"{text} at {shown}", pc.less(tick, h - self.within), text))
+            found.append(RowRule(f"{text} at {shown}", pc.less(tick, h - self.within), text))
         return found
 
 
@@ -238,7 +238,7 @@ class Judgement:
     counts: Counter[str]
 
 
-def judged_by(rows: pa.Table, rules: Iterable[Rule]) -> Judgement:
+def judged_by(rows: pa.Table, rules: Iterable[RowRule]) -> Judgement:
     """Applies rules in their order: the first that holds for a row is its reason."""
     code: Any = pa.repeat(pa.scalar(-1, pa.int32()), rows.num_rows)
     named = list(rules)

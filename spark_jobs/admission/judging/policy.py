@@ -11,14 +11,14 @@ from sweeparea.heartbeats.user_policy import UserPolicy
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.declarations import user_code
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.declarations import Declarations
 
 TRIES = 5
 """A person's own move of a heartbeat gives way to a run that commits at the same time so many times."""
 
 
 def policy_of(
-    application: Application, declared: CreateStream, domain: TimeDomain, version: int, elements: pa.Table | None
+    application: Declarations, declared: CreateStream, domain: TimeDomain, version: int, elements: pa.Table | None
 ) -> policies.Policy:
     """The policy of a stream's HEARTBEAT clause; a Python policy is told ``version`` and the ``elements`` that it
     brought.

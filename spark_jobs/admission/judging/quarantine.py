@@ -26,7 +26,7 @@ from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging.duplicates import DUPLICATE
 from sweeparea.spark_jobs.admission.judging.stage import QUARANTINE_SCHEMA
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark import json_values
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log import scan
@@ -153,7 +153,7 @@ def columns_of(application: Application, name: str) -> list[pa.Field]:
     log = DeltaLog(application.layout.admitted(name))
     if name in application.catalog.streams and log.exists():
         return [f for f in log.schema() if not f.name.startswith("__")]
-    return list(application.source_table(name).schema())
+    return list(application.sources.table(name).schema())
 
 
 def listing(
@@ -173,7 +173,7 @@ def listing(
         elif found.rows.num_rows:
             found = matching(found, where, columns_of(application, each))
         copies += found.total()
-        time = application.input_schema(each).time if found.rows.num_rows else TimeDomain()
+        time = application.plans.input_schema(each).time if found.rows.num_rows else TimeDomain()
         rows += _shown(found, time, None if limit is None else max(0, limit - len(rows)))
     if form == "json":
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)

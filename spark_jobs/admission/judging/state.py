@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeparea.operators.time.domain import TimeDomain
-from sweeparea.tables.publication.ledger import CORRECTION, LedgerRow
+from sweeparea.tables.publication.info import SourceInfo, laid_over, without
+from sweeparea.tables.publication.ledger import LedgerRow
 
 COUNTS = (
     "rows", "quarantined", "late", "repaired", "deduplicated", "reinstated", "displaced", "ignored", "taken_back",
@@ -20,12 +21,6 @@ COUNTS = (
 """Counted over a stream's life: copies of rows; ``late`` those at or below the heartbeat, ``repaired`` those of them
 that were admitted; ``reinstated`` duplicates that became elements when a kept row was taken back, ``displaced``
 elements that these made duplicates; ``distant`` heartbeats of elements that lie too far in the future to be taken."""
-
-
-REPAIRS_FROM = "repairs_from"
-"""In a stream's info, once RETAIN has let elements go: the least tick of which a late element can be repaired."""
-RELEASED = "released"
-"""In a commit's info: rows that it released from quarantine. What others keep there is carried on, this is not."""
 
 
 @dataclass
@@ -51,25 +46,25 @@ class StreamState:
     @property
     def repairs_from(self) -> int | None:
         """The tick below which elements that come now cannot be repaired; None where nothing has gone."""
-        return self.info.get(REPAIRS_FROM)
+        return SourceInfo.of(self.info).repairs_from
 
     @classmethod
     def of(cls, row: LedgerRow | None) -> StreamState:
         """The state that a ledger row holds."""
         if row is None:
             return cls()
-        info = row.info
-        instant = info.get("instant", 0)
+        info = row.of_source
+        instant = info.instant or 0
         return cls(
-            info.get("source_version", -1),
+            -1 if info.source_version is None else info.source_version,
             row.committed,
             instant,
-            info.get("commit_time", instant),
-            info.get("policy") or {},
+            instant if info.commit_time is None else info.commit_time,
+            dict(info.policy or {}),
             row.correction_seq,
-            bool(info.get("taken_back")),
-            Counter(info.get("totals") or {}),
-            dict(info),
+            bool(info.taken_back),
+            Counter(info.totals or {}),
+            dict(row.info),
         )
 
     def next_instant(self, commit_time: int, domain: TimeDomain) -> int:
@@ -87,20 +82,21 @@ class StreamState:
             self.correction_seq = seq
         self.taken_back = self.taken_back or taken_back
 
-    def as_info(self, counts: Counter[str], **more: Any) -> dict[str, Any]:
-        """The info of the commit: ``counts`` are its own, as ``COUNTS`` names them, added to the totals."""
+    def as_info(self, counts: Counter[str], more: SourceInfo | None = None) -> dict[str, Any]:
+        """The info of the commit: ``counts`` are its own, as ``COUNTS`` names them, added to the totals; ``more`` is
+        what else the commit says. What it released from quarantine is not carried on by the next.
+        """
         self.totals.update({name: counts[name] for name in COUNTS if counts[name]})
-        own: dict[str, Any] = {
-            "source_version": self.source_version,
-            "instant": self.instant,
-            "commit_time": self.commit_time,
-            "policy": self.policy,
-            CORRECTION: self.correction_seq,
-            "taken_back": self.taken_back,
-            "totals": dict(self.totals),
-            "rows": counts["rows"],
-            "quarantined": counts["quarantined"],
-            "clamped": counts["clamped"],
-        }
-        carried = {key: value for key, value in self.info.items() if key != RELEASED}
-        return {**carried, **own, **more}
+        own = SourceInfo(
+            source_version=self.source_version,
+            instant=self.instant,
+            commit_time=self.commit_time,
+            policy=self.policy,
+            correction_seq=self.correction_seq,
+            taken_back=self.taken_back,
+            totals=dict(self.totals),
+            rows=counts["rows"],
+            quarantined=counts["quarantined"],
+            clamped=counts["clamped"],
+        )
+        return laid_over(without(self.info, ["released"]), own, more or SourceInfo())

@@ -10,7 +10,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
 from sweeparea.spark_jobs.admission.relation.static import pin
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 
 if TYPE_CHECKING:

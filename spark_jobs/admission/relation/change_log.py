@@ -28,6 +28,7 @@ from sweeparea.operators.values.bag import N
 from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.operators.values.order import record_ranks
 from sweeparea.spark_jobs.admission.relation.history_events import TICK, representatives
+from sweeparea.spark_jobs.declarations.keyed import KeyedChanges
 
 SETS = ("I", "U")
 ENDS = "D"
@@ -66,15 +67,6 @@ class Settled:
     revived: pa.Table
 
 
-@dataclass(frozen=True)
-class Keyed:
-    """CHANGES BY .. KEY: ``key`` and ``operation`` are columns, ``sequence`` (or None) the one of SEQUENCE BY."""
-
-    key: tuple[str, ...]
-    operation: str
-    sequence: str | None = None
-
-
 class ChangeLog(Protocol):
     """All changes that were known before, with their ``__hash``."""
 
@@ -87,14 +79,14 @@ class ChangeLog(Protocol):
         ...
 
 
-def hashed(rows: pa.Table, record: Sequence[str], keyed: Keyed | None) -> pa.Table:
+def hashed(rows: pa.Table, record: Sequence[str], keyed: KeyedChanges | None) -> pa.Table:
     """``rows`` with their ``__hash``."""
     group = record if keyed is None else keyed.key
     return rows.append_column(HASH, pa.array(key_hash([rows.column(c) for c in group], rows.num_rows)))
 
 
 def advance(
-    log: ChangeLog, new: pa.Table, record: Sequence[str], h0: int, h1: int, keyed: Keyed | None = None
+    log: ChangeLog, new: pa.Table, record: Sequence[str], h0: int, h1: int, keyed: KeyedChanges | None = None
 ) -> Settled:
     """``settle`` with what has to be known of the log. ``new``: changes that it does not have yet, with ``__hash``.
 
@@ -117,7 +109,7 @@ def advance(
 
 
 def settle(
-    rows: pa.Table, known: np.ndarray, record: Sequence[str], h0: int, h1: int, keyed: Keyed | None = None
+    rows: pa.Table, known: np.ndarray, record: Sequence[str], h0: int, h1: int, keyed: KeyedChanges | None = None
 ) -> Settled:
     """What moving the heartbeat from ``h0`` to ``h1`` and knowing more changes means for a relation.
 
@@ -209,7 +201,7 @@ def _refuse(rows: pa.Table, at: np.ndarray, excess: int, n: np.ndarray, refused:
 # -- rows of keys ----------------------------------------------------------------------------------------------------
 
 
-def _keyed(rows: pa.Table, how: Keyed) -> Function:
+def _keyed(rows: pa.Table, how: KeyedChanges) -> Function:
     tick, n = keys.int64_of(rows.column(TICK)), keys.int64_of(rows.column(N))
     key = keys.codes([rows.column(c) for c in how.key])[0]
     sets = pc.is_in(rows.column(how.operation), pa.array(SETS)).to_numpy()

@@ -25,28 +25,29 @@ from sweeparea.operators.time.ticks import MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
+from sweeparea.spark_jobs.admission.judging.copies import copies
 from sweeparea.spark_jobs.admission.judging.judge import condition_sql, evaluated, heartbeat_sql
 from sweeparea.spark_jobs.admission.judging.policy import policy_of
+from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.progress import Progress, counted
 from sweeparea.spark_jobs.admission.relation import change_log
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_table import VERSION, Leaving, RelationStage
 from sweeparea.spark_jobs.admission.relation.history_events import FROM, TICK, TO
 from sweeparea.spark_jobs.admission.relation.relation_version import Known, Told, VersionReader, log_rows, ticks_of
 from sweeparea.spark_jobs.admission.sources.source_schema import check_chars
-from sweeparea.spark_jobs.admission.stream.version import copies
-from sweeparea.spark_jobs.declarations.application import CHANGES, Application
-from sweeparea.spark_jobs.declarations.relation_source import RelationSource, expressions_of
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.declarations.relation_source import RelationSource
+from sweeparea.spark_jobs.declarations.sources import CHANGES
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.publication.info import SourceInfo
 from sweeparea.tables.publication.publish import Publication
-from sweeparea.tables.sources.char_columns import CHARS
 from sweeparea.tables.sources.source import SourceTable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class RelationAdmission:
         self.application, self.name, self.registration = application, name, registration
         self.spark, self.tell, self.baseline = spark, tell, baseline
         self.declared = application.catalog.relations[name]
-        self.table: SourceTable = application.source_table(name)
+        self.table: SourceTable = application.sources.table(name)
         self.report = Admitted(name)
         self.progress = Progress(name, tell)
 
@@ -114,14 +115,14 @@ class RelationAdmission:
 
     def reading(self) -> VersionReader:
         """How rows of the source are read; raises all faults of the declaration."""
-        self.source: RelationSource = self.application.relation_source(self.name)
-        expressions = expressions_of(self.application, self.source)
+        self.source: RelationSource = self.application.sources.relation(self.name)
+        expressions = self.application.sources.relation_expressions(self.source)
         evaluate = _Evaluator(self, expressions.heartbeat)
         return VersionReader(self.declared, self.source, expressions.constraints, evaluate)
 
     def move(self, decide: Callable[[int | None], HeartbeatDecision]) -> int | None:
         """Moves the heartbeat without a version, to what ``decide`` makes of the one before; returns that."""
-        self.source = self.application.relation_source(self.name)
+        self.source = self.application.sources.relation(self.name)
         publication, attempt, state = self.begin()
         before = state.heartbeat
         self._move(publication, attempt, state, decide(before))
@@ -275,13 +276,13 @@ class RelationAdmission:
         counts["clamped"] = decision.clamped
         self.report.clamped += decision.clamped
         state.policy = dict(decision.state)
-        more = {
-            "definition": self.application.fingerprint(self.name),
-            "source_id": state.info.get("source_id") or self.table.identity(),
-            "chronon": self.source.time.chronon if self.source.time.kind == "TIMESTAMP" else 0,
-            **({CHARS: chars} if (chars := self.application.char_columns(self.name)) else {}),
-        }
-        stage.commit(decision.heartbeat, state.as_info(counts, **more))
+        more = SourceInfo(
+            definition=self.application.registry.fingerprint(self.name),
+            source_id=SourceInfo.of(state.info).source_id or self.table.identity(),
+            chronon=self.source.time.chronon if self.source.time.kind == "TIMESTAMP" else 0,
+            chars=self.application.sources.char_columns(self.name) or None,
+        )
+        stage.commit(decision.heartbeat, state.as_info(counts, more))
         self.report.heartbeat, self.report.source_version = decision.heartbeat, state.source_version
 
 
@@ -295,7 +296,7 @@ class _Evaluator:
         self.column = None if heartbeat is None else plain.get(heartbeat)
         self.expressions = {
             f"__check_{i}": condition_sql(e.sql)
-            for i, e in enumerate(expressions_of(run.application, self.source).constraints)
+            for i, e in enumerate(run.application.sources.relation_expressions(self.source).constraints)
         }
         if heartbeat is not None and self.column is None:
             self.expressions["__heartbeat"] = heartbeat_sql(heartbeat, self.source.time)
@@ -315,7 +316,7 @@ class _Evaluator:
 
 def check_relation_columns(application: Application, name: str, source: SourceTable) -> None:
     """The source must still have the columns and types with which it was first admitted."""
-    known, found = dict(application.relation_source(name).columns), dict(source.spark_schema())
+    known, found = dict(application.sources.relation(name).columns), dict(source.spark_schema())
     for column, kind in known.items():
         if found.get(column) != kind:
             raise SweepAreaError(

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from sweeparea.operators.state.sweep_area import to_merge
 from sweeparea.spark_jobs.admission.judging.stage import Stage, held_copies, without
 from sweeparea.spark_jobs.admission.relation.change_log import HASH, REFUSED
-from sweeparea.spark_jobs.declarations.application import CHANGES
+from sweeparea.spark_jobs.declarations.sources import CHANGES
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_file

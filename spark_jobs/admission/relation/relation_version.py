@@ -25,21 +25,22 @@ from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.admission.judging.copies import added_and_removed, copies
 from sweeparea.spark_jobs.admission.judging.judge import (
     DAY_US,
     Judgement,
     Lateness,
-    Rule,
+    RowRule,
     constraint_rules,
     judged_by,
     malformed_rules,
     timestamp_rules,
 )
+from sweeparea.spark_jobs.admission.judging.outcome import Outcome
 from sweeparea.spark_jobs.admission.judging.rules import Rules
 from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
 from sweeparea.spark_jobs.admission.relation.change_log import ENDS, SETS
 from sweeparea.spark_jobs.admission.relation.history_events import FROM, TO, events, representatives
-from sweeparea.spark_jobs.admission.stream.version import Outcome, added_and_removed, copies
 from sweeparea.spark_jobs.declarations.relation_source import SIGNS, RelationSource
 from sweeparea.tables.sources.landing import MALFORMED
 
@@ -157,7 +158,7 @@ class VersionReader:
             judgement.bad = judgement.bad.append_column("__tick", judgement.bad.column(FROM))
         return judgement
 
-    def _time_rules(self, judged: pa.Table) -> list[Rule]:
+    def _time_rules(self, judged: pa.Table) -> list[RowRule]:
         if self.source.contents == "changes":
             return timestamp_rules(judged.column("__tick"), self.source.instants[0])
         if self.source.contents != "history":
@@ -169,17 +170,17 @@ class VersionReader:
         backwards = f"ends before it starts: {names[1]} is before {names[0]}"
         return [
             *timestamp_rules(start, names[0]),
-            Rule(outside, beyond, outside),
-            Rule(backwards, pc.less(end, start), backwards),
+            RowRule(outside, beyond, outside),
+            RowRule(backwards, pc.less(end, start), backwards),
         ]
 
-    def _operation_rules(self, judged: pa.Table) -> list[Rule]:
+    def _operation_rules(self, judged: pa.Table) -> list[RowRule]:
         if self.source.operation is None:
             return []
         codes = [*SETS, ENDS] if self.source.keyed else [*SIGNS]
         known = pc.is_in(judged.column(self.source.operation), pa.array(codes, pa.string()))
         text = f"unknown operation code: {self.source.operation} must be {', '.join(codes[:-1])} or {codes[-1]}"
-        return [Rule(text, pc.invert(known), text)]
+        return [RowRule(text, pc.invert(known), text)]
 
     def _excused(self, judged: pa.Table) -> pa.Table:
         """D looks at nothing but its key and instant, so a constraint over other columns does not concern it."""

@@ -21,6 +21,7 @@ from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
+from sweeparea.spark_jobs.admission.judging.copies import copies, sized
 from sweeparea.spark_jobs.admission.judging.judge import (
     condition_sql,
     constraint_rules,
@@ -32,19 +33,17 @@ from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import Stage, quarantine_rows
 from sweeparea.spark_jobs.admission.relation.change_relation import check_relation_columns
 from sweeparea.spark_jobs.admission.relation.history_events import representatives
-from sweeparea.spark_jobs.admission.stream.version import copies, sized
-from sweeparea.spark_jobs.declarations.application import Application, refuse_reserved
-from sweeparea.spark_jobs.declarations.relation_source import expressions_of
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log import scan
-from sweeparea.tables.publication.ledger import CORRECTION, LedgerRow
+from sweeparea.tables.publication.info import SourceInfo, laid_over
+from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import Publication, recover
-from sweeparea.tables.sources.char_columns import CHARS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REFRESHED = "refreshed"
 """In the ledger row's info of a static relation: how often it was refreshed. Then it is one that changes."""
 
 
@@ -53,8 +52,8 @@ def pin(application: Application, name: str, registration: str, spark: SparkSess
     publication = Publication(str(application.data), application.ledger, name, "relation", registration)
     attempt, previous = publication.begin(), publication.previous
     if previous is not None:
-        return Admitted(name, heartbeat=previous.committed, source_version=previous.info["source_version"])
-    source = application.source_table(name)
+        return Admitted(name, heartbeat=previous.committed, source_version=previous.of_source.source_version)
+    source = application.sources.table(name)
     version, report = source.version(), Admitted(name, 1, heartbeat=MAX_TICK)
     refuse_reserved(name, [column for column, _ in source.spark_schema()])
     stage = Stage(publication, attempt, source.schema(), "relation")
@@ -68,13 +67,13 @@ def pin(application: Application, name: str, registration: str, spark: SparkSess
 def refresh(application: Application, name: str, spark: SparkSession) -> str:
     """Takes a static relation's source as it is now; returns what came of it, in words."""
     recover(str(application.data), application.ledger, [name])
-    registration = application.registration(name, application.ledger.head().get(name))
+    registration = application.registry.registration(name, application.ledger.head().get(name))
     publication = Publication(str(application.data), application.ledger, name, "relation", registration)
     attempt, previous = publication.begin(), publication.previous
     if previous is None:
         report = pin(application, name, registration, spark)
         return f"{name}: {report.rows} rows of version {report.source_version} of its source copied and pinned"
-    source = application.source_table(name)
+    source = application.sources.table(name)
     version = source.version()
     check_identity(name, source, previous)
     check_relation_columns(application, name, source)
@@ -88,7 +87,8 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
         return f"{name}: nothing differs between what was pinned and version {version} of its source"
     tick, clock = next_instant(application, name)
     stage.admit(_at(changed, tick))
-    more = {**previous.info, REFRESHED: previous.info.get(REFRESHED, 0) + 1, CORRECTION: stage.seq}
+    refreshed = SourceInfo(refreshed=(previous.of_source.refreshed or 0) + 1)
+    more = laid_over(previous.info, refreshed, SourceInfo(correction_seq=stage.seq))
     _commit(application, stage, version, report, more)
     readers = application.catalog.readers(name)
     since = "the beginning" if tick == MIN_TICK else instant_text(TimeDomain("TIMESTAMP" if clock else "BIGINT"), tick)
@@ -105,11 +105,11 @@ def next_instant(application: Application, name: str) -> tuple[int, bool]:
     """
     head = application.ledger.head()
     ran = {row.name: row for row in head.values() if name in row.pins and row.committed is not None}
-    kinds = {query: bool(row.info.get("chronon")) for query, row in ran.items()}
+    kinds = {query: bool(row.of_query.chronon) for query, row in ran.items()}
     starts: list[int] = []
     for query in application.catalog.readers(name):
         if query not in ran:
-            time = (plan := application.plan(query)).time
+            time = (plan := application.plans.plan(query)).time
             kinds[query] = time.kind == "TIMESTAMP"
             starts.append(plan.start * (time.chronon if kinds[query] else 1))
     if len(set(kinds.values())) > 1:
@@ -127,7 +127,7 @@ def next_instant(application: Application, name: str) -> tuple[int, bool]:
 def _end(row: LedgerRow) -> int:
     """The last instant that a query has committed, in microseconds where its time is the clock's."""
     assert row.committed is not None
-    chronon = row.info.get("chronon") or 0
+    chronon = row.of_query.chronon or 0
     return (row.committed + 1) * chronon - 1 if chronon else row.committed
 
 
@@ -135,13 +135,13 @@ def _rows(
     application: Application, name: str, version: int, spark: SparkSession, stage: Stage, report: Admitted
 ) -> Iterator[pa.Table]:
     """The rows of a version that no constraint keeps out, piece by piece; the others are staged for the quarantine."""
-    declared, source = application.catalog.relations[name], application.relation_source(name)
+    declared, source = application.catalog.relations[name], application.sources.relation(name)
     checks = {
         f"__check_{i}": condition_sql(expression.sql)
-        for i, expression in enumerate(expressions_of(application, source).constraints)
+        for i, expression in enumerate(application.sources.relation_expressions(source).constraints)
     }
     what = f"Relation {name}, version {version} of its source"
-    for piece in sized(application.source_table(name).snapshot_pieces(version)):
+    for piece in sized(application.sources.table(name).snapshot_pieces(version)):
         rows = piece.append_column("__n", pa.repeat(pa.scalar(1, pa.int64()), piece.num_rows))
         unread = malformed_rules(rows)
         if checks or unread:
@@ -173,13 +173,13 @@ def _at(rows: pa.Table, tick: int) -> pa.Table:
 def _commit(application: Application, stage: Stage, version: int, report: Admitted, previous: dict[str, Any]) -> None:
     kept_out: Counter[str] = report.quarantined
     name = stage.publication.name
-    own = {
-        "definition": application.fingerprint(name),
-        "source_version": version,
-        "source_id": application.source_table(name).identity(),
-        **({CHARS: chars} if (chars := application.char_columns(name)) else {}),
-        "rows": report.rows,
-        "quarantined": kept_out.total(),
-    }
+    table = application.sources.table(name)
+    info = laid_over(
+        previous,
+        SourceInfo(definition=application.registry.fingerprint(name)),
+        SourceInfo(source_version=version),
+        SourceInfo(source_id=table.identity(), chars=application.sources.char_columns(name) or None),
+        SourceInfo(rows=report.rows, quarantined=kept_out.total()),
+    )
     report.source_version = version
-    stage.commit(MAX_TICK, {**previous, **own})
+    stage.commit(MAX_TICK, info)

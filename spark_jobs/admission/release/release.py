@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeparea.spark_jobs.admission.release.release_relation import release_changes
-from sweeparea.spark_jobs.admission.release.release_rows import Released, Wanted
+from sweeparea.spark_jobs.admission.release.release_rows import Released, WantedRows
 from sweeparea.spark_jobs.admission.release.release_stream import release_elements
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.publication.publish import recover
@@ -19,7 +19,7 @@ TRIES = 5
 """A release gives way to an admit run that commits at the same time so many times."""
 
 
-def release(application: Application, name: str, spark: SparkSession, wanted: Wanted) -> Released:
+def release(application: Application, name: str, spark: SparkSession, wanted: WantedRows) -> Released:
     """Releases rows of a stream's or relation's quarantine; raises SweepAreaError where there is none such."""
     application.source(name)
     work = release_changes if name in application.catalog.relations else release_elements

@@ -21,13 +21,14 @@ from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import quarantine
+from sweeparea.spark_jobs.admission.judging.copies import copies
+from sweeparea.spark_jobs.admission.judging.rules import keeping_out
 from sweeparea.spark_jobs.admission.relation.change_log import REFUSED
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
 from sweeparea.spark_jobs.admission.relation.change_table import VERSION, RelationStage
 from sweeparea.spark_jobs.admission.relation.relation_version import VersionReader
 from sweeparea.spark_jobs.admission.release import release_rows
-from sweeparea.spark_jobs.admission.stream.version import copies, keeping_out
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.tables.log import scan
 
@@ -49,7 +50,7 @@ def release_changes(
     row = application.ledger.head().get(name)
     if row is None:
         raise NotReadyError(f"Relation {name} has not been admitted yet. Run `{application.command('admit', name)}`.")
-    run = RelationAdmission(application, name, application.registration(name, row), spark)
+    run = RelationAdmission(application, name, application.registry.registration(name, row), spark)
     reader = run.reading()
     publication, attempt, state = run.begin()
     stage = run.stage(publication, attempt)

@@ -17,7 +17,7 @@ from sweeparea.cql.text.errors import nearest
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.judging.stage import Stage
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark import json_values
 
 
@@ -33,7 +33,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedRows:
     """Which rows are released, by their ids or by a condition, and what is corrected in them: values of columns as
     they are typed, or the whole ``row`` as a JSON object.
     """
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def chosen(
-    application: Application, name: str, stage: Stage, wanted: Wanted, columns: Sequence[pa.Field]
+    application: Application, name: str, stage: Stage, wanted: WantedRows, columns: Sequence[pa.Field]
 ) -> quarantine.Held:
     """The rows that are wanted, as the quarantine held them when the commit began."""
     held = quarantine.held(application, name, stage.quarantine_version)
@@ -68,7 +68,7 @@ def chosen(
     return held
 
 
-def corrected(held: quarantine.Held, wanted: Wanted, columns: Sequence[pa.Field], name: str) -> pa.Table:
+def corrected(held: quarantine.Held, wanted: WantedRows, columns: Sequence[pa.Field], name: str) -> pa.Table:
     """The rows with what a person has put right in them."""
     names = [f.name for f in columns]
     if wanted.row is not None:

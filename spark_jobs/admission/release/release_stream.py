@@ -23,15 +23,17 @@ import pyarrow.compute as pc
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import duplicates, quarantine
+from sweeparea.spark_jobs.admission.judging.copies import copies
 from sweeparea.spark_jobs.admission.judging.judge import evaluated
-from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions
+from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions, keeping_out
 from sweeparea.spark_jobs.admission.judging.stage import Stage, row_texts
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.release.release_rows import Released, Wanted, chosen, corrected
-from sweeparea.spark_jobs.admission.stream.version import copies, judge_piece, keeping_out
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.admission.release.release_rows import Released, WantedRows, chosen, corrected
+from sweeparea.spark_jobs.admission.stream.version import judge_piece
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.tables.log import scan
+from sweeparea.tables.publication.info import SourceInfo
 from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
@@ -42,17 +44,17 @@ KEPT_IN_INFO = 100
 """Rows of a release that the ledger's history tells one by one."""
 
 
-def release_elements(application: Application, name: str, spark: SparkSession, wanted: Wanted) -> Released:
+def release_elements(application: Application, name: str, spark: SparkSession, wanted: WantedRows) -> Released:
     """Admits the rows that are wanted and right, in one commit; tells why the others stay."""
     row = application.ledger.head().get(name)
     if row is None:
         raise NotReadyError(f"Stream {name} has not been admitted yet. Run `{application.command('admit', name)}`.")
-    registration = application.registration(name, row)
+    registration = application.registry.registration(name, row)
     publication = Publication(str(application.data), application.ledger, name, "stream", registration)
     attempt = publication.begin()
     state = StreamState.of(publication.previous)
     columns = quarantine.columns_of(application, name)
-    rules = Rules.of(application.stream(name), application.input_schema(name).time, [f.name for f in columns])
+    rules = Rules.of(application.stream(name), application.plans.input_schema(name).time, [f.name for f in columns])
     stage = Stage(publication, attempt, columns, came=rules.remembers)
     held = chosen(application, name, stage, wanted, columns)
     if (pc.min(held.rows.column("__n")).as_py() or 0) < 0:
@@ -61,7 +63,7 @@ def release_elements(application: Application, name: str, spark: SparkSession, w
             " copies): there is nothing to admit. Leave them out, with --where '__n > 0'."
         )
     rows = corrected(held, wanted, columns, name)
-    heartbeat, constraints = application.source_expressions(name)
+    heartbeat, constraints = application.sources.stream_expressions(name)
     sql = expressions(rules, heartbeat, constraints)
     result, admitted, left = _judge(spark, stage, state, rules, sql, rows, held)
     if result.rows == 0:
@@ -76,7 +78,7 @@ def release_elements(application: Application, name: str, spark: SparkSession, w
     after = row_texts(admitted.select(rules.columns))
     told = [{"from": a, "to": b} for a, b in zip(before, after, strict=True)][:KEPT_IN_INFO]
     counts = Counter(rows=result.rows, released=result.rows, repaired=result.repaired)
-    stage.commit(state.heartbeat, state.as_info(counts, released=told))
+    stage.commit(state.heartbeat, state.as_info(counts, SourceInfo(released=told)))
     return result
 
 

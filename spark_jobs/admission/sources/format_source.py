@@ -29,7 +29,7 @@ from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.spark_jobs.admission.sources.format_files import looked_over, matched_over
 from sweeparea.spark_jobs.admission.sources.format_json import REFUSED, by_texts, json_records
 from sweeparea.spark_jobs.admission.sources.format_names import require_seen
-from sweeparea.spark_jobs.declarations.application import refuse_reserved
+from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.spark_jobs.spark import machine_probe
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.spark_jobs.spark.frames import quoted
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sweeparea.cql.syntax.statements import SourceSpec
-    from sweeparea.spark_jobs.declarations.application import Application
+    from sweeparea.spark_jobs.declarations.declarations import Declarations
 
 BATCHES = "data/_spark_metadata"
 """The file sink's log in the landing folder: one file a micro-batch."""
@@ -62,7 +62,7 @@ _DEFAULTS = {
 
 
 def land(
-    application: Application, name: str, spark: SparkSession, tell: Callable[[str], None] = lambda text: None
+    application: Declarations, name: str, spark: SparkSession, tell: Callable[[str], None] = lambda text: None
 ) -> int:
     """Lands what is new in the source of a stream or relation FROM FORMAT; returns how many versions that made."""
     source = application.source(name).source
@@ -110,7 +110,7 @@ def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
             raise
 
 
-def _explained(error: Exception, application: Application, name: str, folder: str) -> SweepAreaError:
+def _explained(error: Exception, application: Declarations, name: str, folder: str) -> SweepAreaError:
     source = application.source(name).source
     # through Spark Connect the text goes on with Java's stack trace, which is full of java.util.concurrent
     text = str(error).split("JVM stacktrace:", 1)[0]

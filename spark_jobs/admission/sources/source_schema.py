@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.spark_jobs.declarations.application import refuse_reserved
+from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.schema import arrow_type, spark_type
 
 if TYPE_CHECKING:
-    from sweeparea.spark_jobs.declarations.application import Application
+    from sweeparea.spark_jobs.application import Application
     from sweeparea.tables.sources.source import SourceTable
 
 
@@ -59,7 +59,7 @@ def check_columns(application: Application, name: str, source: SourceTable, take
 def check_chars(application: Application, name: str, source: SourceTable) -> None:
     """The columns that were admitted padded must still be CHAR of the same length, or all values would change."""
     now = source.char_columns()
-    for column, kind in application.char_columns(name).items():
+    for column, kind in application.sources.char_columns(name).items():
         if now.get(column) != kind:
             raise SweepAreaError(
                 f"{name}: column {column} was {kind.upper()} when it was first admitted, whose values are padded when"
@@ -74,7 +74,7 @@ def chars_after(application: Application, name: str, source: SourceTable, taken:
     columns that were ``taken`` over just now which are CHAR.
     """
     now = source.char_columns()
-    return application.char_columns(name) | {column: now[column] for column in taken if column in now}
+    return application.sources.char_columns(name) | {column: now[column] for column in taken if column in now}
 
 
 def _take(application: Application, name: str, log: DeltaLog, added: list[pa.Field], before: list[str]) -> None:
@@ -89,4 +89,4 @@ def _take(application: Application, name: str, log: DeltaLog, added: list[pa.Fie
             )
     application.registry.keep_columns(name, before)
     log.add_columns(added, f"{name}:columns")
-    application.forget_schemas()
+    application.plans.forget_schemas()

@@ -10,104 +10,39 @@ however many of them one run takes.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.cql.syntax.statements import ConstraintSpec
-from sweeparea.heartbeats.policies import VersionFacts
-from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import duplicates as duplicate_rows
+from sweeparea.spark_jobs.admission.judging.copies import copies
 from sweeparea.spark_jobs.admission.judging.judge import (
-    PIECE,
     Judgement,
     Lateness,
     ahead_rules,
-    as_heartbeat,
     constraint_rules,
     judged_by,
     latest_instant,
     malformed_rules,
-    pieces,
     timestamp_rules,
 )
-from sweeparea.spark_jobs.admission.judging.rules import Rules
+from sweeparea.spark_jobs.admission.judging.outcome import Outcome
+from sweeparea.spark_jobs.admission.judging.rules import Rules, keeping_out
 from sweeparea.spark_jobs.admission.judging.stage import CAME, Stage, quarantine_rows
 from sweeparea.spark_jobs.admission.judging.state import StreamState
 from sweeparea.spark_jobs.admission.stream import taken_back
 from sweeparea.spark_jobs.admission.stream.reinstated import reinstate
-from sweeparea.spark_jobs.spark import json_values
 
 Evaluate = Callable[[pa.Table], pa.Table]
 """Adds ``__tick``, ``__heartbeat`` and ``__check_0``, .. to rows of the source, row for row."""
 Lookup = Callable[[pa.Table], pa.Table]
 """The admitted rows that could make rows duplicates (``judging/duplicates.kept_rows``)."""
-
-
-@dataclass
-class Outcome:
-    """What the rows of a version have come to, gathered over its pieces. ``counts`` as ``admit_state.COUNTS``."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
-    warned: Counter[str] = field(default_factory=Counter)
-    least_tick: int | None = None
-    max_tick: int | None = None
-    max_heartbeat: int | None = None
-    sources: dict[str, int] = field(default_factory=dict)
-    elements: list[pa.Table] = field(default_factory=list)
-
-    def saw(self, good: pa.Table, rules: Rules, latest: int | None = None) -> None:
-        """Notes what the heartbeat's policy wants to know of admitted elements, and how early they are. Heartbeats
-        beyond ``latest`` (microseconds) are counted and not taken.
-        """
-        ticks = pc.min_max(good.column("__tick")).as_py()
-        self.least_tick = _least(self.least_tick, ticks["min"])
-        self.max_tick = _greatest(self.max_tick, ticks["max"])
-        values = good.column("__heartbeat")
-        if latest is not None:
-            distant = pc.fill_null(pc.greater(values, latest), False)
-            self.counts["distant"] += pc.sum(distant).as_py() or 0
-            values = pc.if_else(distant, pa.scalar(None, pa.int64()), values)
-        greatest = as_heartbeat(pc.max(values).as_py(), rules.domain)
-        self.max_heartbeat = _greatest(self.max_heartbeat, greatest)
-        spec = rules.declared.heartbeat
-        if spec is not None and spec.kind == "per" and spec.column is not None:
-            column = next(c for c in rules.columns if c.lower() == spec.column.lower())
-            for key, tick in by_source(good.column(column), values, rules.domain).items():
-                self.sources[key] = max(tick, self.sources.get(key, tick))
-        if spec is not None and spec.kind == "policy":
-            self.elements.append(good.select([*rules.columns, "__tick"]))
-
-    def facts(self, state: StreamState, read_time: int) -> VersionFacts:
-        """What the heartbeat's policy is told; ``read_time``: when the source's log was read (microseconds)."""
-        return VersionFacts(self.max_tick, self.max_heartbeat, state.instant, read_time, self.sources, state.policy)
-
-
-def by_source(column: pa.ChunkedArray, values: pa.ChunkedArray, domain: TimeDomain) -> dict[str, int]:
-    """HEARTBEAT PER: the greatest heartbeat of each value of ``column`` (as JSON text), NULL heartbeats apart."""
-    known = pc.is_valid(values)
-    column, values = column.filter(known), values.filter(known)
-    if not len(values):
-        return {}
-    code, count = keys.codes([column])
-    most = np.full(count, np.iinfo(np.int64).min)
-    np.maximum.at(most, code, keys.int64_of(values))
-    at = np.unique(code, return_index=True)[1]
-    shown = json_values.rows(keys.canonical(pa.table({"source": column.take(pa.array(at))})), [0])
-    found: dict[str, int] = {}
-    for (value,), greatest in zip(shown, most.tolist(), strict=True):
-        tick = as_heartbeat(greatest, domain)
-        assert tick is not None
-        found[json.dumps(value, ensure_ascii=False)] = tick
-    return found
 
 
 @dataclass(frozen=True)
@@ -144,11 +79,6 @@ def judge_piece(judged: pa.Table, rules: Rules, lateness: Lateness, commit_time:
     return _joined(timed, second), dropped
 
 
-def keeping_out(constraints: Iterable[ConstraintSpec]) -> tuple[ConstraintSpec, ...]:
-    """The constraints, of which none stops the version: a row that breaks one that would is kept out."""
-    return tuple(replace(c, on_violation="quarantine") if c.on_violation == "fail" else c for c in constraints)
-
-
 def _with_copies(rows: pa.Table, n: np.ndarray) -> pa.Table:
     """Rows with so many copies each (int64), those with none left out."""
     counted = rows.set_column(rows.column_names.index("__n"), "__n", pa.array(n, pa.int64()))
@@ -175,81 +105,94 @@ def _chunks(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
 
+@dataclass(frozen=True)
+class Judging:
+    """By what a version's rows are judged: ``state`` is that before it, ``commit_time`` the greatest so far.
+
+    ``duplicates`` looks up the rows that were kept before; then the rows must come in one piece. ``corrects``: the
+    version took elements back (ON SOURCE CHANGE CORRECT), so what it adds is the other half of that correction and
+    repairs, whatever LATE says of elements that are only late.
+    """
+
+    rules: Rules
+    state: StreamState
+    version: int
+    commit_time: int
+    evaluate: Evaluate
+    duplicates: Lookup | None = None
+    corrects: bool = False
+
+    @property
+    def lateness(self) -> Lateness:
+        """How late elements are treated."""
+        lateness = self.rules.lateness(self.state.heartbeat, self.state.repairs_from)
+        return replace(lateness, repair=True) if self.corrects else lateness
+
+    @property
+    def latest(self) -> int | None:
+        """The greatest instant that a heartbeat may have, in microseconds."""
+        return latest_instant(self.rules.domain, self.rules.declared.max_ahead, self.commit_time)
+
+
 def judge_version(
-    rules: Rules, state: StreamState, version: int, commit_time: int, rows: Iterable[pa.Table], evaluate: Evaluate,
-    keep: Callable[[pa.Table], None], keep_out: Callable[[pa.Table], None], duplicates: Lookup | None = None,
+    judging: Judging,
+    rows: Iterable[pa.Table],
+    keep: Callable[[pa.Table], None],
+    keep_out: Callable[[pa.Table], None],
     told: Callable[[int], None] = lambda rows: None,
-    corrects: bool = False,
     came_in: pa.Table | None = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Judges the rows that a version added (the source's columns and ``__n``), piece by piece.
 
-    ``corrects``: the version took elements back (ON SOURCE CHANGE CORRECT), so what it adds is the other half of that
-    correction and repairs, whatever LATE says of elements that are only late. ``came_in``: duplicates that became
-    elements by it; they are staged and judged already, and move the heartbeat like the rows that the version adds.
-
-    Elements go to ``keep`` (with ``__tick``), what stays out to ``keep_out``, as the quarantine holds it. With
-    ``duplicates`` the rows must come in one piece.
+    Elements go to ``keep`` (with ``__tick``), what stays out to ``keep_out``, as the quarantine holds it. ``told`` gets
+    how many rows are done. ``came_in``: duplicates that became elements by the version; they are staged and judged
+    already, and move the heartbeat like the rows that it adds.
     """
-    outcome, done = Outcome(), 0
-    lateness, name = rules.lateness(state.heartbeat, state.repairs_from), rules.declared.name
-    if corrects:
-        lateness = replace(lateness, repair=True)
-    what = f"Stream {name}, version {version} of its source"
-    latest = latest_instant(rules.domain, rules.declared.max_ahead, commit_time)
+    outcome, done, rules = Outcome(), 0, judging.rules
     if came_in is not None and came_in.num_rows:
         outcome.counts.update(rows=copies(came_in), reinstated=copies(came_in))
-        outcome.saw(evaluate(came_in.select([*rules.columns, "__n"])), rules, latest)
+        outcome.saw(judging.evaluate(came_in.select([*rules.columns, "__n"])), rules, judging.latest)
     for piece in rows:
-        judged = evaluate(piece)
-        judgement, dropped = judge_piece(judged, rules, lateness, commit_time, what, outcome.warned, duplicates)
-        good, bad = judgement.good, judgement.bad
-        outcome.reasons += judgement.counts
-        late_out = sum(n for kind, n in judgement.counts.items() if kind.startswith("late:"))
-        repaired = 0
-        if lateness.repair and lateness.heartbeat is not None:
-            repaired = copies(good.filter(pc.less_equal(good.column("__tick"), lateness.heartbeat)))
-        outcome.counts.update(
-            rows=copies(good),
-            quarantined=copies(bad),
-            deduplicated=copies(dropped.rows),
-            late=late_out + repaired,
-            repaired=repaired,
-        )
-        if bad.num_rows:
-            keep_out(quarantine_rows(bad, judgement.reasons, name, version))
-        if dropped.rows.num_rows and rules.remembers:
-            keep_out(quarantine_rows(dropped.rows.select(bad.column_names), dropped.reasons, name, version))
-        if good.num_rows:
-            outcome.saw(good, rules, latest)
-            keep(good.select([*rules.columns, "__tick", "__n"]))
+        _judge_into(outcome, judging, piece, keep, keep_out)
         done += piece.num_rows
         told(done)
     return outcome
 
 
-def copies(rows: pa.Table) -> int:
-    """Rows with their copies, taken back or not."""
-    return int(np.abs(keys.int64_of(rows.column("__n"))).sum())
-
-
-def added_and_removed(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """A version's signed rows, apart."""
-    plus = pc.greater(rows.column("__n"), 0)
-    return rows.filter(plus), rows.filter(pc.invert(plus))
-
-
-def sized(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Rows in portions that are judged at a time: small ones together, large ones in parts."""
-    held: list[pa.Table] = []
-    for table in rows:
-        for part in pieces(table):
-            if held and sum(t.num_rows for t in held) + part.num_rows > PIECE:
-                yield pa.concat_tables(held)
-                held = []
-            held.append(part)
-    if held:
-        yield pa.concat_tables(held)
+def _judge_into(
+    outcome: Outcome,
+    judging: Judging,
+    piece: pa.Table,
+    keep: Callable[[pa.Table], None],
+    keep_out: Callable[[pa.Table], None],
+) -> None:
+    """Judges one piece of a version, and counts what it has come to."""
+    rules, lateness, version = judging.rules, judging.lateness, judging.version
+    name = rules.declared.name
+    what = f"Stream {name}, version {version} of its source"
+    judgement, dropped = judge_piece(
+        judging.evaluate(piece), rules, lateness, judging.commit_time, what, outcome.warned, judging.duplicates
+    )
+    good, bad = judgement.good, judgement.bad
+    outcome.reasons += judgement.counts
+    late_out = sum(n for kind, n in judgement.counts.items() if kind.startswith("late:"))
+    repaired = 0
+    if lateness.repair and lateness.heartbeat is not None:
+        repaired = copies(good.filter(pc.less_equal(good.column("__tick"), lateness.heartbeat)))
+    outcome.counts.update(
+        rows=copies(good),
+        quarantined=copies(bad),
+        deduplicated=copies(dropped.rows),
+        late=late_out + repaired,
+        repaired=repaired,
+    )
+    if bad.num_rows:
+        keep_out(quarantine_rows(bad, judgement.reasons, name, version))
+    if dropped.rows.num_rows and rules.remembers:
+        keep_out(quarantine_rows(dropped.rows.select(bad.column_names), dropped.reasons, name, version))
+    if good.num_rows:
+        outcome.saw(good, rules, judging.latest)
+        keep(good.select([*rules.columns, "__tick", "__n"]))
 
 
 def take_back(
@@ -282,11 +225,3 @@ def _reinstate(stage: Stage, rules: Rules, state: StreamState, version: int, cou
         state.corrected(stage.seq, pc.min(rows.column("__tick")).as_py(), taken_back=True)
     counts.update(displaced=copies(found.went_out), deduplicated=copies(found.went_out))
     return found.came_in
-
-
-def _least(a: int | None, b: int | None) -> int | None:
-    return min((x for x in (a, b) if x is not None), default=None)
-
-
-def _greatest(a: int | None, b: int | None) -> int | None:
-    return max((x for x in (a, b) if x is not None), default=None)

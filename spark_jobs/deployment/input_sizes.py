@@ -10,23 +10,24 @@ import pyarrow.compute as pc
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK, own_ticks
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.declarations.declarations import Declarations
+from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 
 
-def new_rows(application: Application, plan: Plan, h0: int, h1: int) -> int:
+def new_rows(plans: QueryPlans, plan: Plan, h0: int, h1: int) -> int:
     """About how many rows of a query's inputs have their tick in (h0, h1], from the statistics in the Delta logs."""
-    total = 0.0
+    total, declared = 0.0, plans.declared
     for name in plan.inputs:
-        if not application.is_query(application.owner(name)):
-            if not application.is_static(name):
-                low, high = own_ticks(h0 + 1, h1, application.scale(name, plan.time))
-                total += _between(DeltaLog(application.layout.admitted(name)), "__tick", low, high)
+        if not declared.is_query(declared.owner(name)):
+            if not declared.is_static(name):
+                low, high = own_ticks(h0 + 1, h1, declared.scale(name, plan.time))
+                total += _between(DeltaLog(declared.layout.admitted(name)), "__tick", low, high)
         else:
-            column = "ts" if application.input_schema(name).kind == "stream" else "valid_from"
+            column = "ts" if plans.input_schema(name).kind == "stream" else "valid_from"
             scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
-            log = DeltaLog(application.result_table(name))
+            log = DeltaLog(plans.result_table(name))
             total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
     return round(total)
 
@@ -35,16 +36,16 @@ COUNTED = 5_000_000
 """Up to so many rows are counted one by one where somebody asks for a number."""
 
 
-def before_start(application: Application, plan: Plan) -> str:
+def before_start(declared: Declarations, plan: Plan) -> str:
     """How many elements of a plan's streams lie before its START, in words: "about" where they are too many to count;
     empty if there are none.
     """
     about, total = False, 0
     for name in plan.inputs:
-        if name not in application.catalog.streams:
+        if name not in declared.catalog.streams:
             continue
-        _, last = own_ticks(None, plan.start - 1, application.scale(name, plan.time))
-        log = DeltaLog(application.layout.admitted(name))
+        _, last = own_ticks(None, plan.start - 1, declared.scale(name, plan.time))
+        log = DeltaLog(declared.layout.admitted(name))
         if last is None or not log.exists():
             continue
         files = scan.prune(log.files(), "__tick", MIN_TICK, last)

@@ -7,93 +7,43 @@ that nobody said should be replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.declarations.catalog import Declared
+from sweeparea.cql.declarations.catalog import Declared, table_names
 from sweeparea.cql.declarations.differences import Difference
 from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
-from sweeparea.cql.syntax.trees import table_names
 from sweeparea.cql.text.errors import CqlErrors, in_order
 from sweeparea.cql.text.hidden_names import is_hidden
-from sweeparea.infra import zones
-from sweeparea.infra.errors import SweepAreaError, UnfitSetupError, UsageError
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.declarations.user_code import registered
-from sweeparea.spark_jobs.deployment import planning
+from sweeparea.spark_jobs.deployment.changed_definition import ChangedDefinition
+from sweeparea.spark_jobs.deployment.declared_rows import kind_of
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
-from sweeparea.spark_jobs.deployment.planning import Planned
-from sweeparea.spark_jobs.deployment.registry import ChangedDefinition, kind_of
+from sweeparea.spark_jobs.deployment.planned import Planned
+from sweeparea.spark_jobs.orchestration.deployment_plan import DeploymentPlan
+from sweeparea.spark_jobs.orchestration.padding import Padding
+from sweeparea.spark_jobs.orchestration.plan_notes import PlanNotes
+from sweeparea.spark_jobs.orchestration.steps import (
+    Action,
+    Follow,
+    Forget,
+    Keep,
+    Rebuild,
+    RebuildBeside,
+    Refuse,
+    Register,
+    Renew,
+    Step,
+    TakeOver,
+    Unchanged,
+)
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.deployed import DeployedRow
-from sweeparea.tables.publication.ledger import ZONES, LedgerRow
-from sweeparea.tables.sources.char_columns import CHARS
+from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.declarations.analysis import Checking
-
-
-class Action(Enum):
-    """What ``apply`` does with a name."""
-
-    REGISTER = "register"
-    UPDATE = "update"
-    REBUILD = "rebuild"
-    REFUSE = "refuse"
-    DROP = "drop"
-    KEEP = "keep"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One name's part of a plan. ``why`` says in words what is done; ``rows`` is at most how many rows will be read
-    by the next run, ``lost`` how many result rows are dropped, None where unknown. ``renew``: nothing was computed by
-    what is deployed, so that it may be registered anew. ``beside``: the new results are computed beside the old ones
-    and exchanged then; ``follows``: where those that it reads are replaced so, it can take over what differs.
-    """
-
-    name: str
-    kind: str
-    action: Action
-    why: str = ""
-    difference: Difference = field(default_factory=lambda: Difference(()))
-    rows: int | None = None
-    lost: int | None = None
-    renew: bool = False
-    beside: bool = False
-    follows: bool = False
-
-
-@dataclass(frozen=True)
-class DeploymentPlan:
-    """Steps in the order of dependency, what is gone from the files last; ``problems`` forbid applying it. ``notes``
-    tell what it leaves as it is, though the settings say otherwise.
-    """
-
-    application: str
-    data: str
-    steps: tuple[Step, ...]
-    problems: tuple[SweepAreaError, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def of(self, *actions: Action) -> tuple[Step, ...]:
-        return tuple(step for step in self.steps if step.action in actions)
-
-    @property
-    def changes(self) -> tuple[Step, ...]:
-        """What ``apply`` would do."""
-        return self.of(Action.REGISTER, Action.UPDATE, Action.REBUILD, Action.DROP)
-
-    @property
-    def exit_code(self) -> int:
-        """What a command ends with that shows the problems: as for wrong texts, unless an unfit Spark is all."""
-        if not self.problems:
-            return 0
-        unfit = all(isinstance(problem, UnfitSetupError) for problem in self.problems)
-        return (UnfitSetupError if unfit else UsageError).exit_code
 
 
 def plan(
@@ -127,8 +77,9 @@ class _Planner:
         if self.beside:
             steps = self._beside(steps)
         problems = tuple(in_order(self.problems.values()))
+        notes = PlanNotes(application, self.deployed, self.head, self.rebuilt, self.checking)
         return DeploymentPlan(
-            application.name, str(application.data), (*steps, *gone, *orphans), problems, tuple(self._notes())
+            application.name, str(application.data), (*steps, *gone, *orphans), problems, tuple(notes)
         )
 
     def _check_again(self) -> None:
@@ -146,14 +97,15 @@ class _Planner:
         placed: dict[str, Step] = {}
         for step in steps:
             head = self.head.get(step.name)
-            if step.action is Action.REBUILD and step.kind == "query" and head is not None:
+            if isinstance(step, Rebuild) and step.kind == "query" and head is not None:
                 row = self.deployed.get(step.name)
                 statement = self.catalog.queries[step.name]
                 below = [placed[n] for n in self.catalog.dependencies(statement) if n in placed]
                 whole = row is not None and head.registration == row.registration
                 whole = whole and row is not None and not Planned.of(row.planned).shared
-                if whole and all(other.beside for other in below if other.action is Action.REBUILD):
-                    step = replace(step, beside=True, follows=not step.difference.rebuild and self._same(step, head))
+                if whole and all(isinstance(other, RebuildBeside) for other in below if isinstance(other, Rebuild)):
+                    follows = not step.difference.rebuild and self._same(step, head)
+                    step = (Follow if follows else RebuildBeside)(**vars(step))
             placed[step.name] = step
         return list(placed.values())
 
@@ -163,7 +115,7 @@ class _Planner:
         if any(name in self.rebuilt for name in self.catalog.functions_of(statement)):
             return False
         try:
-            return not self.registry.stale(self.application.plan(step.name), head)
+            return not self.registry.stale(self.application.plans.plan(step.name), head)
         except SweepAreaError:
             return False
 
@@ -173,7 +125,7 @@ class _Planner:
         """The steps with those of hidden queries, each before its first reader; and what no query reads any more."""
         planned = self._planned(steps)
         steps = [self._chosen_again(step, planned) for step in steps]
-        left = [step.name for step in gone if step.action is Action.KEEP and step.name in self.deployed]
+        left = [step.name for step in gone if isinstance(step, Keep) and step.name in self.deployed]
         kept = planned | {name: Planned.of(self.deployed[name].planned) for name in left}
         readers: dict[str, list[str]] = {}
         for name, own in kept.items():
@@ -187,8 +139,8 @@ class _Planner:
             placed.append(step)
         there = {name for name in (*self.deployed, *self.head) if is_hidden(name) and self.catalog.complete}
         why = "no query reads it any more"
-        orphans = [
-            Step(name, "shared", Action.DROP, why, lost=self._lost(name)) for name in sorted(there - readers.keys())
+        orphans: list[Step] = [
+            Forget(name, "shared", why, lost=self._lost(name)) for name in sorted(there - readers.keys())
         ]
         return placed, orphans
 
@@ -196,7 +148,9 @@ class _Planner:
         """By query what its plan will be chosen by: what is registered anew is chosen together."""
         anew = [s.name for s in steps if s.kind == "query" and self._chosen_anew(s)]
         # the results of those that are adopted come from plans that were chosen by their texts alone
-        proposed = self.registry.propose({name for name in anew if name not in self.head or name in self.rebuilt})
+        proposed = self.application.plans.propose(
+            {name for name in anew if name not in self.head or name in self.rebuilt}
+        )
         found = {s.name: Planned.of(self.deployed[s.name].planned) for s in steps if s.name in self.deployed}
         return found | {name: proposed[name] for name in anew if name in proposed}
 
@@ -214,15 +168,15 @@ class _Planner:
         if before == planned[step.name].shared:
             return step
         why = step.why or "nothing was computed yet, and it shares other subplans now"
-        return replace(step, action=Action.UPDATE, why=why, renew=True)
+        return Renew(**{**vars(step), "why": why})
 
     def _hidden_step(self, name: str, readers: list[str]) -> Step:
         why = f"a subplan of {', '.join(readers)}"
         if name not in self.deployed:
-            return Step(name, "shared", Action.REGISTER, why)
+            return Register(name, "shared", why)
         if name in self.rebuilt:
-            return Step(name, "shared", Action.REBUILD, why, lost=self._lost(name))
-        return Step(name, "shared", Action.NOTHING)
+            return Rebuild(name, "shared", why, lost=self._lost(name))
+        return Unchanged(name, "shared")
 
     def _is_rebuilt(self, hidden: str) -> bool:
         """Whether a hidden query is computed anew, with all its readers."""
@@ -233,74 +187,12 @@ class _Planner:
             return False
         anew = head.registration != row.registration or any(name in self.rebuilt for name in row.depends_on)
         try:
-            anew = anew or self.registry.stale(self.application.plan(hidden), head)
+            anew = anew or self.registry.stale(self.application.plans.plan(hidden), head)
         except SweepAreaError:
             return False  # its readers are stale, and told of
         if anew:
             self.rebuilt.append(hidden)
         return anew
-
-    def _notes(self) -> Iterator[str]:
-        if self.checking is not None and self.checking.unchecked:
-            command = self.application.command("plan", "--check-types")
-            missing = self.checking.missing.rstrip(".")
-            yield (
-                f"There is no Spark, so it did not check the types of all expressions: {missing}"
-                if missing
-                else f"Spark does not run, so it did not check the types of all expressions: `{command}` lets it"
-            )
-        yield from self._sharing_notes()
-        yield from self._zone_notes()
-
-    def _zone_notes(self) -> Iterator[str]:
-        """Queries whose results were computed by other rules of a time zone."""
-        for name, row in self.head.items():
-            if row.kind == "query" and (found := zones.changed(row.info.get(ZONES, {}))):
-                several = len(found) > 1
-                yield (
-                    f"the rules of the time zone{'s' * several} {', '.join(found)} have changed since results of {name}"
-                    f" were computed (they are of release {zones.release()} now):"
-                    f" `{self.application.command('backfill', name)}` computes these again"
-                )
-
-    def _sharing_notes(self) -> Iterator[str]:
-        """Queries that go on without sharing, though they could, and those that go on sharing, though they should not:
-        what a running query shares is never changed under it.
-        """
-        for name, statement in self.catalog.declared().items():
-            if name not in self.rebuilt and (why := self._unpadded(name, statement)):
-                readers = ", ".join(self.catalog.readers(name)) or "no query"
-                yield (
-                    f"{name}: {why}, so comparisons, groups and lengths of it are not those of Spark. It goes on as it"
-                    f" was, and so does what reads it ({readers}); CREATE OR REPLACE {kind_of(statement).upper()}"
-                    f" {name} admits it anew, and computes its readers from START"
-                )
-            elif name not in self.rebuilt and (why := self._redeclared(name, statement)):
-                yield (
-                    f"{name}: {why}, so admit stops until it is so again; CREATE OR REPLACE"
-                    f" {kind_of(statement).upper()} {name} admits it anew, and computes its readers from START"
-                )
-        running = {n: row for n, row in self.deployed.items() if n in self.catalog.queries and n not in self.rebuilt}
-        running = {n: row for n, row in running.items() if self.registry.computed(row, self.head.get(n))}
-        if not self.catalog.environment.share_subplans:
-            sharing = [name for name, row in running.items() if Planned.of(row.planned).shared]
-            if sharing:
-                yield f"share_subplans is off, but {_go_on(sharing)} sharing as registered; {self._way_out(sharing)}"
-            return
-        if not any(not Planned.of(row.planned).shared for row in running.values()):
-            return
-        ideal = planning.proposed(self.application, self.catalog.queries)
-        apart = [n for n, row in running.items() if set(ideal[n].shared) - set(Planned.of(row.planned).shared)]
-        apart = [n for n in apart if not Planned.of(running[n].planned).shared]
-        if apart:
-            yield (
-                f"share_subplans is on, but {_go_on(apart)} as registered, each computing on its own what it has in"
-                f" common with others; {self._way_out(apart)}"
-            )
-
-    def _way_out(self, names: list[str]) -> str:
-        drops = "; ".join(self.application.command("drop", name) for name in names)
-        return f"to change that, drop them together and apply again, which computes them anew from START: {drops}"
 
     def _problem(self, error: SweepAreaError) -> None:
         for one in error.errors if isinstance(error, CqlErrors) else (error,):
@@ -318,13 +210,13 @@ class _Planner:
                 why = self.registry.refused(name, head)
                 if why:
                     self._problem(ChangedDefinition(why))
-                    return Step(name, kind, Action.REFUSE, why)
+                    return Refuse(name, kind, why)
                 adopted = "its tables were made before there was a list of what is deployed" if head else ""
-                return Step(name, kind, Action.REGISTER, adopted, rows=None if head else self._rows(name, statement))
+                return Register(name, kind, adopted, rows=None if head else self._rows(name, statement))
             found = self.registry.difference(name, row)
         except SweepAreaError as error:
             self._problem(error)
-            return Step(name, kind, Action.REFUSE, "see the problems")
+            return Refuse(name, kind, "see the problems")
         return self._changed(name, kind, statement, row, head, found)
 
     def _changed(
@@ -332,19 +224,19 @@ class _Planner:
     ) -> Step:
         if found.rebuild and not self.registry.computed(row, head):
             why = "nothing was computed by the old definition yet"
-            return Step(name, kind, Action.UPDATE, why, found, renew=True)
+            return Renew(name, kind, why, found)
         if found.rebuild and not statement.replace:
             self._problem(self.registry.refusal(name, found))
-            return Step(name, kind, Action.REFUSE, "changed, but not declared CREATE OR REPLACE", found)
+            return Refuse(name, kind, "changed, but not declared CREATE OR REPLACE", found)
         why = "CREATE OR REPLACE" if found.rebuild else self._why_rebuilt(name, statement, row, head)
         if why:
             self.rebuilt.append(name)
             self._require_history(name, statement)
             rows = self._rows(name, statement)
-            return Step(name, kind, Action.REBUILD, why, found, rows, self._lost(name))
+            return Rebuild(name, kind, why, found, rows, self._lost(name))
         if found or row.fingerprint != self.registry.wanted(name).fingerprint:
-            return Step(name, kind, Action.UPDATE, "results stay as they are", found)
-        return Step(name, kind, Action.NOTHING)
+            return TakeOver(name, kind, "results stay as they are", found)
+        return Unchanged(name, kind)
 
     def _why_rebuilt(self, name: str, statement: Declared, row: DeployedRow, head: LedgerRow | None) -> str:
         """Why a name is computed anew though its own definition gives the same results; empty if it is not."""
@@ -353,7 +245,8 @@ class _Planner:
         if head.registration != row.registration:
             return "an earlier apply or drop was interrupted"
         if not isinstance(statement, CreateQuery):
-            why = self._unpadded(name, statement) or self._redeclared(name, statement)
+            padding = Padding(self.application, self.head)
+            why = padding.missing(name, statement) or padding.redeclared(name, statement)
             return why if statement.replace else ""
         below = [n for n in self.catalog.dependencies(statement) if n in self.rebuilt]
         below += [n for n in self.catalog.functions_of(statement) if n in self.rebuilt]
@@ -362,7 +255,7 @@ class _Planner:
         if below:
             return f"reads {', '.join(below)}, rebuilt above"
         try:
-            stale = self.registry.stale(self.application.plan(name), head)
+            stale = self.registry.stale(self.application.plans.plan(name), head)
         except SweepAreaError:
             return ""  # told of among the problems
         if not stale:
@@ -370,32 +263,6 @@ class _Planner:
         if others := self.registry.other_columns(head):
             return f"reads {', '.join(others)}, which got other columns in an apply that was interrupted"
         return "this version plans it otherwise, its SweepAreas cannot be continued"
-
-    def _unpadded(self, name: str, statement: Declared) -> str:
-        """Which columns of a source an earlier version has admitted without the padding of CHAR(n); empty if none."""
-        padded, now = self._chars(name, statement)
-        found = [f"{c} is {kind.upper()}" for c, kind in now.items() if c not in padded]
-        return f"{', '.join(found)}, and was admitted without its padding by an earlier version" if found else ""
-
-    def _redeclared(self, name: str, statement: Declared) -> str:
-        """Which columns of a source were admitted as CHAR of another length than now; empty if none."""
-        padded, now = self._chars(name, statement)
-        found = [f"{c} was {k.upper()} and is {now.get(c, 'no CHAR').upper()} now" for c, k in padded.items()]
-        return ", ".join(text for text, (c, kind) in zip(found, padded.items(), strict=True) if now.get(c) != kind)
-
-    def _chars(self, name: str, statement: Declared) -> tuple[dict[str, str], dict[str, str]]:
-        """The columns that are admitted padded with the types by which they are, and the CHAR columns of the source now
-        that are admitted; nothing of a name that is no source or was never admitted.
-        """
-        head = self.head.get(name)
-        if head is None or isinstance(statement, CreateQuery | CreateFunction):
-            return {}, {}
-        try:
-            now = self.application.source_table(name).char_columns()
-            admitted = {column for column, _ in self.application.input_schema(name).columns}
-        except SweepAreaError:
-            return {}, {}  # told of by _check
-        return head.info.get(CHARS, {}), {c: kind for c, kind in now.items() if c in admitted}
 
     def _check(self, name: str, statement: Declared) -> None:
         """Whether the declaration can be run, as far as that shows without running it."""
@@ -413,17 +280,17 @@ class _Planner:
                 names = {n if n in known else n.rpartition("__")[0] or n for n in names}
                 if not self.catalog.complete and not names <= known:
                     return  # it reads something that could not be read
-                application.plan(name)
+                application.plans.plan(name)
             elif isinstance(statement, CreateFunction):
                 registered([statement], application.modules)
             else:
                 try:
-                    application.source_table(name).version()
+                    application.sources.table(name).version()
                 except SweepAreaError as error:
                     # queries over it fail with the same words, which need not be repeated for each
                     self.problems[str(error)] = SweepAreaError(f"{statement.place}: {name}: {error}")
                     return
-                application.check_source(name)
+                application.sources.check(name)
         except SweepAreaError as error:
             self._problem(error)
 
@@ -432,7 +299,7 @@ class _Planner:
         if not isinstance(statement, CreateQuery):
             return
         try:
-            plan = self.application.plan(name)
+            plan = self.application.plans.plan(name)
             if all(self.application.owner(read) not in self.rebuilt for read in plan.inputs):
                 require_history(self.application, plan, plan.start)
         except HistoryGone as error:
@@ -459,9 +326,9 @@ class _Planner:
 
         for name in sorted(gone):
             visit(name)
-        action = Action.DROP if self.prune else Action.KEEP
+        step = Forget if self.prune else Keep
         why = "" if self.prune else "stays, but is not run: `apply --prune` drops it"
-        return [Step(name, gone[name], action, why, lost=self._lost(name)) for name in ordered]
+        return [step(name, gone[name], why, lost=self._lost(name)) for name in ordered]
 
     # -- estimates -----------------------------------------------------------------------------------------------------
 
@@ -483,7 +350,7 @@ class _Planner:
         return name in self.rebuilt or name not in self.head
 
     def _source_rows(self, name: str) -> int:
-        table = self.application.source_table(name)
+        table = self.application.sources.table(name)
         table.version()  # raises where there is none
         return _rows_of(DeltaLog(table.uri))
 
@@ -498,67 +365,3 @@ class _Planner:
 
 def _rows_of(log: DeltaLog) -> int:
     return sum(f.rows for f in log.files()) if log.exists() else 0
-
-
-_TITLES = {
-    Action.REGISTER: "Added",
-    Action.UPDATE: "Changed, without a change of results",
-    Action.REBUILD: "Rebuilt from START",
-    Action.REFUSE: "Refused",
-    Action.DROP: "Dropped",
-    Action.KEEP: "Not in the files any more",
-}
-
-
-def text(plan: DeploymentPlan, diffs: bool = True) -> str:
-    """A plan as text, for the terminal."""
-    lines = [f"Plan for {plan.application}, data in {plan.data}"]
-    width = max([0, *(len(_called(step)) for step in plan.steps)])
-    for action, title in _TITLES.items():
-        steps = plan.of(action)
-        if steps:
-            lines += ["", title]
-        for step in steps:
-            lines.append(f"  {_called(step).ljust(width)}  {_said(step)}".rstrip())
-            lines += [f"      {change}" for change in step.difference.changes]
-            if diffs and step.difference.diff:
-                lines += [f"      | {line}" for line in step.difference.diff.splitlines()]
-    same = plan.of(Action.NOTHING)
-    if same:
-        lines += ["", f"Unchanged: {', '.join(step.name for step in same)}"]
-    lines += [line for note in plan.notes for line in ("", f"Note: {note}")]
-    if plan.problems:
-        lines += ["", f"Problems ({len(plan.problems)}); nothing is applied until they are solved"]
-        for problem in plan.problems:
-            # the difference stands above already
-            shown = (
-                str(problem).splitlines()[:1] if isinstance(problem, ChangedDefinition) else str(problem).splitlines()
-            )
-            lines += [f"  {line}" for line in shown]
-    elif not plan.changes:
-        lines += ["", "Nothing to apply."]
-    elif len(plan.changes) > 1:
-        lines += ["", f"In this order: {', '.join(step.name for step in plan.changes)}"]
-    return "\n".join(lines)
-
-
-def _called(step: Step) -> str:
-    return step.name if step.kind == "shared" else f"{step.kind} {step.name}"
-
-
-def _go_on(names: list[str]) -> str:
-    return f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} on"
-
-
-def _said(step: Step) -> str:
-    parts = [step.why] if step.why else []
-    if step.beside:
-        what = "it takes over what differs" if step.follows else "the new ones are computed beside them"
-        parts.append(f"{step.lost or 0:,} rows stay readable while {what}")
-    elif step.lost and step.action in (Action.REBUILD, Action.DROP):
-        parts.append(f"{step.lost:,} rows that were computed are dropped")
-    elif step.lost and step.action is Action.KEEP:
-        parts.append(f"{step.lost:,} rows")
-    if step.rows is not None:
-        parts.append(f"up to {step.rows:,} rows to read")
-    return "; ".join(parts)

@@ -8,18 +8,12 @@ on when the name has been made anew, takes nothing of it.
 
 from __future__ import annotations
 
-import uuid
-
 from sweeparea.cql.text.errors import listing, nearest
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError, UsageError
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.deployment.planning import readers_of, shared_by_others
-from sweeparea.tables.errors import LostRace
-from sweeparea.tables.faults import crash_point
-from sweeparea.tables.log.files import has_folder, move_folder, remove_at_once, remove_folder, tables_in
-
-SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.discard import discard
+from sweeparea.spark_jobs.deployment.planned import readers_of, shared_by_others
 
 
 class NotDropped(SweepAreaError):
@@ -38,7 +32,7 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
     known |= {n: k for k, names in _declared(application) for n in names}
     if name not in known:
         raise UsageError(f"There is nothing named {name}. {nearest(name, known)} Known: {listing(sorted(known))}.")
-    if is_hidden(name) and (read := readers_of(application, name)):
+    if is_hidden(name) and (read := readers_of(deployed, name)):
         raise NotDropped(
             f"{name} is no query of your own: it is a hidden subplan that queries share, and is read by"
             f" {', '.join(read)}. It goes with its last reader: drop {'it' if len(read) == 1 else 'them'}, if you mean"
@@ -51,7 +45,7 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
     # hidden queries go with their readers, which read what these read
     readers = {row.name for row in deployed.values() if name in row.depends_on and row.kind != "shared"}
     if is_hidden(name):
-        readers |= set(readers_of(application, name))
+        readers |= set(readers_of(deployed, name))
     readers |= {q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)}
     if readers:
         places = [f"{q} ({declared[q].place})" if q in declared else f"{q} (not in the files)" for q in sorted(readers)]
@@ -69,8 +63,9 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
 
 def drop_unread(application: Application, purge: bool = True) -> list[str]:
     """Drops the hidden queries that no query reads any more; returns what was done."""
-    there = {*application.registry.deployed.rows(), *application.ledger.head()}
-    read = set(shared_by_others(application))
+    deployed = application.registry.deployed.rows()
+    there = {*deployed, *application.ledger.head()}
+    read = set(shared_by_others(deployed))
     unread = sorted(name for name in there if is_hidden(name) and name not in read)
     return [line for name in unread for line in _forget(application, name, purge)]
 
@@ -100,43 +95,7 @@ def take_away(application: Application, name: str, purge: bool) -> list[str]:
     if row is not None:
         ledger.forget(name, row.seq, row.attempt)
         done.append(f"{name}: removed from the ledger")
-    return done + discard(application, name, next(iter(registrations), "x"), purge)
-
-
-def discard(application: Application, name: str, registration: str, purge: bool) -> list[str]:
-    """Deletes the tables of a name whose ledger row is gone, or lays them aside; returns what was done.
-
-    LostRace where the name is not deployed under ``registration`` any more: another run has taken the tables away, and
-    what is there now is not of this registration.
-    """
-    layout, done = application.layout, []
-    folders = [layout.result(name + s) for s in SUFFIXES]
-    folders += [layout.admitted(name), layout.quarantine(name), layout.state(name, "x").rsplit("/", 1)[0]]
-    application.ledger.close(table for folder in folders for table in tables_in(folder))
-    for folder in folders:
-        if not has_folder(folder):
-            continue
-        crash_point("drop.folder", folder)
-        _require(application, name, registration)
-        if purge:
-            remove_at_once(folder, layout.spill(uuid.uuid4().hex))
-            done.append(f"{name}: removed {folder}")
-            continue
-        aside = f"{layout.dropped(name, registration)}/{layout.relative(folder)}"
-        remove_folder(aside)
-        move_folder(folder, aside)
-        done.append(f"{name}: moved {folder} to {aside}")
-    return done
-
-
-def _require(application: Application, name: str, registration: str) -> None:
-    deployed = application.registry.deployed.rows().get(name)
-    anew = deployed is not None and deployed.registration != registration
-    if anew or application.ledger.row(name) is not None:
-        raise LostRace(
-            f"{name} was registered anew by another run meanwhile. What is there now is left as it is; drop it again if"
-            " that is meant."
-        )
+    return done + discard(application, application.registry.deployed, name, next(iter(registrations), "x"), purge)
 
 
 def _declared(application: Application) -> list[tuple[str, list[str]]]:

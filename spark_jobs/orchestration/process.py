@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.spark_jobs.declarations.application import Application
+from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.rewriting.repair import repair
 from sweeparea.spark_jobs.slices.catch_up import catch_up
 from sweeparea.spark_jobs.slices.corrections import Corrected
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.tables.errors import LostRace
+from sweeparea.tables.publication.info import QueryInfo
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import recover
 
@@ -45,13 +46,13 @@ class Processed:
     phases: dict[str, float] = field(default_factory=dict)
     repaired: list[str] = field(default_factory=list)
 
-    def add(self, committed: int, info: dict[str, Any]) -> None:
+    def add(self, committed: int, info: QueryInfo) -> None:
         """Takes a slice into account."""
         self.committed = committed
         self.slices += 1
-        self.rows_in += info["rows_in"]
-        self.rows_out += sum(info["rows"].values())
-        for phase, seconds in info["seconds"].items():
+        self.rows_in += info.rows_in or 0
+        self.rows_out += sum((info.rows or {}).values())
+        for phase, seconds in (info.seconds or {}).items():
             self.phases[phase] = round(self.phases.get(phase, 0.0) + seconds, 4)
 
     def as_dict(self) -> dict[str, Any]:
@@ -87,23 +88,23 @@ def _process(
     recover(str(application.data), application.ledger, [query])
     head = application.ledger.head()
     # neither the query nor what it reads or calls may have been made by another text than the files now hold
-    for name in application.rests_on(query):
-        application.registration(name, head.get(name))
-    application.settle(query)
+    for name in application.plans.rests_on(query):
+        application.registry.registration(name, head.get(name))
+    application.registry.settle(query)
     row = head.get(query)
     first = row is None or row.committed is None
-    plan = _checked(application, query, spark) if first else application.plan(query)
+    plan = _checked(application, query, spark) if first else application.plans.plan(query)
     for hidden in filter(is_hidden, () if is_hidden(query) else plan.inputs):
-        if not application.paused(query):
+        if not application.registry.paused(query):
             _process_hidden(application, hidden, spark, until, cuts, tell)
     head = application.ledger.head()
     row = head.get(query)
-    application.check_state(plan, row)
-    heartbeats = application.heartbeats(plan, head)
+    application.registry.check_state(plan, row)
+    heartbeats = application.plans.heartbeats(plan, head)
     ready = query_heartbeat(query, heartbeats)
     done = row.committed if row is not None and row.committed is not None else plan.start - 1
     report = Processed(query, committed=row.committed if row else None)
-    if application.paused(query):
+    if application.registry.paused(query):
         report.paused = True
         return report
     if ready is None:
@@ -113,7 +114,7 @@ def _process(
         require_history(application, plan, plan.start)
     target = ready if until is None else min(ready, until)
 
-    def run(h0: int, h1: int) -> dict[str, Any]:
+    def run(h0: int, h1: int) -> QueryInfo:
         return Slice(application, plan, spark, h0, h1).run()
 
     while True:
@@ -137,7 +138,7 @@ def _checked(application: Application, query: str, spark: SparkSession) -> Plan:
     from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer
 
     with application.asking(Checking(analyzer(spark), lambda: spark)):
-        return application.plan(query)
+        return application.plans.plan(query)
 
 
 def _process_hidden(
@@ -166,7 +167,7 @@ def _process_hidden(
 
 def _waiting(application: Application, query: str, head: dict[str, LedgerRow], done: int | None) -> list[str]:
     """The inputs that hold a query at ``done``; those without a heartbeat, where it has not begun."""
-    heartbeats = application.heartbeats(application.whole(query), head)
+    heartbeats = application.plans.heartbeats(application.plans.whole(query), head)
     if done is None or None in heartbeats.values():
         return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is None)
     return sorted(name for name, heartbeat in heartbeats.items() if heartbeat is not None and heartbeat <= done)

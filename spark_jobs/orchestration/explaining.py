@@ -12,10 +12,10 @@ from sweeparea.cql.syntax.parser import parse_query_text, parse_text
 from sweeparea.cql.text.errors import BindError, ParseError, raise_all
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.spark_jobs.declarations.application import Application
-from sweeparea.spark_jobs.declarations.input_sizes import before_start
-from sweeparea.spark_jobs.deployment.planning import measured
-from sweeparea.spark_jobs.deployment.registry import kind_of
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.deployment.declared_rows import kind_of
+from sweeparea.spark_jobs.deployment.input_sizes import before_start
+from sweeparea.spark_jobs.deployment.rates import measured
 
 
 def explained(application: Application, name: str, form: str = "tree") -> str:
@@ -32,13 +32,13 @@ def explained(application: Application, name: str, form: str = "tree") -> str:
             readers_ = ", ".join(q for q in application.catalog.queries if found in application.catalog.functions_of(q))
             did, hint = "queries call it", f"Explain a query that does: {readers_ or 'there is none'}"
         raise BindError(f"{found} is a {kind}, not a continuous query: {did}, so there is no plan", None, hint)
-    plan = application.plan(name)
+    plan = application.plans.plan(name)
     shown = explain(plan, application.unchanging(), form)
     if form != "tree":
         return shown
     registered = name in application.registry.deployed.rows()
     since = "when it was registered" if registered else "now; its registration will fix them"
-    rates = {} if is_hidden(name) else application.registry.rates_of(name)
+    rates = {} if is_hidden(name) else application.plans.rates_of(name)
     left_out = before_start(application, plan)
     shown += _section("Admitted, but not read", [left_out] if left_out else [])
     return shown + _section("Shared with other queries", _shared(application, plan)) + rates_text(rates, since)
@@ -67,8 +67,8 @@ def explained_text(application: Application, text: str, form: str = "tree") -> s
 def explained_query(application: Application, query: st.CreateQuery, form: str = "tree") -> str:
     """How a query that is not declared would be run."""
     raise_all([*not_offered_statements(query)])
-    rates = measured(application, application.catalog.inputs(query)) or {}
-    plan = application.bind(query, application.catalog.settings, rates)
+    rates = measured(application, application.plans.result_table, application.catalog.inputs(query)) or {}
+    plan = application.plans.bind(query, application.catalog.settings, rates)
     shown = explain(plan, application.unchanging(), form)
     return shown + rates_text({n: rates[n] for n in rates if n in plan.inputs}, "now") if form == "tree" else shown
 
@@ -96,7 +96,7 @@ def _shared(application: Application, plan: Plan) -> list[str]:
 
 def _hidden_inputs(application: Application, plan: Plan) -> Iterator[str]:
     for hidden in dict.fromkeys(n for n in plan.inputs if is_hidden(n)):
-        own = application.plan(hidden)
+        own = application.plans.plan(hidden)
         others = [query for query in readers(application, hidden) if query != plan.name]
         over = ", ".join(own.inputs)
         what = own.root.inputs[0].words(own.time)
@@ -112,4 +112,4 @@ def readers(application: Application, hidden: str) -> list[str]:
     registry = application.registry
     deployed = registry.deployed.rows()
     names = [*application.catalog.queries, *(row.name for row in deployed.values() if row.kind == "query")]
-    return [name for name in dict.fromkeys(names) if hidden in registry.planned(name).shared]
+    return [name for name in dict.fromkeys(names) if hidden in application.plans.planned(name).shared]

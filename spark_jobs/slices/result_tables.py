@@ -1,0 +1,126 @@
+"""The result tables of a slice, and what it adds to and removes from them."""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.state.open_rows import Exchange, OpenRows
+from sweeparea.spark_jobs.slices.place import SlicePlace
+from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
+from sweeparea.tables.log import scan
+from sweeparea.tables.log.files import DataFile
+from sweeparea.tables.publication.publish import Publication
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Line = dict[str, Any]
+"""A staged file as a worker tells of it (``bridge.FILES_DDL``)."""
+
+
+def result_columns(plan: Plan, shape: DataFrame) -> list[pa.Field]:
+    """The result's columns; a type that a table cannot hold is refused by the column's name."""
+    types = {f.name: f.dataType for f in shape.schema}
+    for column in plan.root.columns:
+        if not frames.storable(types[column.id]):
+            kind = types[column.id].simpleString()
+            raise ArgumentTypeError(
+                f"query {plan.name}: its column {column.label} is of type {kind.upper()}, which a result table"
+                f" cannot hold. CAST it to a type that can be stored, for example CAST({column.label} AS STRING)."
+            )
+    return frames.fields(shape, [c.id for c in plan.root.columns])
+
+
+class ResultTables:
+    """By what is written to them (``closed``, ``open``, ``istream``, ..) the tables' folders and schemas; a relation
+    has two in one: rows that ended and rows that are open. They are made where they are not there.
+
+    ``since``: where the slice's results begin; ``anew``: nothing that is open there was written before. ``unused`` are
+    staged files whose rows went into others: they are judged, and then they go.
+    """
+
+    def __init__(
+        self, plan: Plan, place: SlicePlace, record: list[pa.Field], since: int, attempt: str, anew: bool = False
+    ) -> None:
+        self.plan, self.place, self.since, self.attempt, self.anew = plan, place, since, attempt, anew
+        self.tables = self._created(record)
+        self.unused: list[str] = []
+        self._held: Future[tuple[int, OpenRows]] | None = None
+
+    def _created(self, record: list[pa.Field]) -> dict[str, tuple[str, pa.Schema]]:
+        """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""
+        plan, layout = self.plan, self.place.layout
+        labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
+        kind = pa.timestamp("us", tz="UTC") if plan.time.kind == "TIMESTAMP" else pa.int64()
+        found: dict[str, tuple[str, pa.Schema]] = {}
+        for what in plan.materialize:
+            path = layout.result(plan.table(what))
+            if what == "relation":
+                schema = pa.schema([*labels, pa.field("valid_from", kind), pa.field("valid_to", kind)])
+                found["closed"] = found["open"] = (path, schema)
+            else:
+                schema = pa.schema([*labels, pa.field("ts", kind)])
+                found[what] = (path, schema)
+            title = f"{what} of continuous query {plan.name}"
+            self.place.ledger.log(path).create(schema, name=Path(path).name, description=title, configuration=None)
+        return found
+
+    @contextmanager
+    def listing_open_rows(self) -> Iterator[None]:
+        """While inside, what a relation's table holds open is listed, beside what Spark's workers do."""
+        with ThreadPoolExecutor(1) as beside:
+            if "open" in self.tables:
+                self._held = beside.submit(self._open_rows)
+            yield
+
+    def _open_rows(self) -> tuple[int, OpenRows]:
+        """What a relation's table holds open, and the version of the table that says so."""
+        path, schema = self.tables["open"]
+        log = self.place.ledger.log(path)
+        version = log.version()
+        return version, OpenRows(path, schema, log.files(version, ["valid_to"]), self.attempt)
+
+    def stage(self, publication: Publication, lines: list[Line]) -> dict[str, int]:
+        """Stages what lies in the files; returns how many rows by what is written."""
+        rows: dict[str, int] = {}
+        versions = {path: self.place.ledger.log(path).version() for path, _ in self.tables.values()}
+        open_rows = None
+        if "open" in self.tables:
+            path = self.tables["open"][0]
+            held = self._held.result() if self._held else self._open_rows()
+            versions[path], open_rows = held
+        for key, (path, schema) in self.tables.items():
+            files = [file_of(line) for line in lines if line["target"] == key]
+            rows[key] = sum(f.rows for f in files)
+            change = Exchange(adds=files)
+            if key == "open" and open_rows is not None:
+                ended = self._ended(path, schema, [file_of(line) for line in lines if line["target"] == "closed"])
+                change = open_rows.exchange(ended, files)
+            publication.stage(path, adds=change.adds, removes=change.removes, base_version=versions[path])
+            self.unused += [f"{path}/{file.path}" for file in change.unused]
+        return rows
+
+    def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table:
+        """The rows of staged files that the table holds as open ones: those that began before the slice."""
+        time, names = self.plan.time, schema.names[:-1]
+        stored = self.since * time.chronon if time.kind == "TIMESTAMP" else self.since
+        bound = scan.comparable(stored, schema.field("valid_from").type)
+        files = [] if self.anew else scan.prune(closed, "valid_from", None, stored)
+        chosen = scan.ScanPlan(schema, tuple(f"{path}/{file.path}" for file in files), 0, 0)
+        return chosen.read(names, pc.field("valid_from") <= bound)
+
+
+def file_of(line: Line) -> DataFile:
+    """A staged file, as its worker told of it."""
+    return DataFile(line["path"], line["size"], line["rows"], line["stats"])
