@@ -81,6 +81,10 @@ class CasePlans(QueryPlans):
         """A case's queries share nothing with each other."""
         return self.plan(name)
 
+    def queries_under(self, name: str) -> list[str]:
+        """None: a case's queries are planned one after the other, as it lists them."""
+        return []
+
     def rests_on(self, query: str) -> tuple[str, ...]:
         """Nothing of a case is registered."""
         return ()

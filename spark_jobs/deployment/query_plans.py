@@ -38,16 +38,14 @@ class QueryPlans:
     def input_schema(self, name: str) -> InputSchema:
         """Columns, types and time of an input, from what was admitted, else from its source or its query's plan."""
         # one after the other, since a chain of queries may be longer than Python's calls may nest
-        for each in (*self._queries_under(name), name):
+        for each in (*self.queries_under(name), name):
             owner = self.declared.owner(each)
-            derived = owner != each or self.declared.is_query(each)
-            if derived and each not in self._schemas:
-                self._schemas[each] = (
-                    self._query_schema(each) if owner == each else self._materialization_schema(each, owner)
-                )
+            if each not in self._schemas and (owner != each or self.declared.is_query(each)):
+                own = self._query_schema(each) if owner == each else self._materialization_schema(each, owner)
+                self._schemas[each] = own
         return self._schemas[name] if name in self._schemas else self.sources.schema(name)
 
-    def _queries_under(self, name: str) -> list[str]:
+    def queries_under(self, name: str) -> list[str]:
         """The queries that an input rests on, as it reads them and as far as their schemas are not known; each after
         what it reads.
         """

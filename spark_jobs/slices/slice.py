@@ -186,7 +186,6 @@ class Slice:
         """What the ledger says of the slice: what it has ``told``, and what was changed afterwards stays told."""
         plan = self.plan
         before = QueryInfo() if previous is None else previous.of_query
-        zones = machine_probe.zones_of(self._declared)
         return replace(
             told,
             definition=self.application.registry.fingerprint(plan.name),
@@ -195,7 +194,7 @@ class Slice:
             seconds=self.seconds,
             chronon=plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
             start=plan.start,
-            zones=machine_probe.rules(zones, before.zones or {}) or None,
+            zones=machine_probe.rules(machine_probe.zones_of(self._declared), before.zones or {}) or None,
             correction_seq=before.correction_seq,
             rewrite=before.rewrite,
             built=before.built,
