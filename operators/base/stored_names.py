@@ -65,7 +65,7 @@ def stored_as(kind: type) -> StoredAs:
     found = vars(kind).get(_ATTRIBUTE)
     if found is None:
         raise TypeError(
-            f"{kind.__name__} has no stored name: write @stored(..) above it (operators/plan/stored_names.py)."
+            f"{kind.__name__} has no stored name: write @stored(..) above it (operators/base/stored_names.py)."
         )
     return found
 

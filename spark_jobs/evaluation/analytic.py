@@ -74,7 +74,7 @@ class Analytics(Expansions[Analytic]):
 
 def _window_value(call: Call) -> Value:
     # a list's elements come in the order of the frame, and MAX_BY has a second argument
-    # without ties (cql/binding/expressions/window_functions.py)
+    # without ties (cql/binding/calls/window_functions.py)
     if call.function not in (*_OWN, "COLLECT_LIST", "COLLECT_SET", "LISTAGG", "MAX_BY", "MIN_BY"):
         return value_of(call)
     if call.function in _OWN and call.condition is None:

@@ -40,7 +40,7 @@ back by its source). ``__stream`` names a relation where it is one's."""
 ENGINE_FIELDS = (("__tick", pa.int64()), ("__seq", pa.int64()), ("__n", pa.int64()))
 CAME = "__came"
 """The commit whose source version brought a row. It is told apart from ``__seq``, the commit that made it an element,
-where a row that was a duplicate at first may become one (``admit_reinstated.py``)."""
+where a row that was a duplicate at first may become one (``stream/reinstated.py``)."""
 
 
 def next_seq(publication: Publication) -> int:
