@@ -7,10 +7,9 @@ so that no run meets one that it cannot use.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sweeparea.cql.rewrites import NAMES
 from sweeparea.cql.text.errors import BindError, ParseError, Place, listing, nearest
 
 
@@ -25,8 +24,15 @@ class Setting:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     example: str = ""
-    words: tuple[str, ...] = ()
+    words: Callable[[], tuple[str, ...]] | None = None
     whole: bool = False
+
+
+def _rules() -> tuple[str, ...]:
+    # rules know all nodes, and a DAG file that is parsed needs none
+    from sweeparea.cql.rewrites import NAMES
+
+    return NAMES
 
 
 _ROWS = r"[0-9_]{0,12}[1-9][0-9_]{0,12}"
@@ -51,7 +57,7 @@ SETTINGS: dict[str, Setting] = {
     "maintenance.every": Setting(
         "how often Airflow maintains an application", (), _LENGTH + r"(minute|hour|day)s?\s*", "1 hour", whole=True
     ),
-    "rewrites": Setting("which rewrite rules may change plans", example="all", words=NAMES),
+    "rewrites": Setting("which rewrite rules may change plans", example="all", words=_rules),
     "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]{1,200}", "flights"),
 }
 
@@ -80,8 +86,8 @@ def fault_of(name: str, value: str, place: Place | None, of_query: bool = False)
             place,
             f"Write SET {name} = '{value}' beside the queries",
         )
-    if setting.words:
-        return _fault_of_words(name, value, place, setting.words)
+    if setting.words is not None:
+        return _fault_of_words(name, value, place, setting.words())
     if setting.choices:
         if value.lower() in setting.choices:
             return None
