@@ -111,7 +111,7 @@ def test_a_wheel_holds_the_packages_and_their_files(tmp_path: Path):
     files = zipfile.ZipFile(tmp_path / done.stdout.splitlines()[-1]).namelist()
     assert {
         "sweeparea/__init__.py",
-        "sweeparea/tables/ledger.py",
+        "sweeparea/tables/publication/ledger.py",
         "sweeparea/operators/kernels/aggregate.py",
         "sweeparea/infra/jars.lock",
         "sweeparea/dags/plugins/continuous_queries.html",
