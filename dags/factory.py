@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetWatcher
 
-from sweeparea.dags.model import Application, ApplicationError, Query, Source, dag_prefix
+from sweeparea.dags.model import ApplicationDags, ApplicationError, Query, Source, dag_prefix
 from sweeparea.dags.operator import SweepAreaOperator
 from sweeparea.dags.timetables import HeartbeatSchedule
 from sweeparea.heartbeats.trigger import BehindTrigger
@@ -34,7 +34,7 @@ def maintenance_dag_id(app: str) -> str:
     return f"{dag_prefix(app)}__maintenance"
 
 
-def build(application: Application) -> list[DAG]:
+def build(application: ApplicationDags) -> list[DAG]:
     """All DAGs of an application."""
     dags = [_admit_dag(application, source) for source in application.sources.values()]
     dags += [_query_dag(application, query) for query in application.queries.values()]
@@ -54,7 +54,7 @@ def build(application: Application) -> list[DAG]:
     return dags
 
 
-def _admit_dag(application: Application, source: Source) -> DAG:
+def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
     app, name = application.name, source.name
     with DAG(
         admit_dag_id(app, name),
@@ -83,7 +83,7 @@ def _admit_dag(application: Application, source: Source) -> DAG:
     return dag
 
 
-def _query_dag(application: Application, query: Query) -> DAG:
+def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     app, name = application.name, query.name
     with DAG(
         query_dag_id(app, name),
@@ -105,7 +105,7 @@ def _query_dag(application: Application, query: Query) -> DAG:
     return dag
 
 
-def _maintenance_dag(application: Application) -> DAG:
+def _maintenance_dag(application: ApplicationDags) -> DAG:
     app = application.name
     with DAG(
         maintenance_dag_id(app),
@@ -133,7 +133,7 @@ def _common(text: str, place: str) -> dict[str, Any]:
     }
 
 
-def _wake(application: Application, name: str) -> Asset:
+def _wake(application: ApplicationDags, name: str) -> Asset:
     app = application.name
     trigger = BehindTrigger(name, application.watched())
     return Asset(

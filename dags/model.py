@@ -64,7 +64,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Application:
+class ApplicationDags:
     """``data_folder`` holds its tables and its ledger. ``maintenance``: how often these are maintained."""
 
     name: str
@@ -105,7 +105,7 @@ def _scheduled(folder: Path) -> bool:
         return True  # loading it tells what is wrong
 
 
-def load(name: str) -> Application:
+def load(name: str) -> ApplicationDags:
     """Parses an application: a folder's name, or ``folder@environment``. Raises a SweepAreaError that names file and
     line of what is wrong.
     """
@@ -126,10 +126,10 @@ def load(name: str) -> Application:
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
     queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
     every = catalog.settings.get("maintenance.every")
-    return Application(name, str(data), sources, queries, DEFAULT_MAINTENANCE if every is None else _length(every))
+    return ApplicationDags(name, str(data), sources, queries, DEFAULT_MAINTENANCE if every is None else _length(every))
 
 
-def load_all(dag_id: str | None = None) -> tuple[list[Application], dict[str, SweepAreaError]]:
+def load_all(dag_id: str | None = None) -> tuple[list[ApplicationDags], dict[str, SweepAreaError]]:
     """All applications that can be loaded, and what is wrong with each of the others.
 
     ``dag_id`` leaves only the application whose DAG it is: a task needs no other.
@@ -155,9 +155,9 @@ class ApplicationCache:
 
     def __init__(self) -> None:
         self._seen: tuple[Any, ...] | None = None
-        self._loaded: tuple[list[Application], dict[str, SweepAreaError]] = ([], {})
+        self._loaded: tuple[list[ApplicationDags], dict[str, SweepAreaError]] = ([], {})
 
-    def __call__(self) -> tuple[list[Application], dict[str, SweepAreaError]]:
+    def __call__(self) -> tuple[list[ApplicationDags], dict[str, SweepAreaError]]:
         names = application_names()
         folders = [settings.application(environments.split_name(name)[0]) for name in names]
         files = [path for folder in folders for path in (*sorted(folder.glob("*.cql")), folder / environments.FILE)]

@@ -18,7 +18,7 @@ from sweeparea.cql.binding.source_expressions import CONDITION, bind_over
 from sweeparea.cql.binding.subqueries.queries import BoundQuery
 from sweeparea.cql.functions import column_types, types, untyped_nulls, user_functions
 from sweeparea.cql.functions.column_types import Analyze
-from sweeparea.cql.rewrites import Input, optimize
+from sweeparea.cql.rewrites import MeasuredInput, optimize
 from sweeparea.cql.syntax import foreign_syntax
 from sweeparea.cql.syntax.labels import unique_labels
 from sweeparea.cql.syntax.parser import parse_query_text
@@ -47,7 +47,7 @@ def bind(
     defaults: Mapping[str, str] | None = None,
     functions: Iterable[UserFunction] = (),
     analyze: Analyze | None = None,
-    measured: Mapping[str, Input] | None = None,
+    measured: Mapping[str, MeasuredInput] | None = None,
 ) -> Plan:
     """The plan of a CREATE CONTINUOUS QUERY. ``inputs`` by name (case does not matter), ``defaults`` the application's
     settings, ``functions`` what it has registered. ``analyze`` is asked once for types that only Spark knows;
@@ -77,7 +77,7 @@ def bind_select(
     functions: Iterable[UserFunction] = (),
     analyze: Analyze | None = None,
     materialize: Iterable[str] = (),
-    measured: Mapping[str, Input] | None = None,
+    measured: Mapping[str, MeasuredInput] | None = None,
 ) -> Plan:
     """The plan of a bare query, for replay and EXPLAIN SELECT. ``start`` is START AT in ticks, ``materialize`` what
     is kept beside a stream, or of a relation.
@@ -96,7 +96,7 @@ def _bind(
     defaults: Mapping[str, str],
     functions: Iterable[UserFunction],
     analyze: Analyze | None,
-    measured: Mapping[str, Input],
+    measured: Mapping[str, MeasuredInput],
 ) -> Plan:
     settings = _settings(query, defaults)
     context = Context(inputs, query.source, settings, functions, analyze)
@@ -125,7 +125,7 @@ def _bind(
         functions=called,
         chars=tuple((c.label, c.char) for c in node.columns if c.char is not None),
     )
-    known = {s.name: replace(measured.get(s.name, Input()), static=s.static) for s in context.used.values()}
+    known = {s.name: replace(measured.get(s.name, MeasuredInput()), static=s.static) for s in context.used.values()}
     plan = optimize(plan, known)
     plan = replace(plan, root=untyped_nulls.stored(plan.root))
     strictness.check(plan, query.settings_places.get("strict", query.place))

@@ -74,7 +74,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DefinitionDifference:
     """All changes between two definitions, and the unified diff of their canonical texts."""
 
     changes: tuple[Change, ...]
@@ -92,15 +92,15 @@ class Difference:
         return "; ".join(map(str, self.changes))
 
 
-def difference(old: Statement, new: Statement) -> Difference:
+def difference(old: Statement, new: Statement) -> DefinitionDifference:
     """What became of ``old``: both CREATE statements of one name."""
     before, after = declaration(old), declaration(new)
     if before.fingerprint == after.fingerprint:
-        return Difference(())
+        return DefinitionDifference(())
     changes = [*_changes(old, new, before, after)]
     if not changes:
-        return Difference(())
-    return Difference(tuple(changes), unified(before.text, after.text))
+        return DefinitionDifference(())
+    return DefinitionDifference(tuple(changes), unified(before.text, after.text))
 
 
 def unified(before: str, after: str, old: str = "deployed", new: str = "files") -> str:

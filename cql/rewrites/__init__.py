@@ -5,13 +5,13 @@ One family a file; ``driver.py`` applies them. A rule says the paper and section
 
 from sweeparea.cql.rewrites.conditions import conjunction
 from sweeparea.cql.rewrites.driver import NAMES, optimize
-from sweeparea.cql.rewrites.rule import Input, Rewriting, Rule
+from sweeparea.cql.rewrites.rule import MeasuredInput, Rewriting, Rule
 from sweeparea.cql.rewrites.selection import push_selection
 from sweeparea.cql.rewrites.sharing import Shared, choose, hidden_query, share_between, take
 
 __all__ = [
     "NAMES",
-    "Input",
+    "MeasuredInput",
     "Rewriting",
     "Rule",
     "Shared",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sweeparea.cql.rewrites import distinct, joins, negation, projection, reorder, selection, windows
 from sweeparea.cql.rewrites.prune import prune, unique
-from sweeparea.cql.rewrites.rule import Input, Rewriting, Rule
+from sweeparea.cql.rewrites.rule import MeasuredInput, Rewriting, Rule
 from sweeparea.cql.rewrites.sharing import SHARE, share
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
@@ -30,7 +30,7 @@ FIRINGS = 50
 """Times that rules may change a plan, for each of its nodes: a bound that no plan should reach."""
 
 
-def optimize(plan: Plan, inputs: Mapping[str, Input] | None = None) -> Plan:
+def optimize(plan: Plan, inputs: Mapping[str, MeasuredInput] | None = None) -> Plan:
     """The plan after all rules that its setting ``rewrites`` leaves on; ``rewrites`` of the plan names those that
     changed it.
 

@@ -13,7 +13,7 @@ MAX_TEXT = 20_000
 
 
 @dataclass(frozen=True)
-class Input:
+class MeasuredInput:
     """What is known of an input before a plan runs: new rows a tick, rows of a relation, whether it never changes."""
 
     rate: float | None = None
@@ -27,12 +27,12 @@ class Rewriting:
     conditions that one side of a join has learnt from the other.
     """
 
-    inputs: Mapping[str, Input] = field(default_factory=dict)
+    inputs: Mapping[str, MeasuredInput] = field(default_factory=dict)
     next_id: int = 0
     told: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, root: Node, inputs: Mapping[str, Input] | None = None) -> Rewriting:
+    def of(cls, root: Node, inputs: Mapping[str, MeasuredInput] | None = None) -> Rewriting:
         """Fresh ids begin above all that the plan has."""
         ids = [int(c.id[1:]) for node in root.walk() for c in node.columns if c.id[1:].isdigit()]
         return cls(inputs or {}, max(ids, default=-1) + 1)

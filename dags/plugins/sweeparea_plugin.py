@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel
 
-from sweeparea.dags.model import Application, ApplicationCache
+from sweeparea.dags.model import ApplicationCache, ApplicationDags
 from sweeparea.dags.timetables import HeartbeatSchedule
 
 PAGE = (Path(__file__).parent / "continuous_queries.html").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
     return Response(shown, media_type="image/svg+xml")
 
 
-def _application_state(application: Application, allowed: set[str]) -> dict[str, Any]:
+def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[str, Any]:
     from sweeparea.dags.factory import admit_dag_id, query_dag_id
     from sweeparea.heartbeats.readiness import judge
     from sweeparea.tables.publication.ledger import Ledger
@@ -133,7 +133,7 @@ def _application_state(application: Application, allowed: set[str]) -> dict[str,
     return {"name": application.name, "streams": streams, "queries": queries}
 
 
-def _chronons(application: Application, head: Mapping[str, Any]) -> dict[str, int]:
+def _chronons(application: ApplicationDags, head: Mapping[str, Any]) -> dict[str, int]:
     """Microseconds a tick lasts, 0 for BIGINT time: what a name's ledger row tells, else what its query has.
 
     A query and its streams share a chronon; a relation takes the query's and counts microseconds itself.

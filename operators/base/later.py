@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 
-class Later:
+class LazyModule:
     """The module ``name``, imported with its first attribute.
 
     >>> later("math")[0].isqrt(17)
@@ -28,4 +28,4 @@ class Later:
 
 def later(*names: str) -> tuple[Any, ...]:
     """These modules; those of type checkers stand beside, under ``TYPE_CHECKING``."""
-    return tuple(Later(name) for name in names)
+    return tuple(LazyModule(name) for name in names)

@@ -25,7 +25,7 @@ _LEAF = re.compile(r"leaf-([0-9a-f]{32})-([0-9a-f]{32})\.parquet\Z")
 
 
 @dataclass(frozen=True)
-class Range:
+class LeafRange:
     """The keys from ``low`` to ``high``, both included; ``file``: the leaf that has them."""
 
     low: int
@@ -103,7 +103,7 @@ class Leaves:
         """The columns of open rows."""
         return pa.schema([self.schema.field(name) for name in self.names])
 
-    def rewritten(self, part: Sequence[Range], fresh: pa.Table, gone: pa.Table) -> list[DataFile]:
+    def rewritten(self, part: Sequence[LeafRange], fresh: pa.Table, gone: pa.Table) -> list[DataFile]:
         """Leaves that are neighbours, or ranges that have none yet, with ``fresh`` rows of theirs and without those
         that are ``gone``: rows have the columns but ``valid_to``.
 
@@ -128,7 +128,7 @@ class Leaves:
         stored = [(stem, self.stored(piece)) for stem, piece in pieces]
         return write_files(stored, self.root, self.attempt, quick(self.schema, _repeating(self.schema)))
 
-    def _cut(self, one: Range, rows: pa.Table, keys_: Keys) -> Iterator[tuple[str, pa.Table]]:
+    def _cut(self, one: LeafRange, rows: pa.Table, keys_: Keys) -> Iterator[tuple[str, pa.Table]]:
         """The rows of a range, in order, as one leaf, or as several where they are many."""
         size, cuts = rows.num_rows, [0]
         if size > 2 * self.leaf_rows:
@@ -183,7 +183,7 @@ class MissingRows(Exception):
     """Rows have ended that are in no leaf; the first argument: how many."""
 
 
-def owner(keys_: Keys, part: Sequence[Range]) -> np.ndarray:
+def owner(keys_: Keys, part: Sequence[LeafRange]) -> np.ndarray:
     """In which of some ranges, which are in order, each row is; -1: in none."""
     if not (part and len(keys_)):
         return np.full(len(keys_), -1)
@@ -202,7 +202,7 @@ def _stem(low: int, high: int) -> str:
     return f"leaf-{low:032x}-{high:032x}"
 
 
-def _runs(part: Sequence[Range], owner: np.ndarray) -> Iterator[tuple[Range, int, int]]:
+def _runs(part: Sequence[LeafRange], owner: np.ndarray) -> Iterator[tuple[LeafRange, int, int]]:
     """Each range that owns rows, and where these begin and end; rows are in the order of their owners."""
     ends = np.searchsorted(owner, np.arange(len(part)), "right").tolist()
     for one, begin, end in zip(part, [0, *ends], ends, strict=False):

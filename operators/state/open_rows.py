@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.state.leaves import Keys, Leaves, MissingRows, Range, leaf_range, owner
+from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, leaf_range, owner
 from sweeparea.operators.state.sweep_area import to_merge
 from sweeparea.tables.log import scan, stats
 from sweeparea.tables.log.files import DataFile, write_file
@@ -68,7 +68,7 @@ class OpenRows:
 
     def __init__(self, root: str, schema: pa.Schema, files: Sequence[DataFile], attempt: str) -> None:
         self.root, self.schema, self.attempt = root, schema, attempt
-        ranges: list[Range] = []
+        ranges: list[LeafRange] = []
         self.fresh: list[DataFile] = []
         self._open: dict[str, int] = {}
         self._mixed: set[str] = set()
@@ -83,7 +83,7 @@ class OpenRows:
                 if hashes is None:
                     self.fresh.append(file)
                 else:
-                    ranges.append(Range(*hashes, file))
+                    ranges.append(LeafRange(*hashes, file))
         self.rows = sum(self._open.values())
         self.leaves = Leaves(root, schema, attempt, max(LEAF_ROWS, self.rows // MOST_LEAVES))
         ranges.sort(key=lambda one: one.low)
@@ -158,27 +158,27 @@ class OpenRows:
             self._spread(part, pa.concat_tables([self.leaves.held.empty_table(), *read]), ended, done)
         return done
 
-    def _spread(self, ranges: Sequence[Range], rows: pa.Table, ended: pa.Table, done: Exchange) -> None:
+    def _spread(self, ranges: Sequence[LeafRange], rows: pa.Table, ended: pa.Table, done: Exchange) -> None:
         """Fresh rows of some ranges into these, of which only those are read that get or lose any."""
         to, from_ = owner(self.leaves.keys(rows), ranges), owner(self.leaves.keys(ended), ranges)
         touched = [ranges[i] for i in np.unique(np.append(to, from_[from_ >= 0]))]
         self._rewrite(touched, rows, ended.filter(pa.array(from_ >= 0)), done)
 
-    def _covering(self, sampled: Sequence[Keys]) -> list[Range]:
+    def _covering(self, sampled: Sequence[Keys]) -> list[LeafRange]:
         """The leaves, and ranges between them, so that all keys are in one. A range without a leaf is cut so that it
         has no more than ``PART_ROWS`` fresh rows, of which some are given.
         """
-        found: list[Range] = []
+        found: list[LeafRange] = []
         starts = np.concatenate([keys_.start for keys_ in sampled]) if sampled else np.zeros(0, np.uint64)
         hashes = np.concatenate([keys_.hash for keys_ in sampled]) if sampled else np.zeros(0, np.uint64)
         keys_ = Keys(starts, hashes)
         keys_ = keys_.at(keys_.order())
         cuts = [keys_.number(i) for i in range(0, len(keys_), max(1, PART_ROWS // SAMPLE))][1:]
         end = 0
-        for one in [*self.ranges, Range(_END, _END)]:
+        for one in [*self.ranges, LeafRange(_END, _END)]:
             if one.low > end:
                 inner = sorted({end, *(cut for cut in cuts if end < cut < one.low)})
-                found += [Range(a, b - 1) for a, b in pairwise([*inner, one.low])]
+                found += [LeafRange(a, b - 1) for a, b in pairwise([*inner, one.low])]
             if one.low < _END:
                 found.append(one)
             end = one.high + 1
@@ -186,7 +186,7 @@ class OpenRows:
 
     # -- reading and writing -------------------------------------------------------------------------------------------
 
-    def _rewrite(self, touched: Sequence[Range], fresh: pa.Table, gone: pa.Table, done: Exchange) -> None:
+    def _rewrite(self, touched: Sequence[LeafRange], fresh: pa.Table, gone: pa.Table, done: Exchange) -> None:
         """Some ranges, which are in order, with fresh rows of theirs and without those that are gone."""
         fresh_keys, gone_keys = self.leaves.keys(fresh), self.leaves.keys(gone)
         for part in _parts(touched, lambda one: one.rows):
@@ -219,9 +219,9 @@ class OpenRows:
             done.adds.append(write_file(self.leaves.stored(rows), self.root, self.attempt, _unique("fresh")))
 
 
-def _parts(ranges: Sequence[Range], rows: Callable[[Range], int]) -> Iterator[list[Range]]:
+def _parts(ranges: Sequence[LeafRange], rows: Callable[[LeafRange], int]) -> Iterator[list[LeafRange]]:
     """Neighbours together, of about ``PART_ROWS`` rows at most."""
-    part: list[Range] = []
+    part: list[LeafRange] = []
     size = 0
     for one in ranges:
         if part and size + rows(one) > PART_ROWS:

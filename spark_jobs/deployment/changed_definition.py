@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sweeparea.cql.declarations.catalog import Declared
-from sweeparea.cql.declarations.differences import NEUTRAL_SETTINGS, Change, Difference
+from sweeparea.cql.declarations.differences import NEUTRAL_SETTINGS, Change, DefinitionDifference
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.infra.errors import SweepAreaError
@@ -24,7 +24,7 @@ class ChangedDefinition(SweepAreaError):
     exit_code = 2
 
 
-def refusal(declared: Declarations, name: str, found: Difference, below: Sequence[str]) -> ChangedDefinition:
+def refusal(declared: Declarations, name: str, found: DefinitionDifference, below: Sequence[str]) -> ChangedDefinition:
     """The error that says what differs and what can be done; ``below`` are the queries that rest on the name."""
     statement = declared.catalog.declared()[name]
     kind = {"query": "CONTINUOUS QUERY"}.get(kind_of(statement), kind_of(statement).upper())

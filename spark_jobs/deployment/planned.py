@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeparea.cql.rewrites import Input
+from sweeparea.cql.rewrites import MeasuredInput
 from sweeparea.tables.publication.deployed import DeployedRow
 
 
@@ -20,7 +20,7 @@ class Planned:
     queries; ``columns`` those of an input that a query knows, where the input has gained others since.
     """
 
-    inputs: Mapping[str, Input] | None = None
+    inputs: Mapping[str, MeasuredInput] | None = None
     shared: tuple[str, ...] = ()
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -28,7 +28,7 @@ class Planned:
     def of(cls, stored: Mapping[str, Any]) -> Planned:
         """From what ``as_dict`` gave."""
         inputs = stored.get("inputs")
-        found = None if inputs is None else {name: Input(**given) for name, given in inputs.items()}
+        found = None if inputs is None else {name: MeasuredInput(**given) for name, given in inputs.items()}
         columns = {name: tuple(known) for name, known in stored.get("columns", {}).items()}
         return cls(found, tuple(stored.get("shared", ())), columns)
 

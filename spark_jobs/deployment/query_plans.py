@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sweeparea.cql.binding.binder import InputSchema, bind
-from sweeparea.cql.rewrites import Input, choose, hidden_query, take
+from sweeparea.cql.rewrites import MeasuredInput, choose, hidden_query, take
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError
 from sweeparea.cql.text.hidden_names import is_hidden
@@ -30,7 +30,7 @@ class QueryPlans:
     def __init__(self, declared: Declarations, sources: Sources, deployed: Deployed) -> None:
         self.declared, self.sources, self.deployed = declared, sources, deployed
         self._schemas: dict[str, InputSchema] = {}
-        self._rates: dict[str, dict[str, Input] | None] = {}
+        self._rates: dict[str, dict[str, MeasuredInput] | None] = {}
         self._proposed: dict[str, Planned] = {}
 
     # -- columns and tables of what is read ----------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class QueryPlans:
         plan = self.whole(name)
         return take(plan, self.planned(name).shared)
 
-    def whole(self, name: str, measured: Mapping[str, Input] | None = None) -> Plan:
+    def whole(self, name: str, measured: Mapping[str, MeasuredInput] | None = None) -> Plan:
         """The plan of a query over its declared inputs, whatever it shares with others. ``measured`` stands in for the
         rates of inputs that it was registered with.
         """
@@ -142,7 +142,7 @@ class QueryPlans:
         self,
         query: CreateQuery,
         settings: Mapping[str, str],
-        measured: Mapping[str, Input] | None = None,
+        measured: Mapping[str, MeasuredInput] | None = None,
         columns: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Plan:
         """The plan of a query over this application's streams, relations and queries. ``measured`` are rates of its
@@ -185,12 +185,12 @@ class QueryPlans:
         row = self.deployed.rows().get(name)
         return self.fresh(name) if row is None else Planned.of(row.planned)
 
-    def rates_of(self, name: str) -> Mapping[str, Input]:
+    def rates_of(self, name: str) -> Mapping[str, MeasuredInput]:
         """The rates that a query's plan is chosen by: those of its registration, else those of now."""
         row = self.deployed.rows().get(name)
         return (self.rates(name) if row is None else Planned.of(row.planned).inputs) or {}
 
-    def rates(self, name: str) -> dict[str, Input] | None:
+    def rates(self, name: str) -> dict[str, MeasuredInput] | None:
         """The rates of a query's inputs as they are now."""
         if name not in self._rates:
             catalog = self.declared.catalog

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sweeparea.cql.rewrites import Input
+from sweeparea.cql.rewrites import MeasuredInput
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -13,7 +13,9 @@ DIGITS = 3
 """Significant digits of a rate: more would only be noise."""
 
 
-def measured(declared: Declarations, table_of: Callable[[str], str], names: Iterable[str]) -> dict[str, Input] | None:
+def measured(
+    declared: Declarations, table_of: Callable[[str], str], names: Iterable[str]
+) -> dict[str, MeasuredInput] | None:
     """Rates (rows a tick) and sizes (rows) of inputs, from the ledger and the statistics of what was admitted or
     computed; None while one of them has no heartbeat. ``table_of`` gives the folder of a query's result.
     """
@@ -25,13 +27,13 @@ def measured(declared: Declarations, table_of: Callable[[str], str], names: Iter
         if row is None or row.committed is None:
             return None
         if declared.is_static(name):
-            found[name] = Input(rows=float(_rows(DeltaLog(declared.layout.admitted(name)))))
+            found[name] = MeasuredInput(rows=float(_rows(DeltaLog(declared.layout.admitted(name)))))
             continue
         rate = _rate(declared, table_of, name, row.committed, row.of_query.chronon or 1)
         if rate is not None and name in declared.catalog.relations:
             rate *= chronon  # a relation counts microseconds, its query takes the streams' chronon
         if rate is not None:
-            found[name] = Input(rate=rate)
+            found[name] = MeasuredInput(rate=rate)
     return found
 
 

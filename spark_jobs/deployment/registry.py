@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sweeparea.cql.declarations.differences import Change, Difference, difference, unified
+from sweeparea.cql.declarations.differences import Change, DefinitionDifference, difference, unified
 from sweeparea.cql.rewrites import take
 from sweeparea.cql.syntax.column_lists import without_column_types
 from sweeparea.cql.syntax.statements import CreateQuery
@@ -54,21 +54,21 @@ class Registry:
 
     # -- against what is deployed -------------------------------------------------------------------------------------
 
-    def difference(self, name: str, row: DeployedRow) -> Difference:
+    def difference(self, name: str, row: DeployedRow) -> DefinitionDifference:
         """What the files say otherwise than the deployed row; empty if nothing."""
         wanted = self.wanted(name)
         if is_hidden(name):
-            return Difference(())  # another one would have another name
+            return DefinitionDifference(())  # another one would have another name
         if (wanted.fingerprint, wanted.settings) == (row.fingerprint, row.settings):
-            return Difference(())
+            return DefinitionDifference(())
         statement = self.declared.catalog.declared()[name]
         old = parsed(row.definition)
         if old is None:
-            found = Difference((Change("the definition", "the deployed one", "the one in the files"),))
+            found = DefinitionDifference((Change("the definition", "the deployed one", "the one in the files"),))
         else:
             found = difference(old, statement)
         changes = (*found.changes, *outside_changes(row.settings, wanted.settings))
-        found = Difference(changes, unified(row.definition, wanted.definition))
+        found = DefinitionDifference(changes, unified(row.definition, wanted.definition))
         if found.rebuild and isinstance(old, CreateQuery) and self._same_result(old, row):
             return replace(found, changes=tuple(replace(c, rebuild=False) for c in found.changes))
         return found
@@ -138,7 +138,7 @@ class Registry:
             return f"an `apply` or `drop` was interrupted: run `{self.declared.command('apply')}` to finish it"
         return ""
 
-    def refusal(self, name: str, found: Difference) -> ChangedDefinition:
+    def refusal(self, name: str, found: DefinitionDifference) -> ChangedDefinition:
         """The error that says what differs and what can be done."""
         return refusal(self.declared, name, found, self.readers(name))
 

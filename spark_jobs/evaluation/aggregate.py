@@ -17,7 +17,7 @@ from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.aggregate_expansion import AggregateExpansions
 from sweeparea.spark_jobs.evaluation.grouping import Grouping
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, filled
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, filled
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.evaluation.two_counts import TwoCounts
 from sweeparea.spark_jobs.spark import frames
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Aggregates(Runner[Aggregate]):
     """Aggregations, duplicate elimination among them."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps, counts: TwoCounts) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps, counts: TwoCounts) -> None:
         super().__init__(slice, bags)
         self.sweeps, self.counts = sweeps, counts
         self.expansions = AggregateExpansions(slice, bags, sweeps)

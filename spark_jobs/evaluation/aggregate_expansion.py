@@ -8,7 +8,7 @@ from sweeparea.operators.aggregates.call import AggregateCall
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.sweeps.snapshot import PRESENT
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, value_of
+from sweeparea.spark_jobs.evaluation.aggregate_sql import SqlCall, value_of
 from sweeparea.spark_jobs.evaluation.expansion import Expansion, Expansions, Users, typed
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class AggregateExpansion(Expansion):
         self.keys = {column.id: expr.sql for column, expr in node.keys}
         self._calls = [(column.id, self._call(call)) for column, call in node.calls]
 
-    def _call(self, call: AggregateCall) -> Call:
+    def _call(self, call: AggregateCall) -> SqlCall:
         given = [e for e in (call.argument, *call.extra) if e is not None]
         # constants stay where they are: percentages and delimiters must be literals to Spark
         arguments = [self.column(e) if e is call.argument or e.columns else f"({e.sql})" for e in given]
@@ -33,7 +33,7 @@ class AggregateExpansion(Expansion):
         if call.filter is not None:
             tests.append(self.column(call.filter))
         ranked = call.order and call.function not in ("PERCENTILE_CONT", "PERCENTILE_DISC", "MODE")
-        return Call(
+        return SqlCall(
             call.function,
             tuple(arguments),
             (),

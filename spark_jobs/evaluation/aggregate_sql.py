@@ -20,7 +20,7 @@ _FLOATS = (pa.types.is_floating, pa.types.is_string, pa.types.is_large_string)
 
 
 @dataclass(frozen=True)
-class Call:
+class SqlCall:
     """One aggregate over columns of the rows.
 
     ``arguments`` are SQL, ``types`` their Arrow types; ``condition`` tells which rows count; ``rank`` is the column of
@@ -58,7 +58,7 @@ class Value:
     then: OfLists | None = None
 
 
-def value_of(call: Call) -> Value:
+def value_of(call: SqlCall) -> Value:
     """The SQL of an aggregate call."""
     function, over = call.function, call.over
     if call.user is not None:
@@ -102,13 +102,13 @@ def value_of(call: Call) -> Value:
     return Value(f"{function}({distinct}{', '.join((call.value, *call.arguments[1:]))}){over}")
 
 
-def _gathered(call: Call, value: str) -> str:
+def _gathered(call: SqlCall, value: str) -> str:
     """The list of the values that count, in any order."""
     listed = f"collect_list({call.only(value)}){call.over}"
     return f"array_distinct({listed})" if call.distinct else listed
 
 
-def _ordered(call: Call, value: str) -> str:
+def _ordered(call: SqlCall, value: str) -> str:
     """The list of the values that count and are not NULL, in the call's order."""
     pair = call.only(f"named_struct('r', {call.rank}, 'v', {value})", f"({value}) IS NOT NULL")
     # rows of equal rank are equal; types without an order (maps) need a comparison of their own
@@ -121,7 +121,7 @@ def _has_map(t: pa.DataType) -> bool:
     return pa.types.is_map(t) or any(_has_map(t.field(i).type) for i in range(t.num_fields))
 
 
-def _total(call: Call) -> Value:
+def _total(call: SqlCall) -> Value:
     function, argument, over = call.function.removeprefix("TRY_"), call.types[0], call.over
     if any(test(argument) for test in _FLOATS):
         return Value(_gathered(call, f"CAST({call.arguments[0]} AS DOUBLE)"), Exact(function))
@@ -134,7 +134,7 @@ def _total(call: Call) -> Value:
     return Value(f"{call.function}({distinct}{call.value}){over}")
 
 
-def _pair(call: Call) -> Value:
+def _pair(call: SqlCall) -> Value:
     x, y = call.arguments
     there = f"({x}) IS NOT NULL AND ({y}) IS NOT NULL"
     pair = call.only(f"named_struct('x', CAST({x} AS DOUBLE), 'y', CAST({y} AS DOUBLE))", there)
@@ -142,7 +142,7 @@ def _pair(call: Call) -> Value:
     return Value(f"array_distinct({listed})" if call.distinct else listed, Exact(call.function))
 
 
-def _extremal(call: Call) -> Value:
+def _extremal(call: SqlCall) -> Value:
     """MAX_BY(x, y [, k]): the rows are ranked by y, descending for MAX_BY, with a total order of their ties."""
     value, by = call.arguments[:2]
     number = call.arguments[2:]
@@ -155,7 +155,7 @@ def _extremal(call: Call) -> Value:
     return Value(f"IF(size({listed}) = 0, NULL, slice({listed}, 1, {number[0]}))")
 
 
-def _joined(call: Call) -> Value:
+def _joined(call: SqlCall) -> Value:
     given = list(call.arguments[1:])
     kind = "BINARY" if pa.types.is_binary(call.types[0]) or pa.types.is_large_binary(call.types[0]) else "STRING"
     empty = f"CAST('' AS {kind})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, Value, value_of
+from sweeparea.spark_jobs.evaluation.aggregate_sql import SqlCall, Value, value_of
 from sweeparea.spark_jobs.evaluation.expansion import Expansion, Expansions, Users, typed
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class AnalyticExpansion(Expansion):
         self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
         self._calls = [(column.id, self._call(call)) for column, call in node.calls]
 
-    def _call(self, call: WindowFunction) -> Call:
+    def _call(self, call: WindowFunction) -> SqlCall:
         over = [f"PARTITION BY {', '.join(self.segment)}"]
         if call.order:
             over.append(f"ORDER BY {self._order(call)}")
         over.append(call.frame)
-        return Call(
+        return SqlCall(
             call.function,
             tuple(f"({e.sql})" for e in call.arguments),
             (),
@@ -72,7 +72,7 @@ class Analytics(Expansions[Analytic]):
         return AnalyticExpansion(node, self.users)
 
 
-def _window_value(call: Call) -> Value:
+def _window_value(call: SqlCall) -> Value:
     # a list's elements come in the order of the frame, and MAX_BY has a second argument
     # without ties (cql/binding/calls/window_functions.py)
     if call.function not in (*_OWN, "COLLECT_LIST", "COLLECT_SET", "LISTAGG", "MAX_BY", "MIN_BY"):
@@ -94,5 +94,5 @@ def _window_value(call: Call) -> Value:
     return Value(f"{call.function}({call.value}){call.over}")
 
 
-def _not_null(call: Call) -> tuple[str, ...]:
+def _not_null(call: SqlCall) -> tuple[str, ...]:
     return (f"{call.arguments[0]} IS NOT NULL",) if call.ignore_nulls else ()

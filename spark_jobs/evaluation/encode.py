@@ -15,7 +15,7 @@ from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.operators.windows import negative_tuples
-from sweeparea.spark_jobs.evaluation.running import Bags, Slice
+from sweeparea.spark_jobs.evaluation.running import Bags, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import fields
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Encoder:
     """What an edge carries of the rows that a node gives."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         self.slice, self.bags, self.sweeps = slice, bags, sweeps
 
     def encoded(self, node: Node, bag: DataFrame | None) -> DataFrame | None:

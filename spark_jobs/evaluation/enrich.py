@@ -14,7 +14,7 @@ from sweeparea.operators.sweeps import enrich
 from sweeparea.operators.sweeps.enrich import Enrich
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, ids_of
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import fields
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Enriches(Runner[Enrich]):
     """New elements with the history of the relation that reaches into the slice."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         super().__init__(slice, bags)
         self.sweeps = sweeps
 

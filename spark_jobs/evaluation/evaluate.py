@@ -46,7 +46,7 @@ from sweeparea.spark_jobs.evaluation.enrich import Enriches
 from sweeparea.spark_jobs.evaluation.inputs import InputReader
 from sweeparea.spark_jobs.evaluation.joins import Joins
 from sweeparea.spark_jobs.evaluation.nested_stream import NestedStreams
-from sweeparea.spark_jobs.evaluation.running import Runner, Slice
+from sweeparea.spark_jobs.evaluation.running import Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.evaluation.top_k import TopKs
 from sweeparea.spark_jobs.evaluation.two_counts import SetOperations, TwoCounts
@@ -73,7 +73,7 @@ class Evaluation:
     ) -> None:
         static = {name for name, source in reader.inputs.items() if source.static}
         names = {id(node): name for name, node in sharing.named(plan.root)}
-        self.slice = Slice(
+        self.slice = RunningSlice(
             spark, plan, reader, areas, attempt, partitions, most_rows, static, Edges.of(plan, static), names
         )
         self.sweeps = Sweeps(self.slice, self)

@@ -24,9 +24,9 @@ from sweeparea.operators.sweeps.snapshot import PRESENT, rank_column
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import lists
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_sql import Call, Value
+from sweeparea.spark_jobs.evaluation.aggregate_sql import SqlCall, Value
 from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, filled
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, filled
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated, fields
@@ -80,7 +80,7 @@ def users_of(functions: Iterable[UserFunction]) -> Users:
     return find
 
 
-def typed(calls: Sequence[tuple[str, Call]], frame: DataFrame) -> tuple[list[str], list[Call]]:
+def typed(calls: Sequence[tuple[str, SqlCall]], frame: DataFrame) -> tuple[list[str], list[SqlCall]]:
     """The calls with their arguments' types: one analysis."""
     given = [(i, sql) for i, (_, call) in enumerate(calls) for sql in call.arguments]
     kinds = frame.selectExpr(*(f"{sql} AS t{at}" for at, (_, sql) in enumerate(given))).schema if given else []
@@ -111,7 +111,7 @@ X = TypeVar("X", bound=Node)
 class Expansions(Runner[X]):
     """Nodes of one kind that have no incremental operator, by snapshot expansion (``operators/sweeps/snapshot.py``)."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         super().__init__(slice, bags)
         self.sweeps = sweeps
         self.users = users_of(slice.plan.functions)

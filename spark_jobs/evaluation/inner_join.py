@@ -15,7 +15,7 @@ from sweeparea.operators.state import expiry_log
 from sweeparea.operators.sweeps import join
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.spark_jobs.evaluation.running import Bags, Slice
+from sweeparea.spark_jobs.evaluation.running import Bags, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated, fields
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class InnerJoins:
     """Inner joins, those inside of semi and outer joins too."""
 
-    def __init__(self, slice: Slice, bags: Bags) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags) -> None:
         self.slice, self.bags = slice, bags
         self._logged: dict[int, DataFrame | None] = {}
 

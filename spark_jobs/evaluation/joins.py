@@ -16,7 +16,7 @@ from sweeparea.operators.sweeps import join, negation, outer_join, semi_join, tw
 from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.spark_jobs.evaluation.inner_join import InnerJoins
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, ids_of
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.two_counts import TwoCounts
 from sweeparea.spark_jobs.spark.frames import concatenated
 from sweeparea.tables.log.schema import ddl_type
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Joins(Runner[Join]):
     """Joins of every kind."""
 
-    def __init__(self, slice: Slice, bags: Bags, counts: TwoCounts) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, counts: TwoCounts) -> None:
         super().__init__(slice, bags)
         self.inner, self.counts = InnerJoins(slice, bags), counts
         self._semi_plans: dict[int, semi_join.SemiJoinPlan] = {}

@@ -19,7 +19,7 @@ from sweeparea.operators.linear.union_all import UnionAll
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps.enrich import Enrich
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class StreamScans(_Scans[StreamScan]):
 class RelationScans(_Scans[RelationScan]):
     """Changes of a relation. Where a stream is enriched by one, each change counts from its own instant on."""
 
-    def __init__(self, slice: Slice, bags: Bags) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags) -> None:
         super().__init__(slice, bags)
         enriching = (n for n in slice.plan.root.walk() if isinstance(n, Enrich))
         self._enriching = {id(below) for node in enriching for below in node.relation.walk()}

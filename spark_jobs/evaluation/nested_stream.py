@@ -12,7 +12,7 @@ from sweeparea.operators.sweeps import relation_to_stream
 from sweeparea.operators.sweeps.relation_to_stream import RelationToStream
 from sweeparea.operators.values.bag import BAG, TS
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, ids_of
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import fields
@@ -26,7 +26,7 @@ class NestedStreams(Runner[RelationToStream]):
     instants.
     """
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         super().__init__(slice, bags)
         self.sweeps = sweeps
         self.rstreams: list[tuple[bridge.RowCount, relation_to_stream.Every]] = []

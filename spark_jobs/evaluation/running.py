@@ -24,7 +24,7 @@ N = TypeVar("N", bound=Node)
 
 
 @dataclass(frozen=True)
-class Slice:
+class RunningSlice:
     """One slice ``(h0, h1]`` of a plan that is being evaluated.
 
     ``static`` names the inputs that never change, ``names`` the nodes by id as their SweepAreas are called, ``attempt``
@@ -98,7 +98,7 @@ class Bags(Protocol):
 class Runner(ABC, Generic[N]):
     """How the nodes of one kind run in a slice. ``bags`` has those of all nodes."""
 
-    def __init__(self, slice: Slice, bags: Bags) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags) -> None:
         self.slice, self.bags = slice, bags
 
     @abstractmethod

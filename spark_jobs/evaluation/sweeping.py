@@ -14,7 +14,7 @@ from sweeparea.operators import bridge
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import Due, SweepArea
-from sweeparea.spark_jobs.evaluation.running import Bags, Slice
+from sweeparea.spark_jobs.evaluation.running import Bags, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Sweeps:
     """How a slice runs sweeps, and what is remembered of those that have been made."""
 
-    def __init__(self, slice: Slice, bags: Bags) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags) -> None:
         self._slice, self._bags = slice, bags
         self._spread: set[str] = set()
         self._pipes: dict[str, bridge.Pipe] = {}

@@ -13,7 +13,7 @@ from sweeparea.operators.sweeps import top_k
 from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import fields
 
@@ -39,7 +39,7 @@ class TopKRows(KeyedRows):
 class TopKs(Runner[TopK]):
     """The first rows of each group."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         super().__init__(slice, bags)
         self.sweeps = sweeps
 

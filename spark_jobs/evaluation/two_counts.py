@@ -15,7 +15,7 @@ from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.set_operation import SetOperation
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, ids_of
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import concatenated, fields
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class TwoCounts:
     """The sweep of two bags with the columns of a node."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         self.slice, self.bags, self.sweeps = slice, bags, sweeps
 
     def swept(
@@ -59,7 +59,7 @@ class TwoCounts:
 class SetOperations(Runner[SetOperation]):
     """Differences and intersections."""
 
-    def __init__(self, slice: Slice, bags: Bags, counts: TwoCounts) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, counts: TwoCounts) -> None:
         super().__init__(slice, bags)
         self.counts = counts
 

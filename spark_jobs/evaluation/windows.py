@@ -16,7 +16,7 @@ from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.operators.windows import TimeWindow, UserWindow, window
 from sweeparea.operators.windows.window import Window
 from sweeparea.spark_jobs.evaluation.encode import Encoder
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, Slice, ids_of
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.evaluation.window_rows import WindowRows
 from sweeparea.spark_jobs.spark import frames, machine_probe
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Windows(Runner[Window]):
     """Any window over a stream."""
 
-    def __init__(self, slice: Slice, bags: Bags, sweeps: Sweeps, encoder: Encoder) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps, encoder: Encoder) -> None:
         super().__init__(slice, bags)
         self.sweeps, self.encoder = sweeps, encoder
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sweeparea.cql.declarations.offered import not_offered_statements
 from sweeparea.cql.explain import explain
-from sweeparea.cql.rewrites import Input
+from sweeparea.cql.rewrites import MeasuredInput
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.parser import parse_query_text, parse_text
 from sweeparea.cql.text.errors import BindError, ParseError, raise_all
@@ -73,7 +73,7 @@ def explained_query(application: Application, query: st.CreateQuery, form: str =
     return shown + rates_text({n: rates[n] for n in rates if n in plan.inputs}, "now") if form == "tree" else shown
 
 
-def rates_text(rates: Mapping[str, Input], since: str) -> str:
+def rates_text(rates: Mapping[str, MeasuredInput], since: str) -> str:
     """The section on measured rates; nothing where there are none."""
     lines = []
     for name, known in rates.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeparea.cql.declarations.catalog import Declared, table_names
-from sweeparea.cql.declarations.differences import Difference
+from sweeparea.cql.declarations.differences import DefinitionDifference
 from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
 from sweeparea.cql.text.errors import CqlErrors, in_order
 from sweeparea.cql.text.hidden_names import is_hidden
@@ -220,7 +220,13 @@ class _Planner:
         return self._changed(name, kind, statement, row, head, found)
 
     def _changed(
-        self, name: str, kind: str, statement: Declared, row: DeployedRow, head: LedgerRow | None, found: Difference
+        self,
+        name: str,
+        kind: str,
+        statement: Declared,
+        row: DeployedRow,
+        head: LedgerRow | None,
+        found: DefinitionDifference,
     ) -> Step:
         if found.rebuild and not self.registry.computed(row, head):
             why = "nothing was computed by the old definition yet"

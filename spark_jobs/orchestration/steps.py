@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Protocol
 
-from sweeparea.cql.declarations.differences import Difference
+from sweeparea.cql.declarations.differences import DefinitionDifference
 
 
 class Action(Enum):
@@ -76,7 +76,7 @@ class Step:
     name: str
     kind: str
     why: str = ""
-    difference: Difference = field(default_factory=lambda: Difference(()))
+    difference: DefinitionDifference = field(default_factory=lambda: DefinitionDifference(()))
     rows: int | None = None
     lost: int | None = None
 

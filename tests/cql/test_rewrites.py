@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sweeparea.cql.rewrites import NAMES, Input, Rewriting, Rule, optimize, push_selection
+from sweeparea.cql.rewrites import NAMES, MeasuredInput, Rewriting, Rule, optimize, push_selection
 from sweeparea.cql.rewrites.driver import NODE_RULES, apply
 from sweeparea.cql.rewrites.identity import Identity
 from sweeparea.cql.rewrites.prune import prune
@@ -35,10 +35,11 @@ def contents(node: Node, given: dict) -> list[Counter]:
     return [Counter(oracle.contents(node, tick)) for tick in TICKS]
 
 
-def rates(r: Random) -> dict[str, Input]:
+def rates(r: Random) -> dict[str, MeasuredInput]:
     """Statistics that turn every order of joins and every choice by cost around in some case."""
     return {
-        name: Input(rate=r.choice((0.01, 1.0, 100.0)), rows=r.choice((2.0, 1e3, 1e6))) for name in ("S", "T", "R", "Q")
+        name: MeasuredInput(rate=r.choice((0.01, 1.0, 100.0)), rows=r.choice((2.0, 1e3, 1e6)))
+        for name in ("S", "T", "R", "Q")
     }
 
 

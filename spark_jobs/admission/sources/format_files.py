@@ -26,7 +26,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Folder:
+class SourceFolder:
     """``keys`` are those of its partitions; ``found`` is what :func:`listing` says of it; ``files`` are to be read."""
 
     found: dict[str, int]
@@ -34,7 +34,9 @@ class Folder:
     files: tuple[str, ...] = ()
 
 
-def looked_over(name: str, path: str, options: Mapping[str, str], landing: str, tell: Callable[[str], None]) -> Folder:
+def looked_over(
+    name: str, path: str, options: Mapping[str, str], landing: str, tell: Callable[[str], None]
+) -> SourceFolder:
     """The folder ``path`` of the source of ``name``, whose checkpoint lies in the folder ``landing``. DataError where
     Spark would read it wrongly; files that it leaves out are told of.
     """
@@ -51,7 +53,7 @@ def looked_over(name: str, path: str, options: Mapping[str, str], landing: str, 
     _refuse_odd(name, path, files, landing)
     folders = {file: file.split("/")[:-1] for file in files}
     if named.get("recursivefilelookup", "").lower() == "true" or not any(folders.values()):
-        return Folder(listing(everything), files=tuple(files))
+        return SourceFolder(listing(everything), files=tuple(files))
     keys = {file: tuple(part.split("=")[0] for part in parts if "=" in part) for file, parts in folders.items()}
     if not any(keys.values()):
         below = sorted(file for file, parts in folders.items() if parts)
@@ -59,7 +61,7 @@ def looked_over(name: str, path: str, options: Mapping[str, str], landing: str, 
             f"{name}: not read, since they lie in folders below {path}: {shown(below)}. OPTIONS (recursiveFileLookup ="
             " true) would read them."
         )
-        return Folder(listing(everything), files=tuple(file for file, parts in folders.items() if not parts))
+        return SourceFolder(listing(everything), files=tuple(file for file, parts in folders.items() if not parts))
     first = next(of for of in keys.values() if of)
     if stray := [file for file, of in keys.items() if of != first or len(of) != len(folders[file])]:
         raise DataError(
@@ -68,7 +70,7 @@ def looked_over(name: str, path: str, options: Mapping[str, str], landing: str, 
             " read yet, into a partition), or declare OPTIONS (recursiveFileLookup = true), by which all files are read"
             " and folders' names give no values. Nothing was read."
         )
-    return Folder(listing(everything), first, tuple(files))
+    return SourceFolder(listing(everything), first, tuple(files))
 
 
 def matched_over(name: str, path: str, landing: str) -> tuple[str, tuple[str, ...]]:
