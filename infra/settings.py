@@ -86,12 +86,25 @@ def run_folder() -> Path:
 
 def jars_folder() -> Path:
     """The Delta jars of ``infra/jars.lock``."""
-    return _folder("SWEEPAREA_JARS", ".jars")
+    chosen = os.environ.get("SWEEPAREA_JARS")
+    return Path(chosen).expanduser().resolve() if chosen else _brought("jars")
 
 
 def tools_folder() -> Path:
     """What set-up makes for itself: uv, the launcher of the Java wheel."""
-    return root() / ".tools"
+    return _brought("tools")
+
+
+def fetch_command() -> str:
+    """What fetches the Delta jars."""
+    return "sweeparea setup" if source_root() is None else "make jars"
+
+
+def _brought(name: str) -> Path:
+    # an installed wheel has them in its environment, so that it runs from any folder
+    if source_root() is None and not os.environ.get("SWEEPAREA_HOME"):
+        return Path(sys.prefix) / "share" / "sweeparea" / name
+    return root() / f".{name}"
 
 
 def spark_port() -> int:

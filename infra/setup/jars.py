@@ -57,7 +57,8 @@ def class_path() -> str:
     missing = check(folder, read_lock())
     if missing:
         raise SetupError(
-            f"{folder} lacks {', '.join(j.filename for j in missing)}. Run `make jars` to fetch the Delta jars."
+            f"{folder} lacks {', '.join(j.filename for j in missing)}. Run `{settings.fetch_command()}` to fetch the"
+            " Delta jars."
         )
     return os.pathsep.join(str(folder / jar.filename) for jar in read_lock())
 
@@ -220,7 +221,12 @@ def main() -> int:
 
 
 def _main() -> None:
-    wanted = [*read_lock(), *(s3_lock() if "--s3" in sys.argv else [])]
+    bring(s3="--s3" in sys.argv)
+
+
+def bring(s3: bool = False) -> None:
+    """Fetches the jars that are missing, and tells of it; ``s3``: also those for object stores on S3."""
+    wanted = [*read_lock(), *(s3_lock() if s3 else [])]
     java = find_java()
     if java.note:
         print(f"[jars] {java.note}", flush=True)

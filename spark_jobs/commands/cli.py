@@ -213,6 +213,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are printed")
     command = add("run", _run, placed, "run statements that act, SHOW, DESCRIBE, PAUSE, DROP ..: a prompt, or -c")
     command.add_argument("-c", dest="statement", metavar="CQL", help="run these statements and end")
+    command = add("setup", _setup, shared, "fetch the Delta jars that Spark needs, once; what is there stays")
+    command.add_argument("--s3", action="store_true", help="also the jars for object stores on S3 (690 MB)")
     command = add("drop", _drop, placed, "forget a query (or stream) and remove its tables; sources are never touched")
     command.add_argument("name", help="a continuous query, stream or relation")
     return parser
@@ -269,6 +271,15 @@ def _run(options: argparse.Namespace) -> int:
         return min(1, prompt(session))
     for said in session.run(options.statement):
         print(said, flush=True)
+    return 0
+
+
+def _setup(options: argparse.Namespace) -> int:
+    from sweeparea.infra import settings
+    from sweeparea.infra.setup import jars
+
+    jars.bring(options.s3)
+    _tell(f"The Delta jars are in {settings.jars_folder()}.")
     return 0
 
 

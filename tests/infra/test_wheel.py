@@ -1,0 +1,65 @@
+"""What is built can be installed and used: in an empty environment, from another folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ORDERS = """\
+CREATE STREAM orders
+  FROM FORMAT 'json' PATH 'orders' OPTIONS (multiLine = false) SCHEMA (at TIMESTAMP, shop STRING, price INT)
+  TIMESTAMP BY at CHRONON INTERVAL 1 SECOND HEARTBEAT FOR at AS at;
+CREATE CONTINUOUS QUERY sales AS SELECT shop, SUM(price) AS total FROM orders [RANGE 1 HOUR] GROUP BY shop;
+"""
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Runs the installed ``sweeparea`` in a folder of its own."""
+    folder = tmp_path_factory.mktemp("wheel")
+    sources, home = folder / "sources", folder / "elsewhere"
+    for entry in sorted({link.resolve().name for link in (ROOT / "sweeparea").iterdir() if link.is_symlink()}):
+        shutil.copytree(ROOT / entry, sources / entry, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "sweeparea", sources / "sweeparea", symlinks=True)
+    shutil.copyfile(ROOT / "pyproject.toml", sources / "pyproject.toml")
+    home.mkdir()
+    code = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=sources)
+    venv.create(folder / "env", with_pip=True)
+    wheel = sources / made.stdout.splitlines()[-1]
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("SWEEPAREA_", "SPARK_", "PYTHONPATH"))}
+    subprocess.run([folder / "env/bin/pip", "install", "-q", f"{wheel}[spark,java]"], check=True, cwd=home, env=own)
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [folder / "env/bin/sweeparea", *arguments], capture_output=True, text=True, cwd=home, env=own, check=False
+        )
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+        return done.stdout
+
+    (home / "shop" / "orders").mkdir(parents=True)
+    (home / "shop" / "shop.cql").write_text(ORDERS)
+    rows = [{"at": f"2024-01-01T00:{m:02}:00Z", "shop": "a", "price": m} for m in (1, 2, 30)]
+    (home / "shop" / "orders" / "rows.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_an_installed_wheel_goes_from_setup_to_answers(command: Callable[..., str]) -> None:
+    assert "share/sweeparea/jars" in command("setup")
+    assert "sales" in command("plan", "shop")
+    command("apply", "shop")
+    command("admit", "shop")
+    command("process", "shop")
+    shown = command("sql", "shop", "-c", "SELECT total FROM sales__current", "--format", "json")
+    assert json.loads(shown) == [{"total": 33}]
