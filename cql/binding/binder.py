@@ -15,8 +15,9 @@ from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.scope.rstream_every import every_in_ticks, every_of
 from sweeparea.cql.binding.source_expressions import CONDITION, bind_over
+from sweeparea.cql.binding.stored_nulls import stored
 from sweeparea.cql.binding.subqueries.queries import BoundQuery
-from sweeparea.cql.functions import column_types, types, untyped_nulls, user_functions
+from sweeparea.cql.functions import column_types, types, user_functions
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.rewrites import MeasuredInput, optimize
 from sweeparea.cql.syntax import foreign_syntax
@@ -127,7 +128,7 @@ def _bind(
     )
     known = {s.name: replace(measured.get(s.name, MeasuredInput()), static=s.static) for s in context.used.values()}
     plan = optimize(plan, known)
-    plan = replace(plan, root=untyped_nulls.stored(plan.root))
+    plan = replace(plan, root=stored(plan.root))
     strictness.check(plan, query.settings_places.get("strict", query.place))
     return plan
 

@@ -5,12 +5,12 @@ value: selection commutes with time windows, with windows that count only on wha
 on its keys (Patroumpas & Sellis 2006, section 4.2; Arasu et al. 2003, section 7.2.2). Of a join the other side need not
 be selected from; where an equality says that it can be, it is.
 
->>> from sweeparea.operators.nodes import Aggregate, Column, Expr, StreamScan, Window
+>>> from sweeparea.operators.nodes import Column, Expr, Project, StreamScan, Window
 >>> from sweeparea.operators.windows import Rows
 >>> k, v, g = Column("c0", "k"), Column("c1", "v"), Column("c2", "k")
 >>> scan = StreamScan("S", ((k, "k"), (v, "v")))
 >>> by = Expr("c0", columns=frozenset({"c0"}))
->>> plan = Aggregate(Window(scan, Rows(2), partition=(by,)), ((g, by),), ())
+>>> plan = Project(Window(scan, Rows(2), partition=(by,)), ((g, by),))
 >>> [(key.column, sorted(key.ids)) for key in keys(plan, {"S"})]
 [('c2', ['c0', 'c2'])]
 """
