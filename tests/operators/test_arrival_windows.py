@@ -46,7 +46,7 @@ def run(sweep, elements, cuts, record=("a", "b")):
     for h1 in cuts:
         rows = pa.concat_tables([carry, table([e for e in elements if h0 < e[1] <= h1])])
         rows = rows.take(pa.array(shuffle.sample(range(rows.num_rows), rows.num_rows), pa.int64()))
-        delta, carry = sweep(rows, h0, h1)
+        delta, carry = sweep(rows, h0=h0, h1=h1)
         assert carry.schema.equals(SCHEMA)
         for row in delta.to_pylist():
             assert h0 < row["__ts"] <= h1
