@@ -131,7 +131,7 @@ def test_the_lock_is_held_by_one(run: Path):
     code = f"""
 import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
 from pathlib import Path
-from sweeparea.infra import processes
+from sweeparea.infra.services import processes
 with processes.lock("up", Path({str(run)!r})):
     print("in", flush=True); sys.stdin.read()
 """

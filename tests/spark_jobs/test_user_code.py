@@ -223,7 +223,7 @@ def test_fingerprints_are_as_they_always_were(tmp_path: Path) -> None:
 SHADOWED = """
 import sys
 from pathlib import Path
-from sweeparea.spark_jobs import jobs
+from sweeparea.spark_jobs.commands import jobs
 from tests.spark_jobs import shop, test_user_code
 
 folder = Path(sys.argv[1])
