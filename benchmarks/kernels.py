@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.kernels import aggregate as kernel
 from sweeparea.operators.kernels.instants import segments
 from sweeparea.operators.kernels.sorting import group_order
@@ -67,7 +68,7 @@ def _arguments(v: np.ndarray, type_: pa.DataType) -> pa.Array:
 
 def _aggregate(function: str, type_: pa.DataType | None, result: pa.DataType, **given: Any) -> Callable[[int], Sweep]:
     def prepared(keys: int) -> Sweep:
-        call = aggregate.BaseCall("x", function, result, None if type_ is None else "v", type_, **given)
+        call = BaseCall("x", function, result, None if type_ is None else "v", type_, **given)
         spec = aggregate.AggregateSpec((("k", BIGINT),), (call,), expiry_known=True)
         columns, schema = bag(keys), aggregate.rows_schema(spec)
         arrays = {name: pa.array(values) for name, values in columns.items()}

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.sweeps import aggregate
 from sweeparea.operators.sweeps.istream import changes
 from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec, sweep
@@ -200,7 +201,7 @@ VALUES = {
 @given(st.data(), st.booleans(), st.sets(st.integers(0, LAST), max_size=4))
 def test_the_delta_of_an_aggregation_needs_no_netting(data, global_, cuts):
     function, t, result, distinct = data.draw(st.sampled_from(CALLS))
-    call = aggregate.BaseCall("o", function, result, "v", t, distinct)
+    call = BaseCall("o", function, result, "v", t, distinct)
     spec = aggregate.AggregateSpec(() if global_ else (("a", DOUBLES),), (call,), global_)
     schema = aggregate.rows_schema(spec)
     element = st.tuples(
