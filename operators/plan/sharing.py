@@ -51,15 +51,15 @@ def _key(value: object, children: set[int]) -> object:
 def nodes(root: Node) -> Iterator[Node]:
     """Each node once, inputs first; of a plan without shared subplans in the order of ``Node.walk``."""
     seen: set[int] = set()
-
-    def visit(node: Node) -> Iterator[Node]:
-        if id(node) not in seen:
-            seen.add(id(node))
-            for child in node.inputs:
-                yield from visit(child)
+    open_ = [(root, False)]  # a plan may have more levels than calls may nest
+    while open_:
+        node, entered = open_.pop()
+        if entered:
             yield node
-
-    return visit(root)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            open_.append((node, True))
+            open_ += [(child, False) for child in reversed(node.inputs)]
 
 
 def named(root: Node) -> Iterator[tuple[str, Node]]:

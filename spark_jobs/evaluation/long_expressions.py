@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LONG = 5_000
 """Characters of an expression that is long: some 400 conditions."""
+MANY_LEVELS = 40
+"""Nodes below one another in a plan: each is some five calls of ours and some ten of Spark Connect's client."""
 _RULES = "spark.sql.optimizer.excludedRules"
 _SIMPLIFICATION = "org.apache.spark.sql.catalyst.optimizer.BooleanSimplification"
 _SETTINGS = {
@@ -32,6 +34,14 @@ _SETTINGS = {
 def has_long_expressions(plan: Plan) -> bool:
     """Whether one expression of the plan is ``LONG`` or longer."""
     return any(len(each.sql) >= LONG for node in nodes(plan.root) for each in node.expressions())
+
+
+def has_many_levels(plan: Plan) -> bool:
+    """Whether the plan, or what Spark makes of it, nests deeper than Python's calls commonly may."""
+    depth: dict[int, int] = {}
+    for node in nodes(plan.root):  # inputs first
+        depth[id(node)] = 1 + max((depth[id(child)] for child in node.inputs), default=0)
+    return depth[id(plan.root)] >= MANY_LEVELS
 
 
 @contextmanager

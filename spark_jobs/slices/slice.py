@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.cql.text.hidden_names import is_hidden
+from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
@@ -25,7 +26,7 @@ from sweeparea.spark_jobs.deployment.stale import columns_hash
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
 from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader
-from sweeparea.spark_jobs.evaluation.long_expressions import room_for_expressions
+from sweeparea.spark_jobs.evaluation.long_expressions import has_many_levels, room_for_expressions
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.audit import audit
 from sweeparea.spark_jobs.slices.beginning import Beginning
@@ -93,12 +94,23 @@ class Slice:
         publication = Publication(place.data, place.ledger, self.plan.name, "query", place.registration)
         try:
             with room_for_expressions(self.spark, self.plan):
-                return self._run(publication)
+                return self._deeply(publication) if has_many_levels(self.plan) else self._run(publication)
         except LostRace:
             raise
         except Exception:
             publication.refuse_overtaken()
             raise
+
+    def _deeply(self, publication: Publication) -> QueryInfo:
+        """``_run`` with room for a plan of many levels, in a thread that has the tags of this one."""
+        tags = self.spark.getTags()
+
+        def run() -> QueryInfo:
+            for tag in tags:
+                self.spark.addTag(tag)
+            return self._run(publication)
+
+        return deep(run)()
 
     def _run(self, publication: Publication) -> QueryInfo:
         application, plan = self.application, self.plan
