@@ -18,14 +18,14 @@ def ends(ticks: list[int], most: int) -> list[int]:
     """The ends of the slices of ``(0, TARGET]`` over rows at these ticks."""
     ticks, plan = sorted(ticks), SimpleNamespace(name="q", settings=(("slice.max_rows", str(most)),))
 
-    def rows(_application, _plan, h0: int, h1: int) -> int:
+    def rows(_plans, _plan, h0: int, h1: int) -> int:
         return bisect.bisect_right(ticks, h1) - bisect.bisect_right(ticks, h0)
 
     kept, catch_up.new_rows = catch_up.new_rows, rows
     try:
         found = [0]
         while found[-1] < TARGET:
-            found.append(catch_up._cut(None, plan, found[-1], TARGET))  # type: ignore[arg-type]
+            found.append(catch_up._cut(SimpleNamespace(plans=None), plan, found[-1], TARGET))  # type: ignore[arg-type]
             assert len(found) < 1_000
         return found
     finally:
