@@ -6,7 +6,8 @@ needs only whether a value is there: where every end is known, one interval for 
 parts from it (Golab & Oezsu 2005, section 5.3.1). What an instant costs is O(log n): a Fenwick tree over the group's
 values in their order finds the element of a number, a tournament tree the most frequent one.
 
->>> from sweeparea.operators.sweeps.aggregate import AggregateSpec, BaseCall, rows_schema, sweep
+>>> from sweeparea.operators.aggregates.calls import BaseCall
+>>> from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
 >>> spec = AggregateSpec((), (BaseCall("m", "PERCENTILE", pa.float64(), "v", pa.int64()),), global_=True)
 >>> bag = [{"a0": v, "__ts": s, "__te": s + 9, "__n": 1, "__kind": 0} for s, v in [(1, 5), (2, 8), (4, 6)]]
 >>> schema = rows_schema(spec)
