@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 ORDERS = """\
 CREATE STREAM orders
-  FROM FORMAT 'json' PATH 'orders' OPTIONS (multiLine = false) SCHEMA (at TIMESTAMP, shop STRING, price INT)
+  FROM FORMAT 'json' PATH '../orders' OPTIONS (multiLine = false) SCHEMA (at TIMESTAMP, shop STRING, price INT)
   TIMESTAMP BY at CHRONON INTERVAL 1 SECOND HEARTBEAT FOR at AS at;
 CREATE CONTINUOUS QUERY sales AS SELECT shop, SUM(price) AS total FROM orders [RANGE 1 HOUR] GROUP BY shop;
 """
