@@ -48,7 +48,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 
     (home / "shop" / "orders").mkdir(parents=True)
     (home / "shop" / "shop.cql").write_text(ORDERS)
-    rows = [{"at": f"2024-01-01T00:{m:02}:00Z", "shop": "a", "price": m} for m in (1, 2, 30)]
+    rows = [{"at": f"2024-01-01T00:{m:02}:00Z", "shop": "a", "price": m} for m in (1, 2, 30, 31)]  # the last one closes
     (home / "shop" / "orders" / "rows.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return run
 
@@ -62,4 +62,4 @@ def test_an_installed_wheel_goes_from_setup_to_answers(command: Callable[..., st
     command("admit", "shop")
     command("process", "shop")
     shown = command("sql", "shop", "-c", "SELECT total FROM sales__current", "--format", "json")
-    assert json.loads(shown) == [{"total": 33}]
+    assert [json.loads(line) for line in shown.splitlines()] == [{"total": 33}]
