@@ -10,11 +10,12 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_N = TypeVar("_N")
 
 FRAMES = 250_000
 """Calls of Python inside one another: some 40 a level of parentheses, some 10 a link of a chain such as a + b + .."""
@@ -63,6 +64,27 @@ def deep(function: Callable[_P, _T]) -> Callable[_P, _T]:
         return result[0]
 
     return run
+
+
+def bottom_up(
+    start: _N, below: Callable[[_N], Iterable[_N]], key: Callable[[_N], Hashable] = lambda node: node
+) -> Iterator[_N]:
+    """``start`` and all that is below it, each once (by ``key``) and after what is below it, left to right: a walk in
+    post-order that nests no calls.
+
+    >>> [*bottom_up(6, lambda n: [d for d in (2, 3) if n % d == 0 and n > d])]
+    [2, 3, 6]
+    """
+    seen: set[Hashable] = set()
+    open_ = [(start, False)]
+    while open_:
+        node, entered = open_.pop()
+        if entered:
+            yield node
+        elif key(node) not in seen:
+            seen.add(key(node))
+            open_.append((node, True))
+            open_ += [(each, False) for each in reversed([*below(node)])]
 
 
 def _started(target: Callable[[], None]) -> threading.Thread | None:

@@ -10,6 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 
+from sweeparea.infra.deep_stack import bottom_up
 from sweeparea.operators.base.stored_names import name_of
 from sweeparea.operators.plan.node import Node
 
@@ -50,16 +51,7 @@ def _key(value: object, children: set[int]) -> object:
 
 def nodes(root: Node) -> Iterator[Node]:
     """Each node once, inputs first; of a plan without shared subplans in the order of ``Node.walk``."""
-    seen: set[int] = set()
-    open_ = [(root, False)]  # a plan may have more levels than calls may nest
-    while open_:
-        node, entered = open_.pop()
-        if entered:
-            yield node
-        elif id(node) not in seen:
-            seen.add(id(node))
-            open_.append((node, True))
-            open_ += [(child, False) for child in reversed(node.inputs)]
+    return bottom_up(root, lambda node: node.inputs, id)
 
 
 def named(root: Node) -> Iterator[tuple[str, Node]]:

@@ -82,8 +82,8 @@ class CasePlans(QueryPlans):
         return self.plan(name)
 
     def queries_under(self, name: str) -> list[str]:
-        """None: a case's queries are planned one after the other, as it lists them."""
-        return []
+        """The input alone: a case's queries are planned one after the other, as it lists them."""
+        return [name]
 
     def rests_on(self, query: str) -> tuple[str, ...]:
         """Nothing of a case is registered."""
