@@ -10,6 +10,7 @@ from sweeparea.cql.rewrites import MeasuredInput, choose, hidden_query, take
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError
 from sweeparea.cql.text.hidden_names import is_hidden
+from sweeparea.infra.deep_stack import bottom_up
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.declarations.declarations import Declarations
@@ -38,7 +39,7 @@ class QueryPlans:
     def input_schema(self, name: str) -> InputSchema:
         """Columns, types and time of an input, from what was admitted, else from its source or its query's plan."""
         # one after the other, since a chain of queries may be longer than Python's calls may nest
-        for each in (*self.queries_under(name), name):
+        for each in self.queries_under(name):
             owner = self.declared.owner(each)
             if each not in self._schemas and (owner != each or self.declared.is_query(each)):
                 own = self._query_schema(each) if owner == each else self._materialization_schema(each, owner)
@@ -46,22 +47,17 @@ class QueryPlans:
         return self._schemas[name] if name in self._schemas else self.sources.schema(name)
 
     def queries_under(self, name: str) -> list[str]:
-        """The queries that an input rests on, as it reads them and as far as their schemas are not known; each after
-        what it reads.
+        """An input behind those that it rests on, as far as the schemas of the queries are not known; each after what
+        it reads.
         """
         catalog = self.declared.catalog
-        found: dict[str, None] = {}
-        open_ = [(name, False)]
-        while open_:
-            each, seen = open_.pop()
-            if seen:
-                found[each] = None
-            elif each not in self._schemas and each not in found:
-                owner = self.declared.owner(each)
-                if owner in catalog.queries and owner not in catalog.cycles:
-                    open_.append((each, True))
-                    open_ += [(read, False) for read in reversed(catalog.inputs(owner))]
-        return list(found)
+
+        def read_by(each: str) -> tuple[str, ...]:
+            owner = self.declared.owner(each)
+            known = each in self._schemas or owner not in catalog.queries or owner in catalog.cycles
+            return () if known else catalog.inputs(owner)
+
+        return [*bottom_up(name, read_by)]
 
     def forget_schemas(self) -> None:
         """Schemas are read anew: an input has changed its columns."""
@@ -136,7 +132,7 @@ class QueryPlans:
 
     def hidden(self, name: str) -> tuple[str, ...]:
         """The hidden queries that a query reads; they have to be processed before it."""
-        return () if is_hidden(name) else tuple(n for n in self.plan(name).inputs if is_hidden(n))
+        return () if is_hidden(name) else hidden_inputs(self.plan(name))
 
     def bind(
         self,
@@ -242,3 +238,8 @@ class QueryPlans:
         if row is None or not (columns := Planned.of(row.planned).columns):
             return {}
         return columns if self.declared.definition(query).fingerprint == row.fingerprint else {}
+
+
+def hidden_inputs(plan: Plan) -> tuple[str, ...]:
+    """The hidden queries that a plan reads."""
+    return tuple(filter(is_hidden, plan.inputs))

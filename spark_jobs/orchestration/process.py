@@ -18,6 +18,7 @@ from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
+from sweeparea.spark_jobs.deployment.query_plans import hidden_inputs
 from sweeparea.spark_jobs.rewriting.repair import repair
 from sweeparea.spark_jobs.slices.catch_up import catch_up
 from sweeparea.spark_jobs.slices.corrections import Corrected
@@ -94,7 +95,7 @@ def _process(
     row = head.get(query)
     first = row is None or row.committed is None
     plan = _checked(application, query, spark) if first else application.plans.plan(query)
-    for hidden in filter(is_hidden, () if is_hidden(query) else plan.inputs):
+    for hidden in () if is_hidden(query) else hidden_inputs(plan):
         if not application.registry.paused(query):
             _process_hidden(application, hidden, spark, until, cuts, tell)
     head = application.ledger.head()
