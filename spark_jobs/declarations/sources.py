@@ -4,7 +4,7 @@ these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -150,19 +150,31 @@ class Sources:
         is no condition.
         """
         declared, schema = self.declared.stream(name), self.schema(name)
+        heartbeat, constraints = self._expressions(
+            declared, schema, lambda: clause_faults(declared, schema, self.declared.modules)
+        )
+        return heartbeat, [bound.sql for bound in constraints]
+
+    def _expressions(
+        self,
+        declared: CreateStream | CreateRelation,
+        schema: InputSchema,
+        clauses: Callable[[], Iterable[SweepAreaError]],
+    ) -> tuple[str | None, list[Expr]]:
+        """Heartbeat and constraints of a source. All faults are raised, between theirs those of its other clauses."""
         faults: list[SweepAreaError] = []
         heartbeat: str | None = None
         try:
             heartbeat = self.heartbeat_of(declared, schema)
         except SweepAreaError as error:
             faults.append(error)
-        faults += clause_faults(declared, schema, self.declared.modules)
-        constraints: list[str] = []
+        faults += clauses()
+        constraints: list[Expr] = []
         for spec in declared.constraints:
             what = f"constraint {spec.name}"
             try:
                 bound = bind_source_expression(spec.expression, schema, what, CONDITION, self.declared.analyze)
-                constraints.append(bound.sql)
+                constraints.append(bound)
             except SweepAreaError as error:
                 faults.append(error)
         raise_all(faults)
@@ -203,24 +215,13 @@ class Sources:
     def relation_expressions(self, source: RelationSource) -> RelationExpressions:
         """The expressions of a relation's declaration; all of their faults are raised."""
         declared = self.declared.catalog.relations[source.name]
-        faults: list[SweepAreaError] = []
-        heartbeat = None
-        try:
-            heartbeat = self.heartbeat_of(declared, source.schema)
-        except SweepAreaError as error:
-            faults.append(error)
-        if declared.late_within is not None and declared.contents != "static":
-            try:
-                declared.late_within.in_ticks(source.time, "LATE REPAIR WITHIN")
-            except SweepAreaError as error:
-                faults.append(error)
-        constraints: list[Expr] = []
-        for spec in declared.constraints:
-            what = f"constraint {spec.name}"
-            try:
-                bound = bind_source_expression(spec.expression, source.schema, what, CONDITION, self.declared.analyze)
-                constraints.append(bound)
-            except SweepAreaError as error:
-                faults.append(error)
-        raise_all(faults)
+        heartbeat, constraints = self._expressions(declared, source.schema, lambda: _late_faults(declared, source.time))
         return RelationExpressions(heartbeat, tuple(constraints))
+
+
+def _late_faults(declared: CreateRelation, time: TimeDomain) -> Iterator[SweepAreaError]:
+    if declared.late_within is not None and declared.contents != "static":
+        try:
+            declared.late_within.in_ticks(time, "LATE REPAIR WITHIN")
+        except SweepAreaError as error:
+            yield error
