@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,7 +50,7 @@ _ALWAYS: zone_texts.Spans = ((None, None),)
 _SPANS = 8
 """How many intervals a text tells at most, in which rules differ."""
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MONTH = 28 * 86_400
+_MONTH = 28 * _DAY
 _SHORT = {"EST", "HST", "MST"}
 """Zones that Java does not list and Spark knows all the same, as offsets that never change."""
 
@@ -116,7 +116,7 @@ def require(spark: SparkSession, everywhere: Iterable[str], guardable: Iterable[
     """The same for zones by their names: ``everywhere`` those whose rules must not differ at any instant from 1970 to
     2100, ``guardable`` those that are guarded, which Java must know.
     """
-    begin, end = ((day - _EPOCH.date()).days * 86_400 for day in (zones.FIRST, zones.LAST))
+    begin, end = ((day - _EPOCH.date()).days * _DAY for day in (zones.FIRST, zones.LAST))
     refused = [(name, (begin, end)) for name in everywhere] + [(name, None) for name in guardable]
     for name, years in sorted(refused, key=str):
         spans = differences(spark, name)
@@ -130,15 +130,24 @@ def require(spark: SparkSession, everywhere: Iterable[str], guardable: Iterable[
 
 def differences(spark: SparkSession, name: str) -> zone_texts.Spans:
     """When Spark's Java has other rules for a zone, in whole days: none for most. It is noted with the session."""
+
+    def ask() -> str:
+        found = _differences(spark, name)
+        return " ".join(f"{'' if a is None else a}/{'' if b is None else b}" for a, b in found)
+
+    pairs = (pair.split("/") for pair in _asked_once(spark, f"zone {name} {zones.release()} differs: ", ask).split())
+    return tuple((int(a) if a else None, int(b) if b else None) for a, b in pairs)
+
+
+def _asked_once(spark: SparkSession, probe: str, ask: Callable[[], str]) -> str:
+    # the answer to a probe, as it is noted with the session
     passed = _SESSIONS.setdefault(_identity(spark), set())
-    start = f"zone {name} {zones.release()} differs:"
-    for probe in passed:
-        if probe.startswith(start):
-            pairs = (pair.split("/") for pair in probe.removeprefix(start).split())
-            return tuple((int(a) if a else None, int(b) if b else None) for a, b in pairs)
-    found = _differences(spark, name)
-    passed.add(start + "".join(f" {'' if a is None else a}/{'' if b is None else b}" for a, b in found))
-    return found
+    for noted in passed:
+        if noted.startswith(probe):
+            return noted.removeprefix(probe)
+    answer = ask()
+    passed.add(probe + answer)
+    return answer
 
 
 def _told(name: str, more: str = "") -> str:
@@ -168,11 +177,6 @@ def _listed(spans: zone_texts.Spans) -> str:
         until = "" if past is None else f" until {day(past - 1)}"
         texts.append(f"{'' if first is None else f' from {day(first)}'}{until}")
     return f"; they differ{','.join(texts)}{' and later' if len(spans) > 3 else ''}"
-
-
-def used(root: Node) -> set[str]:
-    """The zones that a plan names: of windows, and in texts of its expressions."""
-    return set().union(*_uses(root))
 
 
 def _uses(root: Node) -> tuple[set[str], set[str]]:
@@ -254,14 +258,8 @@ def differing(spark: SparkSession) -> frozenset[str]:
     """The zones for which Spark's Java has other rules; those that it does not know fail by themselves. A job of some
     seconds, once a session.
     """
-    passed = _SESSIONS.setdefault(_identity(spark), set())
-    start = f"zones {zones.release()} but "
-    for probe in passed:
-        if probe.startswith(start):
-            return frozenset(filter(None, probe.removeprefix(start).split(",")))
-    found = _differing(spark)
-    passed.add(start + ",".join(sorted(found)))
-    return found
+    listed = _asked_once(spark, f"zones {zones.release()} but ", lambda: ",".join(sorted(_differing(spark))))
+    return frozenset(filter(None, listed.split(",")))
 
 
 def _differing(spark: SparkSession) -> frozenset[str]:
@@ -274,7 +272,7 @@ def _differing(spark: SparkSession) -> frozenset[str]:
     # exactly about each change that Python knows, and by months for those that it does not
     points = [(n, at, after) for n in names for at, _, after in changes[n]]
     points += [(n, at - 1, before) for n in names for at, before, _ in changes[n]]
-    points += [(n, begin * 86_400, _offset(n, begin * 86_400)) for n in names]
+    points += [(n, begin * _DAY, _offset(n, begin * _DAY)) for n in names]
     columns = zip(*points, strict=True)
     table = pa.table(dict(zip(("zone", "at", "should"), map(list, columns), strict=True)))
     wrong = frames.from_arrow(spark, table).where(f"{_offset_sql('at', 'zone')} <> should").select("zone").distinct()
@@ -282,7 +280,7 @@ def _differing(spark: SparkSession) -> frozenset[str]:
     months = spark.sql(
         f"SELECT zone, id AS month, {_offset_sql(f'id * {_MONTH}', 'zone')} AS before,"
         f" {_offset_sql(f'(id + 1) * {_MONTH}', 'zone')} AS after FROM (SELECT explode(array({listed})) AS zone)"
-        f" CROSS JOIN range({begin * 86_400 // _MONTH}, {end * 86_400 // _MONTH}, 1, 4)"
+        f" CROSS JOIN range({begin * _DAY // _MONTH}, {end * _DAY // _MONTH}, 1, 4)"
     ).where("before <> after")
     theirs: dict[str, set[tuple[int, int, int]]] = {}
     for row in months.toArrow().to_pylist():
@@ -294,7 +292,7 @@ def _differing(spark: SparkSession) -> frozenset[str]:
 def _months(changes: zones.Changes) -> set[tuple[int, int, int]]:
     """The months of 28 days, at whose ends the offset is another than at their beginnings."""
     found: dict[int, tuple[int, int]] = {}
-    whole = (zones.LAST - _EPOCH.date()).days * 86_400 // _MONTH
+    whole = (zones.LAST - _EPOCH.date()).days * _DAY // _MONTH
     for at, before, after in changes:
         month = (at - 1) // _MONTH
         if month >= whole:

@@ -145,10 +145,6 @@ class DeltaLog:
         """The columns as Arrow sees them."""
         return pa.schema(self._held().schema())
 
-    def spark_columns(self) -> list[tuple[str, str]]:
-        """Name and Spark DDL type of each column."""
-        return [(field.name, spark_type(field.type)) for field in self.schema()]
-
     def files(self, version: int | None = None, columns: Collection[str] | None = None) -> list[DataFile]:
         """The live files, with raw paths, at ``version`` or now. ``columns``: of these alone statistics are told, which
         is what listing many files costs.
