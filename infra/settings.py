@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from sweeparea.infra.errors import SetupError
@@ -54,9 +55,9 @@ def source_root() -> Path | None:
     return candidate if (candidate / "pyproject.toml").is_file() else None
 
 
-def _folder(variable: str, name: str) -> Path:
+def _folder(variable: str, default: Callable[[], Path]) -> Path:
     chosen = os.environ.get(variable)
-    return Path(chosen).expanduser().resolve() if chosen else root() / name
+    return Path(chosen).expanduser().resolve() if chosen else default()
 
 
 def applications_folder() -> Path:
@@ -71,7 +72,7 @@ def application(name: str) -> Path:
 
 def data_folder() -> Path:
     """The folder that holds one data folder per application."""
-    return _folder("SWEEPAREA_DATA", ".data")
+    return _folder("SWEEPAREA_DATA", lambda: root() / ".data")
 
 
 def data(application: str) -> Path:
@@ -81,13 +82,12 @@ def data(application: str) -> Path:
 
 def run_folder() -> Path:
     """Pid files, logs, PostgreSQL's cluster, Airflow's home, Spark's scratch space. Can go when nothing runs."""
-    return _folder("SWEEPAREA_RUN", ".run")
+    return _folder("SWEEPAREA_RUN", lambda: root() / ".run")
 
 
 def jars_folder() -> Path:
     """The Delta jars of ``infra/jars.lock``."""
-    chosen = os.environ.get("SWEEPAREA_JARS")
-    return Path(chosen).expanduser().resolve() if chosen else _brought("jars")
+    return _folder("SWEEPAREA_JARS", lambda: _brought("jars"))
 
 
 def tools_folder() -> Path:
