@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 ORDERS = """\
 CREATE STREAM orders
   FROM FORMAT 'json' PATH '../orders' OPTIONS (multiLine = false) SCHEMA (at TIMESTAMP, shop STRING, price INT)
@@ -23,19 +20,12 @@ CREATE CONTINUOUS QUERY sales AS SELECT shop, SUM(price) AS total FROM orders [R
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def command(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Callable[..., str]:
     """Runs the installed ``sweeparea`` in a folder of its own."""
     folder = tmp_path_factory.mktemp("wheel")
-    sources, home = folder / "sources", folder / "elsewhere"
-    for entry in sorted({link.resolve().name for link in (ROOT / "sweeparea").iterdir() if link.is_symlink()}):
-        shutil.copytree(ROOT / entry, sources / entry, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "sweeparea", sources / "sweeparea", symlinks=True)
-    shutil.copyfile(ROOT / "pyproject.toml", sources / "pyproject.toml")
+    home = folder / "elsewhere"
     home.mkdir()
-    code = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=sources)
     venv.create(folder / "env", with_pip=True)
-    wheel = sources / made.stdout.splitlines()[-1]
     own = {k: v for k, v in os.environ.items() if not k.startswith(("SWEEPAREA_", "SPARK_", "PYTHONPATH"))}
     subprocess.run([folder / "env/bin/pip", "install", "-q", f"{wheel}[spark,java]"], check=True, cwd=home, env=own)
 
