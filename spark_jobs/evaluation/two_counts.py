@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.linear import union_all
@@ -52,7 +51,7 @@ class TwoCounts:
         output = schema.remove(schema.get_field_index(two_counts.SIDE))
         # what is emitted ahead of time only has to go some time
         due = self.slice.areas.lazily(bag_due, expiry_log.reach(node)) if spec.ahead else bag_due
-        sweep = Sweep(tuple(ids), schema, output, due, partial(two_counts.sweep, spec=spec))
+        sweep = Sweep(tuple(ids), schema, output, due, spec.sweep)
         return self.sweeps.swept(op, concatenated([like, *sides]), sweep)
 
 
