@@ -37,20 +37,20 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.sweeps import relation_to_stream
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.declarations import user_code
-from sweeparea.spark_jobs.evaluation import linear
-from sweeparea.spark_jobs.evaluation.aggregate import Aggregates
-from sweeparea.spark_jobs.evaluation.analytic import Analytics
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.encode import Encoder
-from sweeparea.spark_jobs.evaluation.enrich import Enriches
+from sweeparea.spark_jobs.evaluation.grouped.aggregate import Aggregates
+from sweeparea.spark_jobs.evaluation.grouped.analytic import Analytics
+from sweeparea.spark_jobs.evaluation.grouped.top_k import TopKs
 from sweeparea.spark_jobs.evaluation.inputs import InputReader
-from sweeparea.spark_jobs.evaluation.joins import Joins
-from sweeparea.spark_jobs.evaluation.nested_stream import NestedStreams
+from sweeparea.spark_jobs.evaluation.runners import linear
+from sweeparea.spark_jobs.evaluation.runners.enrich import Enriches
+from sweeparea.spark_jobs.evaluation.runners.joins import Joins
+from sweeparea.spark_jobs.evaluation.runners.nested_stream import NestedStreams
+from sweeparea.spark_jobs.evaluation.runners.two_counts import SetOperations, TwoCounts
+from sweeparea.spark_jobs.evaluation.runners.windows import Windows
 from sweeparea.spark_jobs.evaluation.running import Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.evaluation.top_k import TopKs
-from sweeparea.spark_jobs.evaluation.two_counts import SetOperations, TwoCounts
-from sweeparea.spark_jobs.evaluation.windows import Windows
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.tables.log.files import write_file
 

@@ -3,7 +3,8 @@
 Spark's optimizer compares every condition of a conjunction with every other, at every link of the chain
 (BooleanSimplification, the inference of constraints), and the search for common subexpressions does so again for each
 task. Whole-stage code generation makes one Java method of them all, which takes seconds to compile and is then too
-large to be run. What an expression means depends on none of them.
+large to be run. What an expression means depends on none of them. `has_many_levels` says which plans need more room
+on the stack than Python gives a thread.
 """
 
 from __future__ import annotations

@@ -828,7 +828,7 @@ MUTANTS = (
         _TASKS,
     ),
     Mutant(
-        "spark_jobs/evaluation/grouping.py",
+        "spark_jobs/evaluation/grouped/grouping.py",
         "kept: object = (self.function, self.order)",
         "kept: object = self.function",
         "FIRST and LAST share what only one of them keeps",

@@ -18,7 +18,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.commands import StatementSession
 from sweeparea.spark_jobs.commands.sql import Reader
 from sweeparea.spark_jobs.commands.status import status
-from sweeparea.spark_jobs.evaluation import grouping
+from sweeparea.spark_jobs.evaluation.grouped import grouping
 from sweeparea.spark_jobs.orchestration.apply import apply
 from sweeparea.spark_jobs.orchestration.drop import drop
 from sweeparea.spark_jobs.orchestration.planner import plan

@@ -17,7 +17,7 @@ from sweeparea.operators.time import wall_clock
 from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.operators.windows import BucketWindow, Calendar, Fixed, Hopping, UserWindow, window
-from sweeparea.spark_jobs.evaluation.window_rows import WindowRows
+from sweeparea.spark_jobs.evaluation.runners.window_rows import WindowRows
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import fields
 

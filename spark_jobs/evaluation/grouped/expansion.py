@@ -24,8 +24,8 @@ from sweeparea.operators.sweeps.snapshot import PRESENT, rank_column
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import lists
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_sql import SqlCall, Value
-from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
+from sweeparea.spark_jobs.evaluation.grouped.aggregate_sql import SqlCall, Value
+from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, filled
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark import frames

@@ -15,9 +15,9 @@ from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps import join, negation, outer_join, semi_join, two_counts
 from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG, TE, TS, N
-from sweeparea.spark_jobs.evaluation.inner_join import InnerJoins
+from sweeparea.spark_jobs.evaluation.runners.inner_join import InnerJoins
+from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
-from sweeparea.spark_jobs.evaluation.two_counts import TwoCounts
 from sweeparea.spark_jobs.spark.frames import concatenated
 from sweeparea.tables.log.schema import ddl_type
 

@@ -15,11 +15,11 @@ from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import aggregate, distinct
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_expansion import AggregateExpansions
-from sweeparea.spark_jobs.evaluation.grouping import Grouping
+from sweeparea.spark_jobs.evaluation.grouped.aggregate_expansion import AggregateExpansions
+from sweeparea.spark_jobs.evaluation.grouped.grouping import Grouping
+from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, filled
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.evaluation.two_counts import TwoCounts
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated, fields
 

@@ -12,7 +12,7 @@ from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import top_k
 from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.spark_jobs.evaluation.keyed_rows import KeyedRows
+from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import fields

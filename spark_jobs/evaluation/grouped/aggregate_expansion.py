@@ -8,8 +8,8 @@ from sweeparea.operators.aggregates.call import AggregateCall
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.sweeps.snapshot import PRESENT
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_sql import SqlCall, value_of
-from sweeparea.spark_jobs.evaluation.expansion import Expansion, Expansions, Users, typed
+from sweeparea.spark_jobs.evaluation.grouped.aggregate_sql import SqlCall, value_of
+from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansions, Users, typed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

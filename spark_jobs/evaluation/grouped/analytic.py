@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation.aggregate_sql import SqlCall, Value, value_of
-from sweeparea.spark_jobs.evaluation.expansion import Expansion, Expansions, Users, typed
+from sweeparea.spark_jobs.evaluation.grouped.aggregate_sql import SqlCall, Value, value_of
+from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansions, Users, typed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

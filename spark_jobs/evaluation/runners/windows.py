@@ -16,9 +16,9 @@ from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.operators.windows import TimeWindow, UserWindow, window
 from sweeparea.operators.windows.window import Window
 from sweeparea.spark_jobs.evaluation.encode import Encoder
+from sweeparea.spark_jobs.evaluation.runners.window_rows import WindowRows
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.evaluation.window_rows import WindowRows
 from sweeparea.spark_jobs.spark import frames, machine_probe
 from sweeparea.spark_jobs.spark.frames import fields
 
