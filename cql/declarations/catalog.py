@@ -14,7 +14,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from sweeparea.cql.declarations.offered import not_offered_statements
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.parser import parse_leniently, read_file
 from sweeparea.cql.syntax.settings import check_settings
 from sweeparea.cql.syntax.statements import (
@@ -26,7 +26,7 @@ from sweeparea.cql.syntax.statements import (
     Statement,
 )
 from sweeparea.cql.syntax.trees import table_names, tables_of
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.windows.window_text import WindowKind, WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.cql.text.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
@@ -217,7 +217,7 @@ class Catalog:
         is. A query that names what could not be read gets the fault of that.
         """
         named = [base_name(name) for name, _ in tables_of(query.select)]
-        named += [window.parts["name"] for window in windows_of(query.select) if window.kind == "user"]
+        named += [window.parts["name"] for window in windows_of(query.select) if window.kind == WindowKind.USER]
         named += [call.name for call in query.select.find_all(exp.Anonymous)]
         rests = [self.unread[n.lower()] for n in named if n.lower() in self.unread]
         raise_all([*rests, *self.unknown_names(query)])
@@ -239,7 +239,7 @@ class Catalog:
         functions = {name.lower() for name in self.functions} | self.unread.keys()
         windows = [f.name for f in self.functions.values() if f.kind == "window"]
         for window in windows_of(query.select):
-            if window.kind == "user" and window.parts["name"].lower() not in functions:
+            if window.kind == WindowKind.USER and window.parts["name"].lower() not in functions:
                 place = window.source.place(window.span[0])
                 errors.append(unknown_window(window.parts["name"], place, windows))
         return errors

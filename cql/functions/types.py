@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sweeparea.cql.functions import signatures
 from sweeparea.cql.functions.signatures import split_types
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 _DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")

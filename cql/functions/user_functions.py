@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from sweeparea.cql.functions import functions
-from sweeparea.cql.syntax.dialect import TO_STREAM
+from sweeparea.cql.syntax.dialect.streams import TO_STREAM
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, Place
 from sweeparea.operators import user

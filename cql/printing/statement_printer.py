@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.tokens import TokenType
 from sweeparea.operators.time.domain import MICROS

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from sweeparea.cql.syntax import recovery
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.dialect import tokenize
+from sweeparea.cql.syntax.dialect.tokenizing import tokenize
 from sweeparea.cql.syntax.query_statement import QueryStatement
 from sweeparea.cql.syntax.settings import fault_of
 from sweeparea.cql.text import foreign_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.errors import ErrorLevel
 
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.dialect import Cql, CqlParser
+from sweeparea.cql.syntax.dialect.cql import Cql, CqlParser
 from sweeparea.cql.text.durations import DurationText, parse_duration, parse_instant
 from sweeparea.cql.text.errors import ParseError, Place
 from sweeparea.cql.text.keywords import PLACES, misspelt

@@ -11,7 +11,7 @@ from sweeparea.cql.binding.scope.rstream_every import every_of
 from sweeparea.cql.binding.scope.scopes import INSTANT, Item
 from sweeparea.cql.binding.scope.window_bounds import bounds_of
 from sweeparea.cql.binding.subqueries.queries import BoundQuery
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, Place, TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import RelationToStream, StreamScan, Window

@@ -15,7 +15,7 @@ from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Item, Scope
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.windows.window_text import WindowKind, WindowText
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, raise_all
 from sweeparea.cql.text.unknown_names import unknown_window
@@ -101,19 +101,19 @@ class _Maker:
         self.text, self.time, self.range_bounds, self.functions = text, time, range_bounds, functions
 
     def make(self) -> spec.WindowDefinition:
-        makers: dict[str, Callable[[], spec.WindowDefinition]] = {
-            "now": lambda: spec.Range(1),
-            "unbounded": spec.Unbounded,
-            "range": self._range,
-            "tumbling": self._tumbling,
-            "hopping": self._hopping,
-            "fixed": self._fixed,
-            "landmark": self._landmark,
-            "rows": self._rows,
-            "session": lambda: spec.Session(self._size("size", "Session")),
-            "when": spec.When,
-            "calendar": self._calendar,
-            "user": self._user,
+        makers: dict[WindowKind, Callable[[], spec.WindowDefinition]] = {
+            WindowKind.NOW: lambda: spec.Range(1),
+            WindowKind.UNBOUNDED: spec.Unbounded,
+            WindowKind.RANGE: self._range,
+            WindowKind.TUMBLING: self._tumbling,
+            WindowKind.HOPPING: self._hopping,
+            WindowKind.FIXED: self._fixed,
+            WindowKind.LANDMARK: self._landmark,
+            WindowKind.ROWS: self._rows,
+            WindowKind.SESSION: lambda: spec.Session(self._size("size", "Session")),
+            WindowKind.WHEN: spec.When,
+            WindowKind.CALENDAR: self._calendar,
+            WindowKind.USER: self._user,
         }
         return makers[self.text.kind]()
 

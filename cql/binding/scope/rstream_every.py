@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweeparea.cql.syntax.dialect import ToStream
+from sweeparea.cql.syntax.dialect.streams import ToStream
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
 from sweeparea.cql.text.source_text import SourceText
