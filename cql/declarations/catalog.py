@@ -22,6 +22,7 @@ from sweeparea.cql.syntax.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    FunctionKind,
     SetSetting,
     Statement,
 )
@@ -237,7 +238,7 @@ class Catalog:
                 place = query.place if span is None else query.source.place(span[0])
                 errors.append(unknown_input(name, place, kinds))
         functions = {name.lower() for name in self.functions} | self.unread.keys()
-        windows = [f.name for f in self.functions.values() if f.kind == "window"]
+        windows = [f.name for f in self.functions.values() if f.kind == FunctionKind.WINDOW]
         for window in windows_of(query.select):
             if window.kind == WindowKind.USER and window.parts["name"].lower() not in functions:
                 place = window.source.place(window.span[0])

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sweeparea.cql.functions import functions
 from sweeparea.cql.syntax.dialect.streams import TO_STREAM
-from sweeparea.cql.syntax.statements import CreateFunction
+from sweeparea.cql.syntax.statements import CreateFunction, FunctionKind
 from sweeparea.cql.text.errors import BindError, Place
 from sweeparea.operators import user
 from sweeparea.operators.plan.plan import UserFunction
@@ -44,16 +44,16 @@ def register(statement: CreateFunction, modules: Modules | None = None) -> UserF
     """
     check_name(statement.name, statement.kind, statement.place)
     try:
-        code = user.load(statement.target, statement.kind, modules)
+        code = user.load(statement.target, statement.kind.value, modules)
     except user.UserCodeError as error:
         raise BindError(f"{statement.kind} {statement.name}: {error}", statement.place) from error
-    return UserFunction(statement.name, statement.kind, statement.target, code.type, modules)
+    return UserFunction(statement.name, statement.kind.value, statement.target, code.type, modules)
 
 
-def check_name(name: str, kind: str, place: Place) -> None:
+def check_name(name: str, kind: FunctionKind, place: Place) -> None:
     """BindError if a user's function cannot have a name."""
     word = name.upper()
-    if kind == "window":
+    if kind == FunctionKind.WINDOW:
         if word in _WINDOWS:
             raise BindError(f"window {name} has the name of a window of the language", place, "Name it otherwise")
         return

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from sweeparea.cql.text.constants import Amount, Arithmetic, decimal_text
+from sweeparea.cql.text.constants import Amount, AmountKind, Arithmetic, decimal_text
 from sweeparea.cql.text.errors import ParseError, RefusedError, TypeError_, nearest
 from sweeparea.cql.text.source_text import SourceText, Span
 from sweeparea.cql.text.tokens import Token, TokenType
@@ -138,7 +138,7 @@ def parse_number(source: SourceText, tokens: Sequence[Token], index: int, what: 
     """A constant number at ``tokens[index]``, how it is written, and the index behind it."""
     reader = _DurationReader(source, tokens, index, what, units=False)
     found = reader.sum()
-    if found.kind != "number":
+    if found.kind != AmountKind.NUMBER:
         place = source.place(reader.span()[0])
         raise ParseError(f"{what} {source.splice(reader.span())} is a length of time, and no number", place)
     return found.value, source.splice(reader.span()), reader.index
@@ -210,8 +210,8 @@ class _DurationReader(Arithmetic):
         """A length, a number of ticks, or an instant."""
         found = self.sum()
         span = self.span()
-        if found.kind != "number":
-            return DurationText(span, self.source, micros=found.value, instant=found.kind == "instant")
+        if found.kind != AmountKind.NUMBER:
+            return DurationText(span, self.source, micros=found.value, instant=found.kind == AmountKind.INSTANT)
         if found.value.denominator != 1:
             raise ParseError(
                 f"{self.what} {self.source.splice(span)} is no whole number of ticks: {decimal_text(found.value)}",
@@ -251,9 +251,9 @@ class _DurationReader(Arithmetic):
 
     def behind_parenthesis(self, inner: Amount) -> Amount:
         unit = self.token
-        if inner.kind != "number" or unit is None or not self.units or _unit_of(unit.text) is None:
+        if inner.kind != AmountKind.NUMBER or unit is None or not self.units or _unit_of(unit.text) is None:
             return inner
-        return Amount(inner.value * self._unit(self._take()), "length")
+        return Amount(inner.value * self._unit(self._take()), AmountKind.LENGTH)
 
     def _instant(self, token: Token) -> Amount | None:
         kind = token.text.upper()
@@ -264,7 +264,7 @@ class _DurationReader(Arithmetic):
             return None
         self.index += 2
         try:
-            return Amount(Fraction(micros_of_timestamp(literal.text)), "instant")
+            return Amount(Fraction(micros_of_timestamp(literal.text)), AmountKind.INSTANT)
         except ValueError as error:
             raise self._fail(
                 f"'{literal.text}' is no {kind} ({error})", "Write TIMESTAMP '2013-01-31 12:00:00'", literal
@@ -274,24 +274,24 @@ class _DurationReader(Arithmetic):
         sign = self._sign()
         refuse_reference(self.source, self.tokens, self.index, self.what)
         if self._is(*_STRINGS):
-            return Amount(sign * self._quoted(self._take()), "length")
+            return Amount(sign * self._quoted(self._take()), AmountKind.LENGTH)
         following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
         reckoned = self._is(TokenType.L_PAREN) or (following is not None and following.token_type in _OPERATORS)
         if self._is(TokenType.NUMBER) and not reckoned:
-            return Amount(sign * self._pairs((TokenType.DASH, TokenType.PLUS)), "length")
+            return Amount(sign * self._pairs((TokenType.DASH, TokenType.PLUS)), AmountKind.LENGTH)
         if not reckoned:
             raise self._fail("INTERVAL needs a number or a string behind it", "Write INTERVAL 6 HOURS")
         first = self.token
         found = self.sum()
-        if found.kind != "length":
+        if found.kind != AmountKind.LENGTH:
             raise self._fail("INTERVAL needs a unit of time behind its number", "Write INTERVAL 6 HOURS", first)
-        return Amount(sign * found.value, "length")
+        return Amount(sign * found.value, AmountKind.LENGTH)
 
     def _number_or_length(self) -> Amount:
         following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
         if self.units and following is not None and following.token_type not in _STRINGS:
             if _unit_of(following.text) is not None:
-                return Amount(self._pairs(), "length")
+                return Amount(self._pairs(), AmountKind.LENGTH)
             short = SHORT.get(following.text.lower())
             if short is not None and following.token_type != TokenType.IDENTIFIER:
                 number = self.token.text if self.token is not None else ""
@@ -300,9 +300,9 @@ class _DurationReader(Arithmetic):
         token = self._take()
         text = self.source.text[token.start : token.end + 1]
         if re.fullmatch(r"\d+", text):
-            return Amount(Fraction(text), "number")
+            return Amount(Fraction(text), AmountKind.NUMBER)
         if re.fullmatch(r"\d*\.\d+|\d+\.", text) and self.token is not None and self.token.token_type in _OPERATORS:
-            return Amount(Fraction(text + "0"), "number")
+            return Amount(Fraction(text + "0"), AmountKind.NUMBER)
         short = _SHORT_TEXT.fullmatch(text)
         unit = SHORT.get(short["unit"].lower()) if short is not None else None
         raise self._fail(

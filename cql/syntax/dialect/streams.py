@@ -7,6 +7,7 @@ select list stays a function call of that name, which the binder takes apart. EV
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from sqlglot import exp
@@ -17,16 +18,25 @@ from sweeparea.cql.text.durations import DurationText, parse_duration, parse_ins
 from sweeparea.cql.text.source_text import Span
 from sweeparea.cql.text.tokens import Token, TokenType
 
-TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
-
 _QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM, TokenType.TABLE)
+
+
+class StreamOperator(StrEnum):
+    """The relation-to-stream operators, as they are written."""
+
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+    RSTREAM = "RSTREAM"
+
+
+TO_STREAM = tuple(StreamOperator)
 
 
 @dataclass(frozen=True)
 class ToStream:
     """A relation-to-stream operator as written. ``every`` and ``anchor`` belong to Rstream."""
 
-    kind: str
+    kind: StreamOperator
     span: Span
     every: DurationText | None = None
     anchor: DurationText | None = None
@@ -104,7 +114,9 @@ class StreamParser(QueryParser):
             subquery.set("alias", self._parse_table_alias())
             if window is not None:
                 subquery.meta["window"] = window
-        subquery.meta["to_stream"] = ToStream(first.text.upper(), (first.start, first.end + 1), every, anchor)
+        subquery.meta["to_stream"] = ToStream(
+            StreamOperator(first.text.upper()), (first.start, first.end + 1), every, anchor
+        )
         return subquery
 
     def _parse_to_stream_call(self) -> exp.Expr:
@@ -120,7 +132,8 @@ class StreamParser(QueryParser):
         arguments = self._parse_csv(self._parse_expression)
         every, anchor = self._parse_every()
         call = exp.Anonymous(this=name.text, expressions=arguments)
-        call.meta["to_stream"] = ToStream(name.text.upper(), (name.start, name.end + 1), every, anchor)
+        operator = StreamOperator(name.text.upper())
+        call.meta["to_stream"] = ToStream(operator, (name.start, name.end + 1), every, anchor)
         call.meta["distinct"] = bool(distinct)
         return call
 

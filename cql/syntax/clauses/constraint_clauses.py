@@ -5,7 +5,7 @@ expectation of Great Expectations.
 from __future__ import annotations
 
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.words import STRINGS, Words
+from sweeparea.cql.syntax.clauses.words import STRINGS, Words
 from sweeparea.cql.text.durations import micros_of_timestamp
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
 from sweeparea.cql.text.keywords import misspelt
