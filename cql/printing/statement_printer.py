@@ -23,6 +23,11 @@ _KINDS = {
     DeclaredKind.RELATION: "RELATION",
     DeclaredKind.QUERY: "CONTINUOUS QUERY",
 }
+_SHOWN = {
+    DeclaredKind.STREAM: "STREAMS",
+    DeclaredKind.RELATION: "RELATIONS",
+    DeclaredKind.QUERY: "CONTINUOUS QUERIES",
+}
 VIOLATIONS = {"quarantine": "QUARANTINE ROW", "fail": "FAIL UPDATE", "warn": "WARN"}
 _NEW_LINE = {
     TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT,
@@ -62,9 +67,7 @@ def _small(statement: st.Statement) -> str:
         case st.Explain():
             return f"EXPLAIN CONTINUOUS QUERY {name(statement.name or '')}"
         case st.Show():
-            return (
-                f"SHOW {'CONTINUOUS QUERIES' if statement.kind == DeclaredKind.QUERY else _KINDS[statement.kind] + 'S'}"
-            )
+            return f"SHOW {_SHOWN[statement.kind]}"
         case st.Describe():
             return f"DESCRIBE {name(statement.name)}"
         case _:

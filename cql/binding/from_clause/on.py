@@ -9,8 +9,8 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.registry import binder_at
 from sweeparea.cql.binding.from_clause.conditions import filtered
 from sweeparea.cql.binding.scope.scopes import Entry
+from sweeparea.cql.binding.subqueries.attaching import Attach
 from sweeparea.cql.binding.subqueries.correlation import ids
-from sweeparea.cql.binding.subqueries.decorrelate import Attach
 from sweeparea.cql.binding.subqueries.dependent_join import both, same
 from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.binding.subqueries.subqueries import Pending, Subqueries
