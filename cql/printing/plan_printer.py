@@ -252,24 +252,34 @@ class _Printer:
             return self._below(node)
         alias = self.naming.alias()
         stream = node.input.stream if isinstance(node.input, Enrich) else node.input
-        if isinstance(stream, StreamScan):
-            text, references = _dotted(stream.name), {c.id: f"{alias}.{name(n)}" for c, n in stream.source}
-            if stream.instant is not None:
-                references[stream.instant.id] = f"{alias}.ts"
-        elif isinstance(stream, RelationToStream):
-            inner = self._named(stream.input)
-            every = f" EVERY {self.naming.every(stream.every, stream.anchor)}" if stream.every is not None else ""
-            text = f"({stream.kind.upper()}({inner}{every}))"
-            references = {c.id: f"{alias}.{self.naming.id(c)}" for c in stream.input.columns}
-            if stream.instant is not None:
-                references[stream.instant.id] = f"{alias}.ts"
-        else:
-            raise NotPrintable(f"A window over a {type(stream).__name__} has no text of its own.")
+        text, references = self.stream(stream, alias)
         block = Block(f"{text} {self._window_text(node, references)} AS {alias}", references)
         if node.bounds is not None:
             start, end = node.bounds
             block.references |= {start.id: f"WINDOW_START({alias})", end.id: f"WINDOW_END({alias})"}
         return self._enriched(block, node.input) if isinstance(node.input, Enrich) else block
+
+    @singledispatchmethod
+    def stream(self, node: Node, alias: str) -> tuple[str, dict[str, str]]:
+        """What a window is of, and how its columns are referred to behind the alias."""
+        del alias
+        raise NotPrintable(f"A window over a {type(node).__name__} has no text of its own.")
+
+    @stream.register
+    def _(self, node: StreamScan, alias: str) -> tuple[str, dict[str, str]]:
+        references = {c.id: f"{alias}.{name(n)}" for c, n in node.source}
+        if node.instant is not None:
+            references[node.instant.id] = f"{alias}.ts"
+        return _dotted(node.name), references
+
+    @stream.register
+    def _(self, node: RelationToStream, alias: str) -> tuple[str, dict[str, str]]:
+        inner = self._named(node.input)
+        every = f" EVERY {self.naming.every(node.every, node.anchor)}" if node.every is not None else ""
+        references = {c.id: f"{alias}.{self.naming.id(c)}" for c in node.input.columns}
+        if node.instant is not None:
+            references[node.instant.id] = f"{alias}.ts"
+        return f"({node.kind.upper()}({inner}{every}))", references
 
     def _derived(self, node: Node) -> Block:
         alias = self.naming.alias()

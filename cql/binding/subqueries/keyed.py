@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sweeparea.cql.binding.subqueries.correlation import FreeColumns, identity
 from sweeparea.cql.binding.subqueries.dependent_join import NewColumn, both
-from sweeparea.cql.functions import types
+from sweeparea.cql.functions import decimals, types
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, equality, exact, substitute
 from sweeparea.operators.nodes import (
     Aggregate,
@@ -53,7 +53,7 @@ def one_for_one(a: str | None, b: str | None) -> bool:
         return False
     if a == b:
         return True
-    whole = [t in types.INTEGRAL or types.decimal_of(t) is not None for t in (a, b)]
+    whole = [t in types.INTEGRAL or decimals.decimal_of(t) is not None for t in (a, b)]
     return all(whole) or {a, b} <= {"tinyint", "smallint", "int", "double"}
 
 
