@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from sweeparea.infra import machine
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, drop_output
 from sweeparea.spark_jobs.commands.command_line.command import Asked, complaint
 from sweeparea.spark_jobs.commands.command_line.program import PROGRAM
 
@@ -29,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = Asked()
     try:
         with PROGRAM.make_context("sweeparea", list(sys.argv[1:] if arguments is None else arguments), obj=asked) as c:
-            return PROGRAM.invoke(c) or 0
+            code = PROGRAM.invoke(c) or 0
+            sys.stdout.flush()
+            return code
     except click.exceptions.Exit as ended:
         raise SystemExit(ended.exit_code) from None
     except click.UsageError as error:
@@ -44,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("sweeparea: interrupted; nothing of the slice at work was published, a rerun continues.", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
+        drop_output()
         return 0
     except Exception as error:
         if asked.debug:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sweeparea.cql.syntax.dialect.strict import StrictParser
+from sweeparea.cql.syntax.dialect.intervals import IntervalParser
 from sweeparea.cql.syntax.windows.reader import parse_window
 from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text import errors
@@ -25,7 +25,7 @@ _ENTRY_ENDS = (
 )
 
 
-class WindowParser(StrictParser):
+class WindowParser(IntervalParser):
     """Reads a window wherever an entry of FROM ends."""
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, drop_output
 from sweeparea.spark_jobs.commands.command_line.command import asked
 
 if TYPE_CHECKING:
@@ -78,8 +78,11 @@ def checking(application: Application, start: bool = False) -> Checking:
 
 
 def tell(text: str) -> None:
-    """Prints a line at once, so that progress is seen through a pipe too."""
-    print(text, flush=True)
+    """Prints a line at once, so that progress is seen through a pipe too; without a reader the work goes on."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        drop_output()
 
 
 def each(names: Sequence[str], work: Callable[[str], None]) -> int:
