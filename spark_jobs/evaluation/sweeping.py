@@ -47,7 +47,7 @@ class Sweeps:
     def _task(self, sweep: Sweep, area: bridge.Target | SweepArea) -> bridge.SweepTask:
         return bridge.SweepTask(sweep, self._slice.h0, self._slice.h1, area, self._slice.attempt)
 
-    def through(
+    def through(  # eight parameters: what a task reads, by what it is spread and when due, and what it makes
         self,
         op: str,
         new: DataFrame | None,

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import Stretch, touched
+from sweeparea.operators.state.splice import NotMet
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.rewriting.rewrite import NotMet, NotSelectable, Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
+from sweeparea.spark_jobs.rewriting.rewritten_areas import NotSelectable
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import announced, pending

@@ -18,7 +18,8 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.planned import Planned
-from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import pending

@@ -18,7 +18,7 @@ from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import gone_up_to
 from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
-from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.spark.errors import NotReadyError

@@ -68,6 +68,11 @@ class DeployedRow:
     deployed_at: int = 0
     planned: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def app(self) -> str:
+        """The application id that the registration's commits carry (``LedgerRow.app``)."""
+        return f"{self.name}:{self.registration}"
+
 
 Rows = dict[str, DeployedRow]
 
