@@ -56,7 +56,7 @@ class Checking:
         compute other answers.
         """
         from sweeparea.spark_jobs.declarations import user_code
-        from sweeparea.spark_jobs.spark.machine_probe import require_zones
+        from sweeparea.spark_jobs.spark.zone_guards import require_zones
 
         spark = self.session()
         if spark is None:

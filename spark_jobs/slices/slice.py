@@ -36,7 +36,7 @@ from sweeparea.spark_jobs.slices.materialize import Materialization
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.result_tables import Line, ResultTables
 from sweeparea.spark_jobs.slices.staged_areas import stage_areas
-from sweeparea.spark_jobs.spark import machine_probe
+from sweeparea.spark_jobs.spark import zone_guards
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
@@ -126,7 +126,7 @@ class Slice:
         inputs = {name: self._input(name, head[owner], pins[name]) for name, owner in owners.items()}
         arrived = new_rows(application.plans, plan, self.h0, self.h1)
         areas = self._areas(previous, attempt, arrived)
-        machine_probe.require_zones_of(self.spark, self._declared)
+        zone_guards.require_zones_of(self.spark, self._declared)
         evaluation = self._evaluation(inputs, areas, attempt)
         self._lap("plan")
         try:
@@ -185,7 +185,7 @@ class Slice:
         plan = self.plan
         reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1, self.only)
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
-        running = replace(plan, root=machine_probe.guarded(self.spark, plan.root))
+        running = replace(plan, root=zone_guards.guarded(self.spark, plan.root))
         return Evaluation(self.spark, running, reader, areas, attempt, areas.partitions, most)
 
     def _materialize(self, evaluation: Evaluation, areas: SweepAreas, attempt: str) -> tuple[list[Line], ResultTables]:
@@ -206,7 +206,7 @@ class Slice:
             seconds=self.seconds,
             chronon=plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
             start=plan.start,
-            zones=machine_probe.rules(machine_probe.zones_of(self._declared), before.zones or {}) or None,
+            zones=zone_guards.rules(zone_guards.zones_of(self._declared), before.zones or {}) or None,
             correction_seq=before.correction_seq,
             rewrite=before.rewrite,
             built=before.built,
