@@ -62,7 +62,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
         description=f"Copies {name} once"
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
-        tags=[GROUP, app, source.kind],
+        tags=[GROUP, app, source.kind.value],
         **_common(source.text, source.place),
     ) as dag:
         table = Asset(

@@ -21,6 +21,7 @@ from sweeparea.spark_jobs.deployment.stale import columns_hash, stale_state
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.deployed import DeployedRow
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class DeployedDefinitions:
@@ -77,7 +78,7 @@ class DeployedDefinitions:
     def computed(self, deployed: DeployedRow, row: LedgerRow | None) -> bool:
         """Whether anything was computed by a deployed definition; by a function, whether a query that calls it was."""
         ledger = self.declared.ledger
-        if deployed.kind == "function":
+        if deployed.kind == NameKind.FUNCTION:
             head = ledger.head()
             return any(reader in head for reader in self.readers(deployed.name))
         return row is not None or ledger.used(deployed.app)
@@ -94,7 +95,7 @@ class DeployedDefinitions:
                 return str(self.refusal(name, found)).splitlines()[0]
         except SweepAreaError as error:
             return str(error)
-        if row is not None and deployed.kind == "query":
+        if row is not None and deployed.kind == NameKind.QUERY:
             changed = (self.refused(f, None) for f in self.declared.catalog.functions_of(name))
             if why := next(filter(None, changed), ""):
                 return why
@@ -109,7 +110,7 @@ class DeployedDefinitions:
     def readers(self, name: str) -> tuple[str, ...]:
         """The deployed or declared queries that rest on a name, directly or through others, nearest first."""
         catalog, deployed = self.declared.catalog, self.deployed.rows()
-        reads = {row.name: row.depends_on for row in deployed.values() if row.kind == "query"}
+        reads = {row.name: row.depends_on for row in deployed.values() if row.kind == NameKind.QUERY}
         reads |= {q: (*catalog.dependencies(q), *catalog.functions_of(q)) for q in catalog.queries}
         found: dict[str, None] = {}
         pending = [name]

@@ -19,6 +19,7 @@ from sweeparea.spark_jobs.deployment.planned import Planned
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.publication.deployed import DeployedRow, Rows
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class Registry(DeployedDefinitions):
@@ -77,7 +78,11 @@ class Registry(DeployedDefinitions):
         return stands
 
     def _with_planned(self, wanted: DeployedRow) -> DeployedRow:
-        return replace(wanted, planned=self.plans.fresh(wanted.name).as_dict()) if wanted.kind == "query" else wanted
+        return (
+            replace(wanted, planned=self.plans.fresh(wanted.name).as_dict())
+            if wanted.kind == NameKind.QUERY
+            else wanted
+        )
 
     def _unused(self, deployed: DeployedRow) -> str:
         """The registration for a first commit. One that has committed before is not used again: the history would take
@@ -126,7 +131,7 @@ class Registry(DeployedDefinitions):
             kept = dict(rows)
             for row in rows.values():
                 planned = Planned.of(row.planned)
-                if row.kind == "query" and name in row.depends_on and name not in planned.columns:
+                if row.kind == NameKind.QUERY and name in row.depends_on and name not in planned.columns:
                     known = {**planned.columns, name: tuple(columns)}
                     kept[row.name] = replace(row, planned=replace(planned, columns=known).as_dict())
             return rows if kept == rows else kept

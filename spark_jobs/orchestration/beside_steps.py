@@ -7,6 +7,7 @@ from sweeparea.spark_jobs.deployment.planned import Planned
 from sweeparea.spark_jobs.orchestration.plan_basis import PlanBasis
 from sweeparea.spark_jobs.orchestration.steps import Follow, Rebuild, RebuildBeside, Step
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 def built_beside(basis: PlanBasis, steps: list[Step]) -> list[Step]:
@@ -16,7 +17,7 @@ def built_beside(basis: PlanBasis, steps: list[Step]) -> list[Step]:
     placed: dict[str, Step] = {}
     for step in steps:
         head = basis.head.get(step.name)
-        if isinstance(step, Rebuild) and step.kind == "query" and head is not None:
+        if isinstance(step, Rebuild) and step.kind == NameKind.QUERY and head is not None:
             row = basis.deployed.get(step.name)
             statement = basis.catalog.queries[step.name]
             below = [placed[n] for n in basis.catalog.dependencies(statement) if n in placed]

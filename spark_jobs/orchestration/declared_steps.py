@@ -16,6 +16,7 @@ from sweeparea.spark_jobs.orchestration.plan_checks import PlanChecks
 from sweeparea.spark_jobs.orchestration.steps import Rebuild, Refuse, Register, Renew, Step, TakeOver, Unchanged
 from sweeparea.tables.publication.deployed import DeployedRow
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class DeclaredSteps:
@@ -48,7 +49,7 @@ class DeclaredSteps:
     def _changed(
         self,
         name: str,
-        kind: str,
+        kind: NameKind,
         statement: Declared,
         row: DeployedRow,
         head: LedgerRow | None,

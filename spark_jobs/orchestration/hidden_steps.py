@@ -16,6 +16,7 @@ from sweeparea.spark_jobs.orchestration.steps import (
     Step,
     Unchanged,
 )
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class HiddenSteps:
@@ -44,13 +45,14 @@ class HiddenSteps:
         there = {name for name in (*self.basis.deployed, *self.basis.head) if is_hidden(name) and self.catalog.complete}
         why = "no query reads it any more"
         orphans: list[Step] = [
-            Forget(name, "shared", why, lost=self.estimates.lost(name)) for name in sorted(there - readers.keys())
+            Forget(name, NameKind.SHARED, why, lost=self.estimates.lost(name))
+            for name in sorted(there - readers.keys())
         ]
         return placed, orphans
 
     def _planned(self, steps: list[Step]) -> dict[str, Planned]:
         """By query what its plan will be chosen by: what is registered anew is chosen together."""
-        anew = [s.name for s in steps if s.kind == "query" and self._chosen_anew(s)]
+        anew = [s.name for s in steps if s.kind == NameKind.QUERY and self._chosen_anew(s)]
         # the results of those that are adopted come from plans that were chosen by their texts alone
         proposed = self.application.plans.propose(
             {name for name in anew if name not in self.basis.head or name in self.basis.rebuilt}
@@ -68,7 +70,7 @@ class HiddenSteps:
 
     def _chosen_again(self, step: Step, planned: dict[str, Planned]) -> Step:
         """The step of a registered query that has computed nothing and would now share other subplans."""
-        if step.kind != "query" or step.action not in (Action.NOTHING, Action.UPDATE):
+        if step.kind != NameKind.QUERY or step.action not in (Action.NOTHING, Action.UPDATE):
             return step
         before = Planned.of(self.basis.deployed[step.name].planned).shared
         if before == planned[step.name].shared:
@@ -79,7 +81,7 @@ class HiddenSteps:
     def _hidden_step(self, name: str, readers: list[str]) -> Step:
         why = f"a subplan of {', '.join(readers)}"
         if name not in self.basis.deployed:
-            return Register(name, "shared", why)
+            return Register(name, NameKind.SHARED, why)
         if name in self.basis.rebuilt:
-            return Rebuild(name, "shared", why, lost=self.estimates.lost(name))
-        return Unchanged(name, "shared")
+            return Rebuild(name, NameKind.SHARED, why, lost=self.estimates.lost(name))
+        return Unchanged(name, NameKind.SHARED)

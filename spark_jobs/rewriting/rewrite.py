@@ -28,6 +28,7 @@ from sweeparea.tables.publication.info import (
     without,
 )
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 CAUSE = "a new definition"
@@ -70,7 +71,7 @@ class Rewrite:
         if the query has gone on meanwhile, NotMet if a closed stretch does not meet what follows it.
         """
         place = SlicePlace.of(self.application, self.name)
-        publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
+        publication = Publication(place.data, place.ledger, self.name, NameKind.QUERY, place.registration)
         staging = Staging(publication, publication.begin(), self.renewed)
         publication.require(follows)
         previous = publication.previous
@@ -113,7 +114,7 @@ class Rewrite:
         and the deployed one, whose fingerprint is ``old``, for it; the ledger row goes on where the shadow's stands.
         """
         place = SlicePlace.of_deployed(self.application, self.name)
-        publication = Publication(place.data, place.ledger, self.name, "query", place.registration)
+        publication = Publication(place.data, place.ledger, self.name, NameKind.QUERY, place.registration)
         staging = Staging(publication, publication.begin(), self.renewed)
         previous, row = publication.previous, self.shadow.row
         assert previous is not None

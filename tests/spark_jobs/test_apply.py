@@ -31,6 +31,7 @@ from sweeparea.tables.errors import LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.deployed import Deployed
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
@@ -460,7 +461,7 @@ def test_who_was_suspended_while_tables_are_taken_away_takes_nothing_that_is_new
 def test_a_first_run_that_is_at_work_does_not_commit_what_is_dropped(sold):
     app = opened(sold, ALL.replace(READER, ""))
     registration = app.registry.registration("turnover", None)
-    publication = Publication(str(app.data), app.ledger, "turnover", "query", registration)
+    publication = Publication(str(app.data), app.ledger, "turnover", NameKind.QUERY, registration)
     publication.begin()
     drop(opened(sold), "turnover")
     with pytest.raises(LostRace):

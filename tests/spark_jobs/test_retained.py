@@ -63,7 +63,9 @@ def commit(app: Application, name: str, kind: str, committed: int, info: dict[st
         ),
     ],
 )
-def test_what_may_go(tmp_path: Path, clauses: str, query: str, committed: int | None, cut: int | None, reason: str):
+def test_rows_that_retain_lets_go(
+    tmp_path: Path, clauses: str, query: str, committed: int | None, cut: int | None, reason: str
+):
     found = retained.outlook(application(tmp_path, clauses, query, committed), "sales")
     assert found is not None
     assert (found.cut, bool(found.reasons)) == (cut, bool(reason))

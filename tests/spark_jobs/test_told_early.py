@@ -54,7 +54,7 @@ def problems(folder, text: str, analyze: object = None, checking: Checking | Non
         ),
     ],
 )
-def test_a_stream(tmp_path, text, told):
+def test_wrong_clauses_of_a_stream_are_told_by_plan(tmp_path, text, told):
     (found,) = problems(tmp_path, HEAD + text + ";")
     assert told in found
     assert found.startswith("shop.cql:")
@@ -69,7 +69,7 @@ def test_a_stream(tmp_path, text, told):
         "TIMESTAMP BY items HEARTBEAT FOR items AS CAST(amount AS INT)",
     ],
 )
-def test_what_fits_is_taken(tmp_path, text):
+def test_right_clauses_of_a_stream_are_no_problem(tmp_path, text):
     assert problems(tmp_path, HEAD + text + ";") == []
 
 
