@@ -30,7 +30,7 @@ def rows(tick: int, count: int = 2) -> pa.Table:
     return pa.Table.from_pylist([{"tick": tick, "text": f"{tick}.{i}"} for i in range(count)], schema=SCHEMA)
 
 
-def registered(folder: str, name: str, kind: str) -> str:
+def registered(folder: str, name: str, kind: NameKind) -> str:
     """The registration of a name, made by whichever run comes first."""
     made = DeployedRow(name, kind, f"CREATE {name}", name, registration=f"{name}-1")
     return Deployed(folder).register(made).registration
@@ -40,7 +40,7 @@ def admit(folder: str, last: int) -> None:
     """A stream whose versions are admitted one by one, some rows to quarantine."""
     ledger = Ledger(folder)
     recover(folder, ledger)
-    registration = registered(folder, "s", "stream")
+    registration = registered(folder, "s", NameKind.STREAM)
     while True:
         publication = Publication(folder, ledger, "s", NameKind.STREAM, registration)
         attempt = publication.begin()
@@ -59,7 +59,7 @@ def publish(folder: str, name: str, last: int) -> list[LedgerRow]:
     """A query up to an instant: a stream of results grows by several files, open rows and a SweepArea are replaced."""
     ledger = Ledger(folder)
     recover(folder, ledger)
-    registration = registered(folder, name, "query")
+    registration = registered(folder, name, NameKind.QUERY)
     made = []
     while (row := one_slice(ledger, name, registration, last)) is not None:
         made.append(row)

@@ -64,7 +64,7 @@ def test_a_living_attempt_keeps_what_it_has_and_removes_it_when_it_ends_in_vain(
     ledger = Ledger(str(data))
     living = Publication(str(data), ledger, "q", NameKind.QUERY, "q-1")
     left = _left(data, living.begin())
-    other = Publication(str(data), Ledger(str(data)), "q", "query", "q-1")
+    other = Publication(str(data), Ledger(str(data)), "q", NameKind.QUERY, "q-1")
     other.begin()
     assert all(path.exists() for path in left)
     del living, other

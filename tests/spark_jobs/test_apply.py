@@ -58,12 +58,12 @@ def opened(folder: Path, declarations: str | None = None) -> Application:
 def ran(app: Application, *names: str, rows: int = 3) -> None:
     """One commit of each name, as a job makes it."""
     for name in names:
-        kind = "query" if name in app.catalog.queries else "stream"
+        kind = NameKind.QUERY if name in app.catalog.queries else NameKind.STREAM
         row = app.ledger.head().get(name)
         publication = Publication(str(app.data), app.ledger, name, kind, app.registry.registration(name, row))
         attempt = publication.begin()
         info = {"definition": app.registry.fingerprint(name), "source_version": 0, "chronon": 1_000_000}
-        path = app.layout.result(name) if kind == "query" else app.layout.admitted(name)
+        path = app.layout.result(name) if kind is NameKind.QUERY else app.layout.admitted(name)
         if kind == "query":
             info |= {"plan": state_identity(app.plans.plan(name)), "state_rows": {"aggregate2": 1, "materialize": 1}}
             record = [(c.label, pa.int64()) for c in app.plans.plan(name).root.columns]
