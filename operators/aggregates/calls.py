@@ -21,6 +21,7 @@ from sweeparea.operators.aggregates.names import ADDITIVE
 from sweeparea.operators.kernels import aggregate as kernel
 from sweeparea.operators.kernels import fixed
 from sweeparea.operators.kernels import holistic as values_kernel
+from sweeparea.operators.kernels.events import Segments, Terms
 from sweeparea.operators.kernels.instants import gathered
 from sweeparea.operators.kernels.sorting import sorted_order
 from sweeparea.operators.values import keys as key_codes
@@ -99,29 +100,28 @@ class Instants:
         self,
         rows: np.ndarray,
         row_group: np.ndarray,
-        cut: tuple,
+        cut: Segments,
         copies: np.ndarray,
         h0: int,
         name: Callable[[int], str],
     ):
         self.rows, self.row_group, self.copies, self.h0, self._name = rows, row_group, copies, h0, name
-        self.events, self.first, self.group, self.tick = cut
-        self.cut = (self.events, self.first, self.group)
+        self.cut, self.group, self.tick = cut, cut.group, cut.tick
         self.elements = self.running(copies)
 
     def running(self, weight: np.ndarray) -> np.ndarray:
         """Sum per segment of the weights (one per row of the block) of what is valid there."""
-        return kernel.running_sum(*self.cut, weight)
+        return kernel.running_sum(self.cut, weight)
 
     def each_event(self, copies: np.ndarray) -> Instants:
         """The same instants, with each event as a row that only begins, of so many copies."""
-        row = self.events >> 1
-        cut = (2 * np.arange(len(row)), self.first, self.group, self.tick)
+        row = self.cut.rows()
+        cut = self.cut._replace(events=2 * np.arange(len(row)))
         return Instants(self.rows[row], self.row_group[row], cut, copies, self.h0, self._name)
 
     def row(self, segments: np.ndarray) -> np.ndarray:
         """A row of each segment's group."""
-        return self.rows[self.events[self.first[segments]] >> 1]
+        return self.rows[self.cut.a_row(segments)]
 
     def place(self, segment: int) -> str:
         """Tick and group of a segment."""
@@ -236,7 +236,7 @@ class Argument:
     def _distinct(self, at: Instants, call: BaseCall, copies: np.ndarray) -> Instants:
         """The events as rows of their own, which add a value where it comes and take it away where it is gone."""
         space = np.zeros(self.ranks + 1, np.int64)
-        change, negative = values_kernel.transitions(*at.cut, self.rank[at.rows], copies, space)
+        change, negative = values_kernel.transitions(at.cut, self.rank[at.rows], copies, space)
         if negative >= 0:
             at.negative(negative, f"copies of a value of {call}")
         return at.each_event(change)
@@ -279,12 +279,12 @@ class Additive(Argument, ABC):
             column = table.column(f"p{i if call.column is None else call.column}")
             self.begin, self.end, self.data = _binary(key_codes.one_array(column))
 
-    def _state(self, rows: np.ndarray, copies: np.ndarray) -> tuple:
-        """(kind, copies, begin, end, bytes) of rows, for kernels: of kind 1 those whose sums are carried as bytes."""
+    def _terms(self, rows: np.ndarray, copies: np.ndarray) -> Terms:
+        """What rows of so many copies add to the sum."""
         if not self.carried_sums:
-            return np.zeros(len(rows), np.int64), copies, _NONE, _NONE, self.data
+            return Terms(np.zeros(len(rows), np.int64), copies, _NONE, _NONE, self.data)
         kind = (self.elements.kind[rows] == SUMS).astype(np.int64)
-        return kind, copies * (kind == 0), self.begin[rows], self.end[rows], self.data
+        return Terms(kind, copies * (kind == 0), self.begin[rows], self.end[rows], self.data)
 
     def encoded(self, rows: np.ndarray, first: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """(sums of the runs of rows as the carry holds them, their lengths in bytes); 0 bytes are the sum 0."""
@@ -334,18 +334,18 @@ class Sum(Additive):
     def _is_fixed(self, elements: Elements, call: BaseCall) -> bool:
         # whether all partial sums of doubles fit in fixed point
         every = np.arange(len(self.low))
-        kind, n, begin, end, data = self._state(every, self.raw(every))
+        terms = self._terms(every, self.raw(every))
         if call.distinct:  # any value may be there once, also a carried one
-            n = np.ones(len(every), np.int64)
-        wide_enough, self.unit = fixed.unit_of(self.low, n, kind, begin, end, data)
+            terms = terms._replace(copies=np.ones(len(every), np.int64))
+        wide_enough, self.unit = fixed.unit_of(self.low, terms)
         if wide_enough:
-            self.words = fixed.words(self.low, n, kind, begin, end, data, self.unit)
+            self.words = fixed.words(self.low, terms, self.unit)
         return bool(wide_enough)
 
     def _fixed(self, at: Instants, copies: np.ndarray) -> np.ndarray:
         if self.kind is None:  # the copies are in the words already
             copies = np.ones(len(copies), np.int64)
-        return fixed.running(*at.cut, *gathered(at.rows, *self.words), copies, self.unit)
+        return fixed.running(at.cut, *gathered(at.rows, *self.words), copies, self.unit)
 
     def _summands(self, rows: np.ndarray, copies: np.ndarray) -> np.ndarray:
         if self.elements.single and self.valid is None and self.kind is None:
@@ -354,12 +354,11 @@ class Sum(Additive):
             return copies * self.low[rows]
         return self.raw(rows) * self.low[rows] + self.carried[rows]
 
-    def _arrays(self, rows: np.ndarray, copies: np.ndarray) -> tuple:
-        # the rows as ``running_exact`` and ``encode_runs`` take them
+    def _summed(self, rows: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, np.ndarray, Terms]:
+        # (high words, low words, terms) of the rows, as ``running_exact`` and ``encode_runs`` take them
         low = self.low[rows]
         high = low >> 63 if self.high is None else self.high[rows]
-        kind, copies, begin, end, data = self._state(rows, copies)
-        return kind, high, low, copies, begin, end, data
+        return high, low, self._terms(rows, copies)
 
     def results(self, at: Instants, call: BaseCall, present: np.ndarray, copies: np.ndarray) -> Result:
         valid = super().results(at, call, present, copies).values > 0
@@ -373,7 +372,7 @@ class Sum(Additive):
         elif self.fixed:
             return Result(self._fixed(at, copies), valid)
         else:
-            fits, high, low = kernel.running_exact(*at.cut, self.double, self.rounded, *self._arrays(at.rows, copies))
+            fits, high, low = kernel.running_exact(at.cut, self.double, self.rounded, *self._summed(at.rows, copies))
             if self.rounded:
                 return Result(low, valid)
         beyond = ~fits | _overflows(high, low, call.type)
@@ -388,7 +387,7 @@ class Sum(Additive):
         return Result(low, valid, high if pt.is_decimal(call.type) else None)
 
     def _encoded(self, first: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return kernel.encode_runs(first, self.double, *self._arrays(rows, self.raw(rows)))
+        return kernel.encode_runs(first, self.double, *self._summed(rows, self.raw(rows)))
 
 
 def _overflows(high: np.ndarray, low: np.ndarray, t: pa.DataType) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sweeparea.operators.kernels import exact
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.events import opens, row_of, signed
 
 _BITS = 62
 _MASK = (1 << _BITS) - 1
@@ -30,10 +31,11 @@ def _parts(bits):
 
 
 @njit(cache=True)
-def unit_of(bits, n, kind, begin, end, data):
-    """(whether fixed point is wide enough, its unit) for n[i] copies of each double, and the sums that rows of ``kind``
-    1 carry as bytes (``exact.encode``).
+def unit_of(bits, terms):
+    """(whether fixed point is wide enough, its unit) for the copies of each double, and the sums that are carried as
+    bytes (``exact.encode``).
     """
+    n, begin, end, data = terms.copies, terms.begin, terms.end, terms.data
     least = np.int64(1) << 40
     top = -least
     total = 0.0
@@ -48,7 +50,7 @@ def unit_of(bits, n, kind, begin, end, data):
         total += abs(float(n[i]))
     for i in range(len(begin)):
         at = begin[i]
-        if kind[i] != 1 or at == end[i]:
+        if terms.kind[i] != 1 or at == end[i]:
             continue
         if data[at] & 2:
             return False, np.int64(0)
@@ -85,8 +87,9 @@ def _negated(high, low):
 
 
 @njit(cache=True)
-def words(bits, n, kind, begin, end, data, unit):
-    """(high, low) of each row: n[i] copies of its double, or the sum that it carries."""
+def words(bits, terms, unit):
+    """(high, low) of each row: the copies of its double, or the sum that it carries."""
+    kind, data = terms.kind, terms.data
     size = len(bits)
     high = np.zeros(size, np.int64)
     low = np.zeros(size, np.int64)
@@ -94,8 +97,8 @@ def words(bits, n, kind, begin, end, data, unit):
         h = np.int64(0)
         w = np.int64(0)
         if len(kind) > 0 and kind[i] == 1:
-            at = begin[i]
-            if at == end[i]:
+            at = terms.begin[i]
+            if at == terms.end[i]:
                 continue
             shift = 32 * np.int64(data[at + 1]) - exact.DOUBLE_BIAS - unit
             count = np.int64(data[at + 2])
@@ -111,7 +114,7 @@ def words(bits, n, kind, begin, end, data, unit):
                     h, w = _added(h, w, d, shift + 32 * c)
         else:
             f, e = _parts(bits[i])
-            m = n[i]
+            m = terms.copies[i]
             if f == 0 or m == 0:
                 continue
             e -= unit
@@ -159,20 +162,20 @@ def _rounded(high, low, unit):
 
 
 @njit(cache=True)
-def running(events, first, group, high, low, weight, unit):
+def running(cut, high, low, weight, unit):
     """Bits of the correctly rounded sum per segment, of each row ``weight`` times: -1, 0 or 1."""
-    size = len(group)
+    size = len(cut.group)
     out = np.empty(size, np.int64)
     h = np.int64(0)
     w = np.int64(0)
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
+        if opens(cut.group, s):
             h = np.int64(0)
             w = np.int64(0)
-        for k in range(first[s], first[s + 1]):
-            e = events[k]
-            row = e >> 1
-            sign = -weight[row] if e & 1 else weight[row]
+        for k in range(cut.first[s], cut.first[s + 1]):
+            e = cut.events[k]
+            row = row_of(e)
+            sign = signed(e, weight[row])
             if sign > 0:
                 h += high[row]
                 w += low[row]

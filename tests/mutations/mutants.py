@@ -61,15 +61,15 @@ MUTANTS = (
     # -- bounds of intervals: < and <=
     Mutant(
         "operators/kernels/two_counts.py",
-        "since[top] <= h0",
-        "since[top] < h0",
+        "since[top] <= published",
+        "since[top] < published",
         "a level published at h0 ends as if it were new",
         _TWO,
     ),
     Mutant(
         "operators/kernels/two_counts.py",
-        "if ahead or since[j] > h0:",
-        "if ahead or since[j] >= h0:",
+        "if since[j] > published:",
+        "if since[j] >= published:",
         "a level that was published is published again",
         _TWO,
     ),
@@ -370,8 +370,8 @@ MUTANTS = (
     # -- ts and te changed
     Mutant(
         "operators/kernels/two_counts.py",
-        "te[k] = INF if old else t\n",
-        "te[k] = INF if old else since[top]\n",
+        "k, s, since[top], t, gone)",
+        "k, s, since[top], since[top], gone)",
         "ts for te",
         _TWO,
     ),
@@ -638,8 +638,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/two_counts.py",
-        "w = -n[row] if e & 1 else n[row]",
-        "w = n[row] if e & 1 else n[row]",
+        "w = signed(e, rows.n[row])",
+        "w = rows.n[row]",
         "an end counts like a beginning",
         _TWO,
     ),
