@@ -1,4 +1,4 @@
-"""Loops of the aggregation: each gives one quantity at the end of every segment (``kernels/instants.py``)."""
+"""Loops of the aggregation: each gives one quantity at the end of every segment (``kernels/events.py``)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from sweeparea.operators.time.ticks import INF
 @njit(cache=True)
 def running_sum(cut, weight):
     """Sum of ``weight`` over the rows that count, per segment. The caller makes sure that int64 is wide enough."""
-    out = np.empty(len(cut.group), np.int64)
+    events, first, group, _ = cut
+    out = np.empty(len(group), np.int64)
     total = np.int64(0)
-    for s in range(len(cut.group)):
-        if opens(cut.group, s):
+    for s in range(len(group)):
+        if opens(group, s):
             total = np.int64(0)
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             total += signed(e, weight[row_of(e)])
         out[s] = total
     return out
@@ -42,17 +43,18 @@ def _apply(acc, row, sign, double, high, low, terms):
 @njit(cache=True)
 def running_exact(cut, double, rounded, high, low, terms):
     """Exact sums per segment: (fits, high, low). ``rounded``: low holds the bits of the nearest double."""
-    size = len(cut.group)
+    events, first, group, _ = cut
+    size = len(group)
     fits = np.ones(size, np.bool_)
     out_high = np.zeros(size, np.int64)
     out_low = np.zeros(size, np.int64)
     acc = exact.new()
     plus = np.int64(1)  # a literal would have the callees compiled once more
     for s in range(size):
-        if opens(cut.group, s):
+        if opens(group, s):
             exact.clear(acc)
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             _apply(acc, row_of(e), signed(e, plus), double, high, low, terms)
         if rounded:
             out_low[s] = exact.to_double(acc, exact.DOUBLE_BIAS if double else exact.INTEGER_BIAS)
@@ -165,10 +167,10 @@ def _popped(heap, length):
 
 
 @njit(cache=True)
-def _forget(space, length):
+def _forget(copies, listed, heap, length):
     for i in range(length):
-        space.copies[space.heap[i]] = 0
-        space.listed[space.heap[i]] = False
+        copies[heap[i]] = 0
+        listed[heap[i]] = False
 
 
 @njit(cache=True)
@@ -180,32 +182,34 @@ def running_least(cut, rank, weight, space):
     surfaces (lazy deletion), so an event costs O(log n) amortised. The second result is -1 if all is well. ``space``:
     ``Candidates``.
     """
-    size = len(cut.group)
+    events, first, group, _ = cut
+    copies, listed, heap = space
+    size = len(group)
     out = np.empty(size, np.int64)
     length = 0
     below = 0  # ranks with a negative number of copies
     for s in range(size):
-        if opens(cut.group, s):
-            _forget(space, length)
+        if opens(group, s):
+            _forget(copies, listed, heap, length)
             length = 0
             below = 0
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             w = signed(e, weight[row_of(e)])
             if w == 0:
                 continue
             r = rank[row_of(e)]
-            below += count(space.copies, r, w)
-            if not space.listed[r]:
-                space.listed[r] = True
-                length = _pushed(space.heap, length, r)
+            below += count(copies, r, w)
+            if not listed[r]:
+                listed[r] = True
+                length = _pushed(heap, length, r)
         if below > 0:
             return out, s
-        while length > 0 and space.copies[space.heap[0]] == 0:
-            space.listed[space.heap[0]] = False
-            length = _popped(space.heap, length)
-        out[s] = space.heap[0] if length > 0 else -1
-    _forget(space, length)
+        while length > 0 and copies[heap[0]] == 0:
+            listed[heap[0]] = False
+            length = _popped(heap, length)
+        out[s] = heap[0] if length > 0 else -1
+    _forget(copies, listed, heap, length)
     return out, -1
 
 

@@ -4,8 +4,11 @@ An event is coded ``2*row`` where the row starts to count and ``2*row + 1`` wher
 at one tick form a *segment*; operators look at their state only at the end of a segment, so both sides of an instant
 are seen.
 
-Letters in the loops: ``s`` is a segment, ``k`` the number of an event and ``e`` its code, ``w`` the copies that come
-with it (negative: that go), ``r`` a rank and ``p`` a place, ``t`` a tick.
+A loop takes what belongs together apart before it begins: within, numba would count references to the arrays.
+
+Letters in the loops: ``cut`` are the segments, ``s`` is one of them, ``k`` the number of an event and ``e`` its code,
+``row`` a position in the input, ``n`` its copies and ``w`` those that come with an event (negative: that go), ``group``
+the code of a key, ``r`` a rank and ``p`` a place, ``t`` a tick, ``ts`` / ``te`` from when until when.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def unit_of(bits, terms):
     """(whether fixed point is wide enough, its unit) for the copies of each double, and the sums that are carried as
     bytes (``exact.encode``).
     """
-    n, begin, end, data = terms.copies, terms.begin, terms.end, terms.data
+    kind, n, begin, end, data = terms
     least = np.int64(1) << 40
     top = -least
     total = 0.0
@@ -50,7 +50,7 @@ def unit_of(bits, terms):
         total += abs(float(n[i]))
     for i in range(len(begin)):
         at = begin[i]
-        if terms.kind[i] != 1 or at == end[i]:
+        if kind[i] != 1 or at == end[i]:
             continue
         if data[at] & 2:
             return False, np.int64(0)
@@ -89,7 +89,7 @@ def _negated(high, low):
 @njit(cache=True)
 def words(bits, terms, unit):
     """(high, low) of each row: the copies of its double, or the sum that it carries."""
-    kind, data = terms.kind, terms.data
+    kind, n, begin, end, data = terms
     size = len(bits)
     high = np.zeros(size, np.int64)
     low = np.zeros(size, np.int64)
@@ -97,8 +97,8 @@ def words(bits, terms, unit):
         h = np.int64(0)
         w = np.int64(0)
         if len(kind) > 0 and kind[i] == 1:
-            at = terms.begin[i]
-            if at == terms.end[i]:
+            at = begin[i]
+            if at == end[i]:
                 continue
             shift = 32 * np.int64(data[at + 1]) - exact.DOUBLE_BIAS - unit
             count = np.int64(data[at + 2])
@@ -114,7 +114,7 @@ def words(bits, terms, unit):
                     h, w = _added(h, w, d, shift + 32 * c)
         else:
             f, e = _parts(bits[i])
-            m = terms.copies[i]
+            m = n[i]
             if f == 0 or m == 0:
                 continue
             e -= unit
@@ -164,16 +164,17 @@ def _rounded(high, low, unit):
 @njit(cache=True)
 def running(cut, high, low, weight, unit):
     """Bits of the correctly rounded sum per segment, of each row ``weight`` times: -1, 0 or 1."""
-    size = len(cut.group)
+    events, first, group, _ = cut
+    size = len(group)
     out = np.empty(size, np.int64)
     h = np.int64(0)
     w = np.int64(0)
     for s in range(size):
-        if opens(cut.group, s):
+        if opens(group, s):
             h = np.int64(0)
             w = np.int64(0)
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             row = row_of(e)
             sign = signed(e, weight[row])
             if sign > 0:

@@ -1,4 +1,4 @@
-"""Loops of the calls that keep values: each gives one quantity at the end of every segment (``kernels/instants.py``).
+"""Loops of the calls that keep values: each gives one quantity at the end of every segment (``kernels/events.py``).
 
 ``place`` numbers the (group, value) pairs of a block in their order, from 0: the values of a group are neighbours.
 Copies are counted per place, so a value is present while it has more than none. All give the first segment in which a
@@ -21,19 +21,20 @@ def transitions(cut, rank, weight, copies):
 
     ``copies`` (per rank, zero) is work space, given back as it was where nothing is negative.
     """
-    size = len(cut.group)
-    change = np.zeros(len(cut.events), np.int64)
+    events, first, group, _ = cut
+    size = len(group)
+    change = np.zeros(len(events), np.int64)
     since = 0  # first segment of the group
     below = 0
     for s in range(size + 1):
-        if s == size or opens(cut.group, s):
-            for k in range(cut.first[since], cut.first[s]):
-                copies[rank[row_of(cut.events[k])]] = 0
+        if s == size or opens(group, s):
+            for k in range(first[since], first[s]):
+                copies[rank[row_of(events[k])]] = 0
             since = s
             if s == size:
                 break
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             w = signed(e, weight[row_of(e)])
             if w == 0:
                 continue
@@ -49,10 +50,11 @@ def transitions(cut, rank, weight, copies):
 @njit(cache=True)
 def _span(cut, place, begin, end):
     # (least, greatest) place of the events of segments begin..end-1
+    events, first, _, _ = cut
     low = np.int64(1) << 62
     high = np.int64(-1)
-    for k in range(cut.first[begin], cut.first[end]):
-        p = place[row_of(cut.events[k])]
+    for k in range(first[begin], first[end]):
+        p = place[row_of(events[k])]
         low = min(low, p)
         high = max(high, p)
     return low, high
@@ -113,7 +115,8 @@ def order_statistics(cut, place, weight, places, share, discrete):
     Continuous: number ``share * (n - 1)`` from 0. ``discrete``: the first value whose share of the elements up to it
     reaches ``share``; low and high are that. A Fenwick tree (Fenwick 1994) for each group.
     """
-    size = len(cut.group)
+    events, first, group, _ = cut
+    size = len(group)
     low = np.full(size, -1, np.int64)
     high = np.full(size, -1, np.int64)
     fraction = np.zeros(size, np.float64)
@@ -121,7 +124,7 @@ def order_statistics(cut, place, weight, places, share, discrete):
     copies = np.zeros(places + 1, np.int64)
     begin = 0
     while begin < size:
-        end = _group_end(cut.group, begin)
+        end = _group_end(group, begin)
         base, last = _span(cut, place, begin, end)
         width = last - base + 1
         top = 1
@@ -131,8 +134,8 @@ def order_statistics(cut, place, weight, places, share, discrete):
         below = 0
         for s in range(begin, end):
             touched = False
-            for k in range(cut.first[s], cut.first[s + 1]):
-                e = cut.events[k]
+            for k in range(first[s], first[s + 1]):
+                e = events[k]
                 w = signed(e, weight[row_of(e)])
                 if w == 0:
                     continue
@@ -159,13 +162,14 @@ def most_frequent(cut, place, weight, places):
 
     A tournament tree for each group: node i has the better of nodes 2i and 2i+1.
     """
-    size = len(cut.group)
+    events, first, group, _ = cut
+    size = len(group)
     best = np.full(size, -1, np.int64)
     tree = np.zeros(2 * places + 2, np.int64)
     copies = np.zeros(places + 1, np.int64)
     begin = 0
     while begin < size:
-        end = _group_end(cut.group, begin)
+        end = _group_end(group, begin)
         base, last = _span(cut, place, begin, end)
         width = last - base + 1
         root = 2 * base
@@ -175,8 +179,8 @@ def most_frequent(cut, place, weight, places):
             tree[root + i] = min(tree[root + 2 * i], tree[root + 2 * i + 1])
         below = 0
         for s in range(begin, end):
-            for k in range(cut.first[s], cut.first[s + 1]):
-                e = cut.events[k]
+            for k in range(first[s], first[s + 1]):
+                e = events[k]
                 w = signed(e, weight[row_of(e)])
                 if w == 0:
                     continue
@@ -200,17 +204,18 @@ def most_frequent(cut, place, weight, places):
 @njit(cache=True)
 def bits(cut, words, weight, function):
     """Per segment the bits that all (function 0), some (1) or an odd number (2) of the elements' words have."""
-    size = len(cut.group)
+    events, first, group, _ = cut
+    size = len(group)
     out = np.zeros(size, np.int64)
     counts = np.zeros(64, np.int64)
     total = np.int64(0)
     one = np.int64(1)
     for s in range(size):
-        if opens(cut.group, s):
+        if opens(group, s):
             counts[:] = 0
             total = np.int64(0)
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             w = signed(e, weight[row_of(e)])
             total += w
             if w != 0:

@@ -315,8 +315,10 @@ def _grown(out, at, room):
 @njit(cache=True)
 def running(cut, sums, powers, x, y, terms):
     """(offsets, bytes): the encoded sums per segment of copies of x (and y), and of the sums that are carried."""
-    size = len(cut.group)
+    events, first, group, _ = cut
+    size = len(group)
     acc = new(sums)
+    kind, copies, begin, end, data = terms
     plus = np.int64(1)
     a = np.zeros(32, np.int64)
     b = np.zeros(32, np.int64)
@@ -325,15 +327,15 @@ def running(cut, sums, powers, x, y, terms):
     offsets = np.zeros(size + 1, np.int64)
     at = np.int64(0)
     for s in range(size):
-        if opens(cut.group, s):
+        if opens(group, s):
             clear(acc)
-        for k in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[k]
+        for k in range(first[s], first[s + 1]):
+            e = events[k]
             row = row_of(e)
-            if terms.kind[row] == 1:
-                add_encoded(acc, terms.data, terms.begin[row], terms.end[row], signed(e, plus))
-            elif terms.copies[row] != 0:
-                add(acc, powers, x[row], y[row], signed(e, terms.copies[row]), a, b)
+            if kind[row] == 1:
+                add_encoded(acc, data, begin[row], end[row], signed(e, plus))
+            elif copies[row] != 0:
+                add(acc, powers, x[row], y[row], signed(e, copies[row]), a, b)
         out = _grown(out, at, room)
         at = encode(acc, out, at)
         offsets[s + 1] = at

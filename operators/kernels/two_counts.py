@@ -67,7 +67,9 @@ def emissions(cut, rows, op, ahead, may_fall, h0, last):
     segment at or before ``last`` that has fewer than no copies of its record in a bag, or with ``ahead``, not
     ``may_fall``, in what is added; -1 if there is none.
     """
-    size = len(cut.group)
+    events, first, group, tick = cut
+    right, carried, n = rows
+    size = len(group)
     out = np.empty((4, 2 * size + 2), np.int64)  # each change of a level opens one entry and ends at most one in part
     k = 0
     since = np.empty(size + 1, np.int64)
@@ -78,19 +80,19 @@ def emissions(cut, rows, op, ahead, may_fall, h0, last):
     published = _NEVER if ahead else h0
     negative = -1
     for s in range(size):
-        if opens(cut.group, s):
+        if opens(group, s):
             counts[:] = 0
             before = np.int64(0)
             depth = 0
-        for i in range(cut.first[s], cut.first[s + 1]):
-            e = cut.events[i]
+        for i in range(first[s], first[s + 1]):
+            e = events[i]
             row = row_of(e)
-            w = signed(e, rows.n[row])
-            side = 1 if rows.right[row] else 0
+            w = signed(e, n[row])
+            side = 1 if right[row] else 0
             counts[side, 0] += w
-            if rows.carried[row]:
+            if carried[row]:
                 counts[side, 1] += w
-        t = cut.tick[s]
+        t = tick[s]
         if (counts[0, 0] < 0 or counts[1, 0] < 0) and negative < 0 and t <= last:
             negative = s
         value = multiplicity(op, counts[0, 0], counts[1, 0])
@@ -116,7 +118,7 @@ def emissions(cut, rows, op, ahead, may_fall, h0, last):
             since[depth] = t
             level[depth] = change
             depth += 1
-        if closes(cut.group, s):
+        if closes(group, s):
             for j in range(depth):
                 if since[j] > published:
                     k = _written(out, k, s, since[j], INF, level[j])
