@@ -22,7 +22,6 @@ from sweeparea.cql.syntax.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
-    FunctionKind,
     SetSetting,
     Statement,
 )
@@ -30,6 +29,7 @@ from sweeparea.cql.syntax.trees import table_names
 from sweeparea.cql.text.errors import BindError, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.operators.plan.plan import UserKind
 
 _WORD = re.compile(r"\w+")
 Declared = CreateStream | CreateRelation | CreateQuery | CreateFunction
@@ -200,7 +200,7 @@ class Catalog:
     def _known_names(self) -> KnownNames:
         kinds = dict.fromkeys(self.streams, "stream") | dict.fromkeys(self.relations, "relation")
         kinds |= dict.fromkeys((*self.queries, *self.unread), "query")
-        windows = [f.name for f in self.functions.values() if f.kind == FunctionKind.WINDOW]
+        windows = [f.name for f in self.functions.values() if f.kind == UserKind.WINDOW]
         functions = {name.lower() for name in self.functions}
         return KnownNames(kinds, tuple(self.queries), windows, functions, self.unread.keys())
 

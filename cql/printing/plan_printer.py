@@ -41,10 +41,16 @@ from sweeparea.operators.nodes import (
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sql_text import substituted
+from sweeparea.operators.sweeps.join import JoinKind
 
 __all__ = ["NotPrintable", "print_plan", "print_query"]
 
-_JOINS = {"left": "LEFT JOIN", "full": "FULL JOIN", "semi": "LEFT SEMI JOIN", "anti": "LEFT ANTI JOIN"}
+_JOINS = {
+    JoinKind.LEFT: "LEFT JOIN",
+    JoinKind.FULL: "FULL JOIN",
+    JoinKind.SEMI: "LEFT SEMI JOIN",
+    JoinKind.ANTI: "LEFT ANTI JOIN",
+}
 Outputs = list[tuple[str, str]]
 """Columns of a SELECT: (id, the name it gets), in order."""
 
@@ -218,21 +224,21 @@ class _Printer:
             left = self._derived(node.left)
         if (right.joined and right.where) or isinstance(_source(node.right), Generate):
             right = self._derived(node.right)  # a LATERAL VIEW belongs to all of FROM before it
-        if node.kind == "inner" and (not left.text or not right.text):  # beside OneRow
+        if node.kind == JoinKind.INNER and (not left.text or not right.text):  # beside OneRow
             block = left if left.text else right
             block.where += [] if node.condition is None else [substituted(node.condition.sql, block.references)]
             return block
-        if node.kind != "inner":
+        if node.kind != JoinKind.INNER:
             left = left if left.text and not left.where else self._derived(node.left)
             right = right if right.text and not right.where else self._derived(node.right)
         references = {**left.references, **right.references}
         condition = substituted(node.condition.sql, references) if node.condition is not None else None
         beside = f"({right.text})" if right.joined else right.text
-        if node.kind == "inner":
+        if node.kind == JoinKind.INNER:
             on = f"JOIN {beside} ON {condition}" if condition is not None else f"CROSS JOIN {beside}"
             return Block(f"{left.text} {on}", references, left.where + right.where, True)
         text = f"{left.text} {_JOINS[node.kind]} {beside} ON {condition or 'TRUE'}"
-        return Block(text, left.references if node.kind in ("semi", "anti") else references, joined=True)
+        return Block(text, left.references if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else references, joined=True)
 
     @block.register
     def _(self, node: Generate) -> Block:
@@ -293,7 +299,7 @@ class _Printer:
             raise NotPrintable("A selection below the join with a NON RETROACTIVE relation has no text of its own.")
         references = {**block.references, **relation.references}
         condition = substituted(node.condition.sql, references) if node.condition is not None else "TRUE"
-        kind = "LEFT JOIN" if node.kind == "left" else "JOIN"
+        kind = "LEFT JOIN" if node.kind == JoinKind.LEFT else "JOIN"
         return Block(f"{block.text} {kind} {relation.text} ON {condition}", references, joined=True)
 
     def _below(self, node: Window) -> Block:

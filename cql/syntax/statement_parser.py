@@ -11,10 +11,11 @@ from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.query_statement import QueryStatement
 from sweeparea.cql.syntax.settings import fault_of
 from sweeparea.cql.syntax.source_statements import SourceStatements
-from sweeparea.cql.syntax.statements import DeclaredKind, FunctionKind
+from sweeparea.cql.syntax.statements import DeclaredKind
 from sweeparea.cql.text.errors import ParseError, RefusedError
 from sweeparea.cql.text.keywords import misspelt
 from sweeparea.cql.text.tokens import TokenType
+from sweeparea.operators.plan.plan import UserKind
 
 _WRITING = (
     *("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "ALTER", "COPY", "LOAD", "UPSERT", "REPLACE", "OPTIMIZE"),
@@ -114,7 +115,7 @@ class StatementParser(SourceStatements, QueryStatement):
         return f"Write {verb} CONTINUOUS {self.word()}" if self.word() in ("QUERY", "QUERIES") else ""
 
     def _function(self, replace: bool) -> st.CreateFunction:
-        kind = FunctionKind(self.word().lower())
+        kind = UserKind(self.word().lower())
         self._advance()
         name = self.name(f"the {kind}'s name")
         self.need("AS")

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import Place
 from sweeparea.cql.text.source_text import SourceText, Span
+from sweeparea.operators.plan.plan import UserKind
 
 
 class SourceKind(StrEnum):
@@ -216,19 +217,11 @@ class CreateQuery(Statement):
     places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
 
 
-class FunctionKind(StrEnum):
-    """What a user registers."""
-
-    FUNCTION = "function"
-    AGGREGATE = "aggregate"
-    WINDOW = "window"
-
-
 @dataclass(frozen=True)
 class CreateFunction(Statement):
     """``CREATE FUNCTION | AGGREGATE | WINDOW name AS 'module:object'``."""
 
-    kind: FunctionKind
+    kind: UserKind
     name: str
     target: str
     replace: bool = False

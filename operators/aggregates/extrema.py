@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.aggregates.calls import Argument, BaseCall, Elements, Instants, Result
+from sweeparea.operators.aggregates.calls import Argument, BaseCall
+from sweeparea.operators.aggregates.instants import Elements, Instants, Result
 from sweeparea.operators.kernels import aggregate as kernel
 from sweeparea.operators.values import keys as key_codes
 from sweeparea.operators.values.order import ranks

@@ -24,7 +24,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators.aggregates.calls import Argument, BaseCall, Elements, Instants, Result
+from sweeparea.operators.aggregates.calls import Argument, BaseCall
+from sweeparea.operators.aggregates.instants import Elements, Instants, Result
 from sweeparea.operators.kernels import holistic as kernel
 from sweeparea.operators.values import keys as key_codes
 

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.aggregates import moments
-from sweeparea.operators.aggregates.calls import Additive, BaseCall, Elements, Instants, Result
+from sweeparea.operators.aggregates.calls import BaseCall
+from sweeparea.operators.aggregates.instants import Elements, Instants, Result
+from sweeparea.operators.aggregates.sums import Additive
 from sweeparea.operators.kernels import powers as kernel
 from sweeparea.operators.kernels.events import Terms
 from sweeparea.operators.values import keys as key_codes

@@ -56,6 +56,7 @@ def _written(out, k, s, ts, te, copies):
     return k + 1
 
 
+# one function: counts, stack and published levels are one state, which calls would have to hand over at every event
 @njit(cache=True)
 def emissions(cut, rows, op, ahead, may_fall, h0, last):
     """(segment, ts, te, n, negative): the rows by which the result changes within the segments of ``cut``.

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.state.due import Due
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.state.sweep_area import Due, SweepArea
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.spark_jobs.evaluation.running import Bags, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated

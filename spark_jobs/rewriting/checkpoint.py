@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.state.area_files import SEQ
 from sweeparea.operators.state.leaves import leaf_stem
 from sweeparea.operators.state.open_rows import holds_open
-from sweeparea.operators.state.sweep_area import SEQ
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.slices.corrections import pending
 from sweeparea.spark_jobs.slices.place import BESIDE, SlicePlace
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import DataFile, copy_staged, filesystem, is_file, write_pieces
+from sweeparea.tables.log.files import DataFile, copy_staged, is_file, write_pieces
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.info import without
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.name_kinds import NameKind

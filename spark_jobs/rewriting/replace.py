@@ -26,7 +26,7 @@ from sweeparea.spark_jobs.slices.corrections import pending
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import remove_at_once, remove_folder
+from sweeparea.tables.log.folders import remove_at_once, remove_folder
 from sweeparea.tables.publication.deployed import definition
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import recover

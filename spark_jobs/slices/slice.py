@@ -41,7 +41,7 @@ from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import remove_file, remove_folder
+from sweeparea.tables.log.folders import remove_file, remove_folder
 from sweeparea.tables.publication.info import AreasInfo, QueryInfo
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.name_kinds import NameKind

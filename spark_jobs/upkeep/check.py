@@ -18,7 +18,8 @@ from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import DataFile, filesystem
+from sweeparea.tables.log.files import DataFile
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import recover

@@ -26,7 +26,7 @@ from sweeparea.spark_jobs.spark.instants import slice_text
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import has_folder, move_folder
+from sweeparea.tables.log.folders import has_folder, move_folder
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import recover
 

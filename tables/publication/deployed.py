@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 from sweeparea.tables.errors import CommitConflict, TableError
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
-from sweeparea.tables.log.files import filesystem, write_file
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.name_kinds import NameKind
 
 GIVE_UP_SECONDS = 60.0

@@ -24,7 +24,9 @@ import pyarrow.parquet as pq
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
-from sweeparea.tables.log.files import explain_write_errors, filesystem, write_file
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.folders import filesystem
+from sweeparea.tables.log.write_errors import explain_write_errors
 from sweeparea.tables.publication.info import QueryInfo, SourceInfo
 from sweeparea.tables.publication.name_kinds import NameKind
 

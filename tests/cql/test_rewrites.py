@@ -19,6 +19,8 @@ from sweeparea.operators.nodes import Aggregate, Join, Project, RelationToStream
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.windows import Range
 from tests.cql.generate_plans import LAST, Plans, inputs
@@ -159,7 +161,8 @@ def as_input(plan: Plan, tables: dict):
     """A query's result as an input of others."""
     labels = tuple(c.label for c in plan.root.columns)
     if plan.stream:
-        return Stream(labels, elements(RelationToStream(plan.root, plan.stream, plan.every, plan.anchor), tables, LAST))
+        stream = RelationToStream(plan.root, StreamKind(plan.stream), plan.every, plan.anchor)
+        return Stream(labels, elements(stream, tables, LAST))
     oracle, before, changes = Oracle(tables), Counter(), []
     for tick in range(LAST + 1):
         now = Counter(oracle.contents(plan.root, tick))
@@ -237,8 +240,8 @@ def test_the_binder_pushes_by_the_kind_of_the_join() -> None:
         return Expr(" = ".join(f"`{c}`" for c in columns), "", frozenset(columns))
 
     a, b = left.columns[0].id, right.columns[0].id
-    for kind in ("inner", "left", "full", "semi", "anti"):
+    for kind in JoinKind:
         pushed = push_selection(Join(left, right, on(a, b), kind), on(a))
-        assert isinstance(pushed, Select if kind == "full" else Join), kind
-    for kind in ("left", "full"):
+        assert isinstance(pushed, Select if kind == JoinKind.FULL else Join), kind
+    for kind in (JoinKind.LEFT, JoinKind.FULL):
         assert isinstance(push_selection(Join(left, right, on(a, b), kind), on(b)), Select)

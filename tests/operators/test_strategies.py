@@ -25,6 +25,7 @@ from sweeparea.operators.plan.encoding import CORRECTED, DELTA, INTERVAL, STRATE
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
 from sweeparea.operators.time.domain import TimeDomain
@@ -152,7 +153,7 @@ def test_edges_whose_records_come_in_pieces_that_follow_each_other():
     once = Aggregate(RECENT, ((B, Expr("`a`", "a", frozenset({"a"}))),), ())
     for node in (once, Join(once, OTHER), Intersect(RECENT, OTHER, (A,)), Join(RECENT, OTHER, None, "semi")):
         assert node.lengthens
-    for node in (RECENT, JOINED, GROUPED, Window(RelationToStream(once, "istream"), Range(5))):
+    for node in (RECENT, JOINED, GROUPED, Window(RelationToStream(once, StreamKind.ISTREAM), Range(5))):
         assert not node.lengthens
 
 

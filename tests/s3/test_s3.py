@@ -18,7 +18,8 @@ from sweeparea.spark_jobs.admission.sources import source_rows
 from sweeparea.spark_jobs.commands.cli import main
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import files_in, folders_in, has_folder, tables_in, write_file
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.folders import files_in, folders_in, has_folder, tables_in
 from sweeparea.tables.publication.ledger import Ledger
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication

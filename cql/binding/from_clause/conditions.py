@@ -19,6 +19,7 @@ from sweeparea.cql.syntax.trees import conjuncts, has_subquery
 from sweeparea.operators.nodes import Select
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 Attempt = Callable[[Callable[[], "Expr | Attach"]], "Expr | Attach | None"]
 """Runs a step; None: it has failed, and its fault is told later."""
@@ -61,7 +62,9 @@ def _conjunct(subqueries: Subqueries, binder: Binder, tree: exp.Expr) -> Expr | 
         inner, is_not = inner.this.unnest(), not is_not
     if isinstance(inner, exp.Exists):
         subquery = subqueries.bind(binder, inner.this, inner)
-        return lambda plan: subqueries.decorrelation.joins.exists(plan, subquery, "anti" if is_not else "semi")
+        return lambda plan: subqueries.decorrelation.joins.exists(
+            plan, subquery, JoinKind.ANTI if is_not else JoinKind.SEMI
+        )
     membership = membership_of(inner)
     if membership is None or (membership.negated != is_not and not membership.test.is_equality):
         return binder.condition(tree)  # that no row passes a test of order, two extremes tell
@@ -69,7 +72,7 @@ def _conjunct(subqueries: Subqueries, binder: Binder, tree: exp.Expr) -> Expr | 
     exprs = [v.expr for v in values]
     pending = subqueries.take()
     join = partial(subqueries.decorrelation.joins.contains, test=membership.test)
-    kind = "anti" if membership.negated != is_not else "semi"
+    kind = JoinKind.ANTI if membership.negated != is_not else JoinKind.SEMI
 
     def attach(plan: Node) -> Node:
         for each in pending:  # values compared may be subqueries themselves

@@ -24,7 +24,7 @@ from sweeparea.operators import windows as spec
 from sweeparea.operators.nodes import Window
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.time.domain import TimeDomain
 
 ORDERED = (spec.Rows, spec.When, spec.UserWindow)
@@ -169,8 +169,8 @@ class _Maker:
         known = {n.lower(): f for n, f in self.functions.items()}
         function = known.get(name.lower())
         if function is None:
-            raise unknown_window(name, place, [f.name for f in self.functions.values() if f.kind == "window"])
-        if function.kind != "window":
+            raise unknown_window(name, place, [f.name for f in self.functions.values() if f.kind == UserKind.WINDOW])
+        if function.kind != UserKind.WINDOW:
             raise TypeError_(f"{function.name} is registered by CREATE {function.kind.upper()} and is no window", place)
         return spec.UserWindow(function.name, function.type)
 

@@ -24,6 +24,7 @@ from sweeparea.cql.text.errors import Place
 from sweeparea.operators.nodes import Aggregate, Join, OneRow, Project, Select
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 Attach = Callable[[Node], Node]
 """Puts what a value needs beside the outer rows."""
@@ -96,7 +97,9 @@ class Attaching:
             fresh = {o: self.new_column(c.label, c.type) for o, c in keyed.keys.items()}
             grouped = Aggregate(keyed.node, tuple((fresh[o], column(c)) for o, c in keyed.keys.items()), one.calls)
             names = {c.id: c for c in outer}
-            return Join(plan, grouped, all_of(equal(column(names[o]), column(f)) for o, f in fresh.items()), "left")
+            return Join(
+                plan, grouped, all_of(equal(column(names[o]), column(f)) for o, f in fresh.items()), JoinKind.LEFT
+            )
         domain = self.domain(plan, one, subquery.place)
         if known:
             below, keys, values = domain.grouped(one)
@@ -104,7 +107,7 @@ class Attaching:
             below = Project(below, (*outputs, *identity(list(keys.values()))))
         else:
             below, keys = domain.over_padded(one)
-        return Join(plan, below, same([(column(o), column(keys[o.id])) for o in outer]), "left")
+        return Join(plan, below, same([(column(o), column(keys[o.id])) for o in outer]), JoinKind.LEFT)
 
 
 def may_fail(node: Node) -> bool:
@@ -117,10 +120,10 @@ def domain_source(plan: Node, outer: frozenset[str], exact: bool) -> Node:
     these. So a plan does not double with each subquery: what was put beside its rows before is left out.
     """
     if isinstance(plan, Join) and outer <= ids(plan.left):
-        beside = plan.kind == "left" or (
-            plan.kind == "inner" and has_one_row(plan.right) and (plan.condition is None or not exact)
+        beside = plan.kind == JoinKind.LEFT or (
+            plan.kind == JoinKind.INNER and has_one_row(plan.right) and (plan.condition is None or not exact)
         )
-        if beside or (plan.kind in ("semi", "anti") and not exact):
+        if beside or (plan.kind in (JoinKind.SEMI, JoinKind.ANTI) and not exact):
             return domain_source(plan.left, outer, exact)
     if isinstance(plan, Select):
         below = domain_source(plan.input, outer, exact)

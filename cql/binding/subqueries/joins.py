@@ -16,6 +16,7 @@ from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.operators.nodes import Join, Select
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 class SubqueryJoins:
@@ -24,23 +25,23 @@ class SubqueryJoins:
     def __init__(self, attaching: Attaching, values: SubqueryValues) -> None:
         self.attaching, self.values = attaching, values
 
-    def exists(self, plan: Node, subquery: Subquery, kind: str) -> Node:
+    def exists(self, plan: Node, subquery: Subquery, kind: JoinKind) -> Node:
         """The rows of ``plan`` for which a subquery has a row (``semi``) or none (``anti``)."""
         if has_one_row(peel(subquery.node, ()).node):
             mark, attach = self.values.exists(subquery)
-            return Select(attach(plan), negated(mark) if kind == "anti" else mark)
+            return Select(attach(plan), negated(mark) if kind == JoinKind.ANTI else mark)
         return self._matched(plan, witnesses(subquery.node), None, kind, subquery)
 
-    def contains(self, plan: Node, values: list[Expr], subquery: Subquery, kind: str, test: Test) -> Node:
+    def contains(self, plan: Node, values: list[Expr], subquery: Subquery, kind: JoinKind, test: Test) -> Node:
         """The rows of ``plan`` for whose ``values`` a row of the subquery passes the test (``semi``: IN, ANY), or none
         does (``anti``: NOT IN, ALL)."""
         node, theirs = members(subquery.node, subquery.columns)
         condition = test.of(values, theirs)
-        if kind == "anti":  # what might be equal is not certain to be different
+        if kind == JoinKind.ANTI:  # what might be equal is not certain to be different
             condition = Expr(f"coalesce({condition.sql}, TRUE)", condition.text, condition.columns)
         return self._matched(plan, node, condition, kind, subquery)
 
-    def _matched(self, plan: Node, node: Node, condition: Expr | None, kind: str, subquery: Subquery) -> Node:
+    def _matched(self, plan: Node, node: Node, condition: Expr | None, kind: JoinKind, subquery: Subquery) -> Node:
         outer = frozenset(c.id for c in subquery.outer)
         if not self.attaching.free(node) & outer:
             return Join(plan, node, condition, kind)
@@ -57,7 +58,7 @@ class SubqueryJoins:
         matching = same([(column(names[o]), column(c)) for o, c in inner.items()])
         return Join(plan, below, both(matching, condition), kind)
 
-    def lateral(self, plan: Node, subquery: Subquery, condition: Expr | None, kind: str) -> Node:
+    def lateral(self, plan: Node, subquery: Subquery, condition: Expr | None, kind: JoinKind) -> Node:
         """Each row of ``plan`` beside the rows of a subquery that sees its columns (``inner``, ``left``), or kept or
         dropped by whether there are any (``semi``, ``anti``)."""
         node = subquery.node

@@ -9,6 +9,7 @@ from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substit
 from sweeparea.operators.nodes import Join, Project, Select
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 def pulled(attaching: Attaching, node: Node, outer: frozenset[str]) -> tuple[Node, list[Expr]] | None:
@@ -37,12 +38,12 @@ def pulled(attaching: Attaching, node: Node, outer: frozenset[str]) -> tuple[Nod
         kept = [(fresh[c.id], column(c)) for c in below.columns if c.id in read]
         by = {id_: column(c) for id_, c in fresh.items()}
         return Project(below, (*node.outputs, *kept)), [substitute(c, by) for c in conditions]
-    if not isinstance(node, Join) or node.kind == "full":
+    if not isinstance(node, Join) or node.kind == JoinKind.FULL:
         return None
     left = pulled(attaching, node.left, outer)
     if left is None:
         return None
-    if node.kind == "inner":
+    if node.kind == JoinKind.INNER:
         right = pulled(attaching, node.right, outer)
         if right is None:
             return None

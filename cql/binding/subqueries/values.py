@@ -15,6 +15,7 @@ from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.operators.nodes import Aggregate, AggregateCall, Join
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 TRUE = Expr("TRUE", "TRUE")
 
@@ -98,8 +99,8 @@ class SubqueryValues:
         totals, same_group = grouped((), counts)
 
         def attach(plan: Node) -> Node:
-            plan = Join(plan, distinct, all_of([*matching, equal(enclosed(value), column(found))]), "left")
-            return Join(plan, totals, all_of(same_group), "left") if keys else Join(plan, totals)
+            plan = Join(plan, distinct, all_of([*matching, equal(enclosed(value), column(found))]), JoinKind.LEFT)
+            return Join(plan, totals, all_of(same_group), JoinKind.LEFT) if keys else Join(plan, totals)
 
         sql = (
             f"CASE WHEN `{found.id}` IS NOT NULL THEN TRUE WHEN coalesce(`{rows.id}`, 0L) = 0L THEN FALSE "

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.operators.state.sweep_area import to_merge
+from sweeparea.operators.state.area_files import to_merge
 from sweeparea.spark_jobs.admission.judging.stage import Stage, held_copies, without
 from sweeparea.spark_jobs.admission.relation.change_log import HASH, REFUSED
 from sweeparea.spark_jobs.declarations.sources import CHANGES

@@ -36,8 +36,10 @@ from sweeparea.spark_jobs.spark.frames import quoted
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import describe_file, filesystem, has_space, write_error
+from sweeparea.tables.log.files import describe_file
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.schema import arrow_type, ddl_type
+from sweeparea.tables.log.write_errors import has_space, write_error
 from sweeparea.tables.sources.landing import MALFORMED, declared_columns, note
 
 if TYPE_CHECKING:
