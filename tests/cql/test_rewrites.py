@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import cache, cached_property
 from random import Random
 
 import pytest
@@ -45,20 +46,37 @@ def rates(r: Random) -> dict[str, MeasuredInput]:
     }
 
 
+class Drawn:
+    """A random plan and its statistics. What it gives is computed once, for all rules that fire on it."""
+
+    def __init__(self, seed: int) -> None:
+        self._r = r = Random(seed)
+        self.root = Plans(r).relation(r.choice((2, 3)))
+        self.rates = rates(r)
+
+    @cached_property
+    def given(self) -> dict:
+        return inputs(self._r)
+
+    @cached_property
+    def contents(self) -> list[Counter]:
+        return contents(self.root, self.given)
+
+
+drawn = cache(Drawn)
+
+
 @pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.name)
 def test_a_rule_changes_nothing(rule: Rule) -> None:
     fired, shown = 0, 0
     for seed in range(TRIES):
-        r = Random(seed)
-        root = Plans(r).relation(r.choice((2, 3)))
-        names: dict[str, None] = {}
-        after = apply([rule], root, Rewriting.of(root, rates(r)), names)
+        plan, names = drawn(seed), dict[str, None]()
+        after = apply([rule], plan.root, Rewriting.of(plan.root, plan.rates), names)
         if not names:
             continue
-        assert after.columns == root.columns, seed
-        given = inputs(r)
-        before = contents(root, given)
-        assert contents(after, given) == before, f"seed {seed}"
+        assert after.columns == plan.root.columns, seed
+        before = plan.contents
+        assert contents(after, plan.given) == before, f"seed {seed}"
         fired += 1
         shown += any(before)
         if fired >= CASES and shown >= CASES // 2:
