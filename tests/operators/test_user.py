@@ -9,6 +9,7 @@ from sweeparea.operators import user
 from sweeparea.operators.plan.plan import UserKind
 
 HERE = "tests.operators.user_samples"
+FUNCTION, WINDOW = UserKind.FUNCTION, UserKind.WINDOW
 
 
 def test_what_is_loaded() -> None:
@@ -22,15 +23,15 @@ def test_what_is_loaded() -> None:
 @pytest.mark.parametrize(
     ("target", "kind", "told"),
     [
-        ("no_such_module:f", "function", "There is no Python module no_such_module. Put it beside the .cql files,"),
-        ("tests.no_such:f", UserKind.FUNCTION, "There is no Python module tests.no_such."),
-        (f"{HERE}:fahrenheit", UserKind.FUNCTION, f"{HERE}:fahrenheit names nothing: module {HERE} has no fahrenheit. It has "
+        ("no_such_module:f", FUNCTION, "There is no Python module no_such_module. Put it beside the .cql files,"),
+        ("tests.no_such:f", FUNCTION, "There is no Python module tests.no_such."),
+        (f"{HERE}:fahrenheit", FUNCTION, f"{HERE}:fahrenheit names nothing: module {HERE} has no fahrenheit. It has "
          "celsius, hold_for, misdeclared, odd, spread."),
-        (f"{HERE}:plain", UserKind.FUNCTION, f'{HERE}:plain is not decorated: write @function(returns="double") above it'),
-        (f"{HERE}:plain", UserKind.WINDOW, f'{HERE}:plain is not decorated: write @window(pattern="WK") above it'),
-        (f"{HERE}:spread", UserKind.FUNCTION, f"{HERE}:spread is decorated as an aggregate. Write CREATE AGGREGATE"),
-        (f"{HERE}:misdeclared", UserKind.FUNCTION, f"{HERE}:misdeclared declares that it returns 'int64', which is no Spark"),
-        (f"{HERE}:odd", UserKind.WINDOW, f"{HERE}:odd declares the pattern 'sometimes'; patterns are monotonic, WKS"),
+        (f"{HERE}:plain", FUNCTION, f'{HERE}:plain is not decorated: write @function(returns="double") above it'),
+        (f"{HERE}:plain", WINDOW, f'{HERE}:plain is not decorated: write @window(pattern="WK") above it'),
+        (f"{HERE}:spread", FUNCTION, f"{HERE}:spread is decorated as an aggregate. Write CREATE AGGREGATE"),
+        (f"{HERE}:misdeclared", FUNCTION, f"{HERE}:misdeclared declares that it returns 'int64', which is no Spark"),
+        (f"{HERE}:odd", WINDOW, f"{HERE}:odd declares the pattern 'sometimes'; patterns are monotonic, WKS"),
     ],
 )  # fmt: skip
 def test_what_is_told(target: str, kind: UserKind, told: str) -> None:
