@@ -3,6 +3,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 # whatever the locale, files' names and texts are UTF-8
 export PYTHONUTF8 = 1
+# settings of Python for somebody's own programs: modules are found from here, warnings are no errors, commands end
+unexport PYTHONSAFEPATH PYTHONWARNINGS PYTHONINSPECT PYTHONOPTIMIZE PYTHONIOENCODING PYTHONINTMAXSTRDIGITS
 # tests start their own Spark server; a developer's services and settings must not reach them
 PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_RUN $(PY) -m pytest
 LINT := $(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports --no-cache && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import os
 import pwd
+import re
 import sys
 from collections.abc import Mapping
 
@@ -23,7 +24,18 @@ WORKER = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONUTF8": "1"
 
 _SPARK = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "HIVE_")
 _JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "JAVA_OPTS", "CLASSPATH")
-_PYTHON = ("PYTHONOPTIMIZE", "PYTHONHOME", "PYTHONIOENCODING", "PYTHONCOERCECLOCALE", "PYTHONTZPATH", "PYTHONSTARTUP")
+_PYTHON = re.compile(r"PYTHON[A-Z0-9]+")
+_PYTHON_KEPT = {
+    # where modules are found
+    *("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONNOUSERSITE", "PYTHONUSERBASE"),
+    # what no result depends on, often set in images of containers
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHONHASHSEED"),
+}
+"""Settings of Python that hold for our processes too. All others are somebody's for programs of his own: warnings as
+errors would end what the libraries do, a debugger's allocator slow it down."""
+_PYTHON_OF_COMMANDS = ("PYTHONINSPECT", "PYTHONIOENCODING", "PYTHONINTMAXSTRDIGITS")
+"""Under these a command would wait for input when it is done and lose its exit code, print texts escaped, or read no
+long numbers."""
 _LOCALE = ("LANGUAGE", "LC_")
 _AGAIN = "SWEEPAREA_STARTED_AGAIN"
 
@@ -35,14 +47,29 @@ def jvm_options(*more: str) -> str:
 
 def foreign_spark(environ: Mapping[str, str]) -> list[str]:
     """The variables of ``environ`` that belong to another installation of Spark, Hadoop or Java."""
-    kept = {name.strip() for name in environ.get(INHERIT, "").split(",")}
+    kept = _inherited(environ)
     return [name for name in environ if name not in kept and (name.startswith(_SPARK) or name in _JAVA)]
+
+
+def taken_over(environ: Mapping[str, str]) -> list[str]:
+    """The variables that ``INHERIT`` names and that are set, by which our Spark may fail or answer otherwise."""
+    return sorted(_inherited(environ) & environ.keys())
+
+
+def _foreign_python(environ: Mapping[str, str]) -> list[str]:
+    """The variables of ``environ`` by which Python would run otherwise than it does for us."""
+    kept = _PYTHON_KEPT | _inherited(environ)
+    return [name for name in environ if _PYTHON.fullmatch(name) and name not in kept]
+
+
+def _inherited(environ: Mapping[str, str]) -> set[str]:
+    return {name.strip() for name in environ.get(INHERIT, "").split(",")}
 
 
 def jvm_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a JVM of ours, which its Python workers inherit: ``environ`` without what is foreign."""
     environ = os.environ if environ is None else environ
-    gone = {*foreign_spark(environ), *_PYTHON, _AGAIN}
+    gone = {*foreign_spark(environ), *_foreign_python(environ), _AGAIN}
     return {k: v for k, v in environ.items() if k not in gone and not k.startswith(_LOCALE)} | WORKER
 
 
@@ -62,8 +89,9 @@ def executor_conf() -> dict[str, str]:
 
 
 def python_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a Python process of ours that is no worker of Spark's: UTF-8, and docstrings kept."""
-    return {k: v for k, v in environ.items() if k not in (*_PYTHON, _AGAIN)} | {"PYTHONUTF8": "1"}
+    """The environment of a Python process of ours that is no worker of Spark's: UTF-8, and settings that are ours."""
+    gone = {*_foreign_python(environ), _AGAIN}
+    return {k: v for k, v in environ.items() if k not in gone} | {"PYTHONUTF8": "1"}
 
 
 def faults() -> list[str]:
@@ -79,11 +107,16 @@ def faults() -> list[str]:
             "This Python runs without docstrings (PYTHONOPTIMIZE=2 or -OO), and Great Expectations cannot be imported"
             " so. Unset PYTHONOPTIMIZE, or set it to 1."
         )
+    if any(_makes_errors(option) for option in sys.warnoptions):
+        found.append(
+            "This Python takes warnings for errors (PYTHONWARNINGS or -W), and libraries that warn would fail. Unset"
+            " PYTHONWARNINGS, or name the modules it is meant for: error:::my_module."
+        )
     return found
 
 
 def require_fit_python() -> None:
-    """UnfitSetupError where this process would misread names of files or lacks docstrings."""
+    """UnfitSetupError where this process would misread names of files or libraries would fail in it."""
     if found := faults():
         raise UnfitSetupError(" ".join(found))
 
@@ -104,11 +137,13 @@ def require_named_user() -> None:
 
 
 def fit_command() -> None:
-    """Starts a command again where its Python is unfit, as UTF-8 and with docstrings; returns where it is fit. What is
-    printed is never refused for its encoding: signs that it lacks are escaped.
+    """Starts a command again where its Python is unfit, as UTF-8, with docstrings and without settings that are meant
+    for others; returns where it is fit. What is printed is never refused for its encoding: signs that it lacks are
+    escaped.
     """
     _open_streams()
-    if faults() and _AGAIN not in os.environ:
+    unfit = faults() or any(os.environ.get(name) for name in _PYTHON_OF_COMMANDS)
+    if unfit and _AGAIN not in os.environ:
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], python_environment(os.environ) | {_AGAIN: "1"})
     os.environ.pop(_AGAIN, None)
@@ -127,6 +162,13 @@ def _open_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _makes_errors(option: str) -> bool:
+    """Whether a filter ``action:message:category:module:line`` makes errors of warnings in whatever module."""
+    action, *fields = option.split(":")
+    # an action may be shortened, as `python -We` does
+    return bool(action.strip()) and "error".startswith(action.strip()) and not any(map(str.strip, fields[2:3]))
 
 
 def _utf8(name: str) -> bool:

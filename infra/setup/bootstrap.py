@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from sweeparea.infra import machine
 from sweeparea.infra.errors import SetupError, exit_code_of
 
 OLDEST = (3, 11)
@@ -120,9 +121,8 @@ def _run(label: str, command: list[str], name: str) -> None:
     """Run one tool; says every 15 seconds that it still works, and why it failed."""
     log = TOOLS / f"{name}.log"
     # the bytecode halves every later start: a setting that forbids writing it is meant for other things
-    environment = {
-        k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "PYTHONPATH")
-    }
+    gone = ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "PYTHONPATH")
+    environment = {k: v for k, v in machine.python_environment(os.environ).items() if k not in gone}
     begin = time.monotonic()
     with open(log, "w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)

@@ -32,6 +32,79 @@ def test_a_jvm_finds_nothing_of_the_machine_and_of_other_installations():
     assert found["TZ"] == "UTC"
 
 
+SOMEBODYS_PYTHON = {
+    "PYTHONWARNINGS": "error",
+    "PYTHONDEVMODE": "1",
+    "PYTHONINSPECT": "1",
+    "PYTHONIOENCODING": "ascii",
+    "PYTHONINTMAXSTRDIGITS": "640",
+    "PYTHONMALLOC": "malloc_debug",
+    "PYTHONPROFILEIMPORTTIME": "1",
+    "PYTHONVERBOSE": "1",
+}
+HARMLESS_PYTHON = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONFAULTHANDLER": "1",
+    "PYTHONSAFEPATH": "1",
+    "PYTHON_VERSION": "3",
+}
+
+
+@pytest.mark.parametrize(
+    ("made", "ours"),
+    [
+        (machine.jvm_environment, machine.WORKER),
+        (machine.python_environment, {"PYTHONUTF8": "1"}),
+    ],
+)
+def test_settings_of_python_for_other_programs_reach_none_of_ours(made, ours):
+    assert made({**SOMEBODYS_PYTHON, **HARMLESS_PYTHON}) == {**HARMLESS_PYTHON, **ours}
+    wanted = {"PYTHONDEVMODE": "1", machine.INHERIT: "PYTHONDEVMODE"}
+    assert wanted.items() <= made(wanted).items()
+
+
+def test_a_command_runs_whatever_the_settings_of_python():
+    code = (
+        "import sys, warnings; from sweeparea.infra import machine; machine.fit_command(); warnings.warn('old');"
+        " print('läden', sys.flags.inspect, int('9' * 1000) % 10); sys.exit(2)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **SOMEBODYS_PYTHON, "PYTHONVERBOSE": "", "PYTHONPROFILEIMPORTTIME": ""},
+        timeout=120,
+    )
+    assert done.stdout.decode("utf-8") == "läden 0 9\n", done.stderr
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "refused"),
+    [("error", True), ("e", True), ("error::DeprecationWarning", True), ("error:::mine", False), ("ignore", False)],
+)
+def test_a_process_that_takes_warnings_for_errors_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, option: str, refused: bool
+):
+    monkeypatch.setattr(sys, "warnoptions", ["default", option])
+    assert ("PYTHONWARNINGS" in " ".join(machine.faults())) == refused
+
+
+def test_make_finds_its_modules_whatever_the_settings_of_python():
+    folder, given = Path(__file__).resolve().parents[2], {**SOMEBODYS_PYTHON, **HARMLESS_PYTHON}
+    done = subprocess.run(
+        ["make", "-s", "--eval", "shown: ; @env", "shown"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **given},
+        cwd=folder,
+        check=True,
+    )
+    seen = {line.split("=")[0] for line in done.stdout.splitlines()}
+    assert not seen & {"PYTHONSAFEPATH", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONIOENCODING", "PYTHONINTMAXSTRDIGITS"}
+    assert "PYTHONUTF8" in seen
+
+
 def test_who_wants_his_own_names_it():
     found = machine.jvm_environment({**FOREIGN, machine.INHERIT: "HADOOP_CONF_DIR, JAVA_TOOL_OPTIONS"})
     assert {name for name in FOREIGN if name in found} == {"HADOOP_CONF_DIR", "JAVA_TOOL_OPTIONS"}

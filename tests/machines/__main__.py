@@ -86,6 +86,19 @@ SETTINGS: dict[str, Mapping[str, str]] = {
     "foreign PostgreSQL": {"PGSSLMODE": "verify-full", "PGSERVICE": "none", "PGHOST": "/nowhere", "PGPORT": "1"},
     "path with a space": {"IN": "a folder (with) & signs"},
     "PYTHONOPTIMIZE": {"PYTHONOPTIMIZE": "2"},
+    "settings of Python for others": {
+        "PYTHONWARNINGS": "error",
+        "PYTHONDEVMODE": "1",
+        "PYTHONINSPECT": "1",
+        "PYTHONIOENCODING": "ascii",
+        "PYTHONINTMAXSTRDIGITS": "640",
+        "PYTHONHASHSEED": "7",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONSTARTUP": "/nowhere/startup.py",
+    },
     "no home": {"HOME": "/nowhere/home", "USER": "", "LOGNAME": ""},
 }
 SETTINGS |= {
