@@ -22,6 +22,11 @@ from sweeparea.operators.nodes import Aggregate, Difference, Intersect, UnionAll
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 
+MANY = 16
+"""Steps of EXCEPT, or of UNION, one after the other, from which on they are one operator. Each alone has a memory and a
+shuffle of its own, and Spark's analyzer takes as long as the square of their number; fewer are run as they are
+written, as what was deployed is.
+"""
 _PARTS = {"this", "expression", "distinct", "with_"} | ordering.PARTS
 
 
@@ -36,11 +41,13 @@ def bind(queries: Queries, node: exp.SetOperation, env: dict[str, Cte]) -> Bound
         first = first.this
     result = queries.relation(first, env)
     together: list[tuple[exp.SetOperation, BoundQuery]] = []
-    for step in reversed(chain):
-        other = queries.relation(step.expression, env)
-        if together and not (_is_union_all(step) and _is_union_all(together[-1][0])):
-            result, together = _combined(queries.context, result, together), []
-        together.append((step, other))
+    for _, steps in itertools.groupby(reversed(chain), _kind):
+        steps = [*steps]
+        for i, step in enumerate(steps):
+            other = queries.relation(step.expression, env)
+            if together and not (i and _are_one(steps)):
+                result, together = _combined(queries.context, result, together), []
+            together.append((step, other))
     result = _combined(queries.context, result, together)
     return BoundQuery(result.node, result.columns)
 
@@ -50,12 +57,21 @@ def _is_bare(node: exp.SetOperation) -> bool:
     return node.args.get("with_") is None and not any(node.args.get(part) is not None for part in ordering.PARTS)
 
 
+def _kind(node: exp.SetOperation) -> tuple[str, bool]:
+    return node.key, bool(node.args.get("distinct"))
+
+
+def _are_one(steps: list[exp.SetOperation]) -> bool:
+    """Whether steps of one kind may be one operator: A EXCEPT B EXCEPT C takes away what B UNION ALL C holds."""
+    return _is_union_all(steps[0]) or (len(steps) >= MANY and not isinstance(steps[0], exp.Intersect))
+
+
 def _is_union_all(node: exp.SetOperation) -> bool:
     return isinstance(node, exp.Union) and not node.args.get("distinct")
 
 
 def _combined(context: Context, first: BoundQuery, steps: list[tuple[exp.SetOperation, BoundQuery]]) -> BoundQuery:
-    """``first`` and the parts of one operation, which are several for UNION ALL alone."""
+    """``first`` and the parts of one operation, or of several that are one."""
     step = steps[0][0]
     word = "EXCEPT" if isinstance(step, exp.Except) else step.key.upper()
     for tree, other in steps:
@@ -66,6 +82,12 @@ def _combined(context: Context, first: BoundQuery, steps: list[tuple[exp.SetOper
                 "Select the same number of columns in each part",
             )
     parts = [first, *(other for _, other in steps)]
+    kinds = {tuple(column.type for column in part.columns) for part in parts}
+    if len(steps) > 1 and not _is_union_all(step) and (len(kinds) > 1 or None in next(iter(kinds))):
+        # values are compared as the common type of two parts, which may be another than that of all
+        for each in steps:
+            first = _combined(context, first, [each])
+        return first
     outputs: list[Column] = []
     for i, column in enumerate(first.columns):
         found = [p.columns[i].type for p in parts]
@@ -79,7 +101,10 @@ def _combined(context: Context, first: BoundQuery, steps: list[tuple[exp.SetOper
         union = UnionAll(tuple(nodes), columns)
         return _distinct(context, union, columns) if step.args.get("distinct") else BoundQuery(union, columns)
     kind = Intersect if isinstance(step, exp.Intersect) else Difference
-    return BoundQuery(kind(nodes[0], nodes[1], columns, all=not step.args.get("distinct")), columns)
+    second = nodes[1]
+    if len(nodes) > 2:
+        second = UnionAll(tuple(nodes[1:]), tuple(context.new_column(c.label, c.type).as_of(c) for c in columns))
+    return BoundQuery(kind(nodes[0], second, columns, all=not step.args.get("distinct")), columns)
 
 
 def _check_types(context: Context, found: list[str | None], label: str, word: str, node: exp.SetOperation) -> None:

@@ -30,6 +30,31 @@ def test_two_operations(first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "steps"), [("UNION", 15), ("UNION", 16), ("EXCEPT", 16), ("EXCEPT ALL", 17), ("INTERSECT", 16)]
+)
+def test_long_chains(word: str, steps: int) -> None:
+    """Of a long chain of UNION or EXCEPT one operator is made, as of a chain of UNION ALL."""
+    first = "(SELECT k, a FROM A UNION ALL SELECT k, b FROM B UNION ALL SELECT k, a FROM A) v"
+    parts = [f"SELECT k, {'bc'[i % 2]} FROM {'BC'[i % 2]} WHERE k = {i % 3}" for i in range(steps)]
+    keys = [part.replace(", b", "").replace(", c", "") for part in parts]
+    for text in (
+        f"SELECT k, a FROM {first} {word} {f' {word} '.join(parts)}",
+        f"SELECT k FROM A UNION SELECT b FROM B {word} {f' {word} '.join(keys)} UNION ALL SELECT k FROM C",
+    ):
+        assert planned(text, ROWS) == run_by_duckdb(text, ROWS), text
+    joined = f" {word} ".join(f"SELECT a FROM S [Range 5] WHERE a = {i}" for i in range(steps + 1))
+    made = [n for n in plan(joined).root.walk() if isinstance(n, (Aggregate, Difference, Intersect))]
+    assert len(made) == (1 if steps >= 16 and word != "INTERSECT" else steps)
+
+
+def test_a_long_chain_over_several_types_is_compared_step_by_step() -> None:
+    """As DOUBLE, 9007199254740993 and 9007199254740992 are one; as BIGINT they are two."""
+    parts = [f"SELECT CAST({i} AS BIGINT) AS k FROM S [Range 5]" for i in range(21)]
+    assert len(nodes(plan(" EXCEPT ".join(parts)).root, Difference)) == 1
+    assert len(nodes(plan(" EXCEPT ".join([*parts, "SELECT 7.5D FROM S [Range 5]"])).root, Difference)) == 21
+
+
+@pytest.mark.parametrize(
     ("text", "duck"),
     [
         ("SELECT k FROM A MINUS SELECT k FROM B", "SELECT k FROM A EXCEPT SELECT k FROM B"),
