@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
+from sweeparea.spark_jobs.spark.held_settings import settings_held
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,16 +48,12 @@ def has_many_levels(plan: Plan) -> bool:
 
 @contextmanager
 def room_for_expressions(spark: SparkSession, plan: Plan) -> Iterator[None]:
-    """While inside, ``spark`` is fit for the expressions of ``plan``; afterwards it is as it was."""
+    """While inside, ``spark`` is fit for the expressions of ``plan``; when all threads have left it is as it was."""
     if not has_long_expressions(plan):
         yield
         return
-    wanted = {**_SETTINGS, _RULES: ",".join(filter(None, (spark.conf.get(_RULES, ""), _SIMPLIFICATION)))}
-    before = {key: spark.conf.get(key) for key in wanted}
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
-    try:
+    rules = (spark.conf.get(_RULES, "") or "").split(",")
+    excluded = [*(rule for rule in rules if rule not in ("", _SIMPLIFICATION)), _SIMPLIFICATION]
+    wanted = {**_SETTINGS, _RULES: ",".join(excluded)}
+    with settings_held(spark, wanted):
         yield
-    finally:
-        for key, value in before.items():
-            spark.conf.set(key, value or "")

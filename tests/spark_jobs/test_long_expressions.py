@@ -51,6 +51,21 @@ def test_a_session_is_fit_for_long_expressions_while_they_run(spark: SparkSessio
     assert inside == ([rules, "false", "false", "false"] if long else usual)
 
 
+def test_threads_that_share_a_session_have_room_until_the_last_has_left(spark: SparkSession):
+    long, other = plan(f"SELECT a FROM S WHERE {LONG}"), plan(f"SELECT a FROM S WHERE {LONG} AND a <> -1")
+    same = type(spark).getActiveSession()  # another object for one session
+    assert same is not None
+    usual = [CONF[key] for key in KEYS]
+    first, second = room_for_expressions(spark, long), room_for_expressions(same, other)
+    first.__enter__()
+    inside = [spark.conf.get(key) for key in KEYS]
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert [spark.conf.get(key) for key in KEYS] == inside
+    second.__exit__(None, None, None)
+    assert [spark.conf.get(key) for key in KEYS] == usual
+
+
 def test_functions_nest_deeper_than_sparks_analyzer_has_iterations_by_default(spark: SparkSession):
     nested = f"{'greatest(1, ' * 120}id{')' * 120}"  # each 1 is cast once the type of what is inside is known
     assert spark.range(0).selectExpr(f"{nested} AS z").schema["z"].dataType.typeName() == "long"

@@ -15,8 +15,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -33,6 +32,7 @@ from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.spark_jobs.spark import zone_guards
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.spark_jobs.spark.frames import quoted
+from sweeparea.spark_jobs.spark.held_settings import settings_held
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 BATCHES = "data/_spark_metadata"
 """The file sink's log in the landing folder: one file a micro-batch."""
 _CONF = {
+    # for the time of a streaming query, which copies the session's settings as it starts:
     # batches are told apart by their entries, so entries are neither merged nor removed
     "spark.sql.streaming.fileSink.log.compactInterval": "1000000000",
     "spark.sql.streaming.fileSink.log.deletion": "false",
@@ -96,7 +97,7 @@ def land(
 
 def _run(spark: SparkSession, frame: DataFrame, folder: str) -> None:
     """Brings what is there into the sink, and ends."""
-    with _configured(spark):
+    with settings_held(spark, _CONF):
         query = (
             frame.writeStream.format("parquet")
             .option("path", f"{folder}/data")
@@ -217,22 +218,6 @@ def _valid(frame: DataFrame) -> DataFrame:
         return frame
     columns = ((name, F.col(quoted(name))) for name in frame.columns)
     return frame.select(*((F.make_valid_utf8(c).alias(n) if n in texts else c) for n, c in columns))
-
-
-@contextmanager
-def _configured(spark: SparkSession) -> Iterator[None]:
-    """What the landing relies on, for the time of a streaming query: it copies the session's settings as it starts."""
-    before = {key: spark.conf.get(key, None) for key in _CONF}
-    for key, value in _CONF.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
 
 
 def _publish(log: DeltaLog, name: str) -> int:
