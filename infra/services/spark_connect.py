@@ -20,6 +20,9 @@ NAME = "spark-connect"
 STACK = "-Xss128m"
 """Of every thread of a JVM, since Spark walks expressions by recursion. Memory is taken as it is used."""
 
+DEFAULT_FILES = "spark.hadoop.fs.defaultFS"
+"""Where a path without a scheme lies: on this machine, for Spark as for us, whatever a HADOOP_CONF_DIR says."""
+
 SESSION_CONF = {
     # laws of the engine: time in UTC microseconds, overflow and bad casts are errors
     "spark.sql.session.timeZone": "UTC",
@@ -77,6 +80,7 @@ def service(
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        DEFAULT_FILES: "file:///",
         # not in a home, which may not be there or not be writable
         "spark.jars.ivy": str(folder / "ivy"),
         "spark.pyspark.python": sys.executable,

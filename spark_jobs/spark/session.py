@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from sweeparea.infra import machine, proxies, worker_daemon
-from sweeparea.infra.errors import SetupError
+from sweeparea.infra.errors import SetupError, shortened
 from sweeparea.infra.services import spark_connect
 from sweeparea.spark_jobs.spark import machine_probe, session_settings
 
@@ -68,6 +68,7 @@ _STATIC = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": worker_daemon.MODULE,
     "spark.driver.memory": "4g",
+    spark_connect.DEFAULT_FILES: "file:///",
 }
 
 _ASKED_FOR = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
@@ -223,10 +224,29 @@ def _local() -> SparkSession:
         remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
     for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
-    with _noise_into(scratch / "spark.log"), _environment_of_jvm(ours), worker_daemon.safe_path():
-        spark = builder.getOrCreate()
+    log = scratch / "spark.log"
+    said = log.stat().st_size if log.exists() else 0
+    try:
+        with _noise_into(log), _environment_of_jvm(ours), worker_daemon.safe_path():
+            spark = builder.getOrCreate()
+    except Exception as error:
+        raise _not_started(error, log, said) from error
     _import_into_jvm(spark)
     return _configure(spark)
+
+
+def _not_started(error: Exception, log: Path, said: int) -> SetupError:
+    """What to tell of a Spark that does not start; its log begins at ``said``."""
+    with log.open(errors="replace") as file:
+        file.seek(said)
+        lines = [line for line in file.read().splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    foreign = machine.taken_over(os.environ)
+    why = f" It was given {', '.join(foreign)}, which {machine.INHERIT} names: leave it out there." if foreign else ""
+    end = "\n".join(line[:300] for line in lines[-8:])
+    told = f" The end of its log {log}:\n{end}" if end else ""
+    return SetupError(
+        f"Spark does not start: {type(error).__name__}: {shortened(str(error), 400).rstrip('.')}.{why}{told}"
+    )
 
 
 def _import_into_jvm(spark: SparkSession) -> None:

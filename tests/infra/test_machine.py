@@ -180,6 +180,23 @@ def test_a_user_without_a_name_is_told_before_a_spark_starts(installation: Path,
         pass
 
 
+def test_a_spark_that_does_not_start_is_told_with_what_it_was_given(
+    installation: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in {"SPARK_HOME": "/nowhere", machine.INHERIT: "SPARK_HOME, NONE"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SWEEPAREA_SPARK_MASTER", "local[2]")
+    code = "from sweeparea.spark_jobs.spark.session import spark_session; spark_session().__enter__()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "SetupError: Spark does not start: FileNotFoundError" in done.stderr
+    assert "given SPARK_HOME, which SWEEPAREA_SPARK_INHERIT names" in done.stderr
+
+
+def test_paths_without_a_scheme_lie_on_this_machine(installation: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(spark_connect.jars, "class_path", lambda: "")
+    assert "spark.hadoop.fs.defaultFS=file:///" in spark_connect.service(port=1).command
+
+
 def test_nothing_of_spark_lies_in_a_home(installation: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(spark_connect.jars, "class_path", lambda: "")
     command = spark_connect.service(port=1).command

@@ -100,6 +100,7 @@ SETTINGS: dict[str, Mapping[str, str]] = {
         "PYTHONSTARTUP": "/nowhere/startup.py",
     },
     "no home": {"HOME": "/nowhere/home", "USER": "", "LOGNAME": ""},
+    "no folder for temporary files, zone as rules": {"TMPDIR": "/nowhere", "TZ": "XYZ-3:17ABC,M3.2.0,M11.1.0"},
 }
 SETTINGS |= {
     "all at once, in Turkish": {
@@ -165,7 +166,7 @@ def main() -> int:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         bad += verdict != "same rows"
-        print(f"{name:34} {time.monotonic() - began:4.0f} s  {verdict}", flush=True)
+        print(f"{name:46} {time.monotonic() - began:4.0f} s  {verdict}", flush=True)
     return 1 if bad else 0
 
 
