@@ -47,11 +47,15 @@ _ENRICH = ("tests/operators/test_enrich.py",)
 _LOG = ("tests/operators/test_expiry_log.py",)
 _NETTING = ("tests/operators/test_netting.py",)
 _SNAPSHOT = ("tests/operators/test_snapshot.py",)
+_ISTREAM = ("tests/operators/test_istream.py",)
+_JOIN = ("tests/operators/test_join.py",)
+_NEGATIVE = ("tests/operators/test_negative_tuples.py",)
 _STREAMS = ("tests/operators/test_relation_to_stream.py",)
-_STRATEGIES = ("tests/operators/test_strategies.py",)
 _TOP_K = ("tests/operators/test_top_k.py",)
-_TWO = ("tests/operators/test_two_counts.py",)
+_COUNTED = ("two_counts", "difference", "intersect", "distinct", "negation")
+_TWO = tuple(f"tests/operators/test_{name}.py" for name in _COUNTED)
 _WINDOWS = ("tests/operators/test_time_windows.py",)
+_BUCKETS = ("tests/operators/test_bucket_windows.py",)
 _REPLAY = "tests/replay/test_cases.py::test_the_engine_agrees"
 _HELD = (f"{_REPLAY}[held_at_the_edge]",)
 _TASKS = ("tests/replay/test_many_slices.py::test_no_task_runs_a_sweep_for_two_of_its_workers",)
@@ -205,14 +209,14 @@ MUTANTS = (
         "(start > h0) & (start <= h1)",
         "(start >= h0) & (start <= h1)",
         "what began at h0 is told again",
-        _STRATEGIES,
+        _NEGATIVE,
     ),
     Mutant(
         "operators/windows/negative_tuples.py",
         "(end > h0) & (end <= h1)",
         "(end > h0) & (end < h1)",
         "what ends at h1 never ends",
-        _STRATEGIES,
+        _NEGATIVE,
     ),
     Mutant(
         "operators/sweeps/snapshot.py",
@@ -275,7 +279,7 @@ MUTANTS = (
         "np.append(n, -n[ends])",
         "np.append(n, n[ends])",
         "a row that ends is told as one that begins",
-        _STREAMS,
+        _ISTREAM,
     ),
     Mutant(
         "operators/sweeps/enrich.py",
@@ -289,7 +293,7 @@ MUTANTS = (
         'f"least(__lte, __rte) AS {TE}"',
         'f"greatest(__lte, __rte) AS {TE}"',
         "a match outlives one of its parts",
-        _HELD,
+        (*_JOIN, *_HELD),
     ),
     Mutant(
         "operators/windows/time_windows.py",
@@ -310,7 +314,7 @@ MUTANTS = (
         "te = hop_at_or_after(s + 1, self.length, self.anchor)",
         "te = hop_at_or_after(s, self.length, self.anchor)",
         "an element at the edge of a fixed window is not in the next one",
-        _WINDOWS,
+        _BUCKETS,
     ),
     Mutant(
         "spark_jobs/evaluation/inputs.py",
@@ -430,7 +434,7 @@ MUTANTS = (
         "TS: np.append(start[begins], end[ends])",
         "TS: np.append(start[begins], start[ends])",
         "ts for te",
-        _STRATEGIES,
+        _NEGATIVE,
     ),
     Mutant(
         "operators/windows/session_window.py",
@@ -444,7 +448,7 @@ MUTANTS = (
         'f"greatest(__lts, __rts) AS {TS}",\n        f"least(__lte, __rte) AS {TE}"',
         'f"greatest(__lts, __rts) AS {TE}",\n        f"least(__lte, __rte) AS {TS}"',
         "ts and te swapped",
-        _HELD,
+        (*_JOIN, *_HELD),
     ),
     Mutant(
         "operators/state/due.py",
@@ -649,7 +653,7 @@ MUTANTS = (
         "__ln * __rn AS {N}",
         "greatest(__ln, __rn) AS {N}",
         "counts do not multiply",
-        (f"{_REPLAY}[self_join_multiplies]", *_HELD),
+        (*_JOIN, f"{_REPLAY}[self_join_multiplies]", *_HELD),
     ),
     Mutant(
         "operators/sweeps/relation_to_stream.py",

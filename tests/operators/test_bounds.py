@@ -14,7 +14,7 @@ from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.snapshot import SnapshotSpec, expand
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.netting import compacted
-from sweeparea.operators.windows import condition_window, negative_tuples, rows_window, session_window
+from sweeparea.operators.windows import condition_window, rows_window, session_window
 from sweeparea.operators.windows.arrivals import ArrivalSpec
 from tests.operators import brute
 
@@ -101,11 +101,6 @@ class TestBags:
         rows = [(1, v, v % 9, 10 + v % 5, 1) for v in range(500)] + [(1, 0, 3, 40, 1), (1, 0, 4, 40, 2)]
         carry = expand(bag(rows), SnapshotSpec(("k",), ("v",)), -1, 20)[1]
         assert carry.select(KEYED.names).to_pylist() == [{"k": 1, "v": 0, "__ts": 20, "__te": 40, "__n": 3}]
-
-    def test_what_a_window_has_told_to_the_end_is_gone(self):
-        rows = bag([(1, v % 3, v % 9, 10 + v % 5, 1) for v in range(500)])
-        assert negative_tuples.sweep(rows, -1, 11)[1].num_rows == 3 * 3
-        assert negative_tuples.sweep(rows, -1, 14)[1].num_rows == 0
 
     def test_a_side_of_a_join_holds_the_net_of_what_lives(self):
         rows = [(1, v % 4, v, v + 30, 1) for v in range(100)]

@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.aggregates.calls import BaseCall
-from sweeparea.operators.sweeps import aggregate
-from sweeparea.operators.sweeps.istream import changes
+from sweeparea.infra.errors import DataError
 from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec, sweep
 from sweeparea.operators.time.ticks import INF
 from tests.operators import brute
@@ -173,64 +169,3 @@ def test_a_relation_without_columns_is_a_count():
     out = sweep(bag, MaterializeSpec((), istream=True, relation=True), 0, 9)
     assert out.istream.column("__tick").to_pylist() == [1, 2]
     assert out.opened.num_rows == 1
-
-
-DOUBLES, WHOLE = pa.float64(), pa.int64()
-CALLS = [
-    ("COUNT", WHOLE, WHOLE, False),
-    ("COUNT", WHOLE, WHOLE, True),
-    ("SUM", WHOLE, WHOLE, False),
-    ("SUM", DOUBLES, DOUBLES, False),
-    ("SUM", pa.decimal128(12, 2), pa.decimal128(22, 2), False),
-    ("MIN", DOUBLES, DOUBLES, False),
-    ("MAX", pa.string(), pa.string(), False),
-    ("MODE", DOUBLES, DOUBLES, False),
-    ("PERCENTILE", DOUBLES, DOUBLES, False),
-    ("BIT_XOR", WHOLE, WHOLE, False),
-    ("VAR_POP", DOUBLES, DOUBLES, False),
-]
-VALUES = {
-    WHOLE: [1, 2, -2, None],
-    DOUBLES: [0.0, -0.0, math.nan, 1.5, -1.5, None],
-    pa.string(): ["", "a", "b", None],
-    pa.decimal128(12, 2): [Decimal("0.10"), Decimal("-0.10"), None],
-}
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.data(), st.booleans(), st.sets(st.integers(0, LAST), max_size=4))
-def test_the_delta_of_an_aggregation_needs_no_netting(data, global_, cuts):
-    function, t, result, distinct = data.draw(st.sampled_from(CALLS))
-    call = BaseCall("o", function, result, "v", t, distinct)
-    spec = aggregate.AggregateSpec(() if global_ else (("a", DOUBLES),), (call,), global_)
-    schema = aggregate.rows_schema(spec)
-    element = st.tuples(
-        st.sampled_from([0.0, -0.0, math.nan, None]),
-        st.sampled_from(VALUES[t]),
-        st.integers(0, LAST),
-        st.integers(1, 6),
-    )
-    bag = [
-        {"a": a, "a0": v, "__ts": s, "__te": s + d, "__n": 1} for a, v, s, d in data.draw(st.lists(element, max_size=9))
-    ]
-    wanted = MaterializeSpec(("o",) if global_ else ("a", "o"), istream=True, dstream=True, net=True)
-    kept, h0 = schema.empty_table(), -1
-    for h1 in (*sorted(cuts - {LAST + 8}), LAST + 8):
-        rows = [{f: row.get(f) for f in schema.names} for row in bag if h0 < row["__ts"] <= h1]
-        delta, kept = aggregate.sweep(pa.concat_tables([kept, pa.Table.from_pylist(rows, schema)]), spec, h0, h1)
-        out = sweep(delta, wanted, h0, h1)
-        assert out.carry.num_rows == 0
-        found = changes(delta, wanted, h0, h1)
-        for one, other in ((found.istream, out.istream), (found.dstream, out.dstream)):
-            assert one.schema == other.schema
-            assert sorted(map(repr, one.to_pylist())) == sorted(map(repr, other.to_pylist()))
-        for name in ("closed", "opened", "rstream", "carry"):
-            assert getattr(found, name).num_rows == 0
-            assert getattr(found, name).schema == getattr(out, name).schema
-        h0 = h1
-
-
-def test_what_a_delta_says_of_other_slices_is_no_change_of_this_one():
-    rows = pa.table({"a": [1], "__ts": [3], "__te": [9], "__n": [1]})
-    with pytest.raises(SweepAreaError, match="outside of the slice"):
-        changes(rows, MaterializeSpec(("a",), istream=True, dstream=True, net=True), 0, 8)

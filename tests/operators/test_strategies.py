@@ -30,52 +30,9 @@ from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
 from sweeparea.operators.time.domain import TimeDomain
-from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.windows import Range, Rows, Unbounded, negative_tuples
+from sweeparea.operators.windows import Range, Rows, Unbounded
 from tests.operators import brute
-from tests.operators.test_two_counts import CUTS, DEFINITIONS, LAST, arrivals, expected, run
-
-SCHEMA = pa.schema([("v", pa.int64()), ("__ts", pa.int64()), ("__te", pa.int64()), ("__n", pa.int64())])
-
-
-def bag(rows) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
-
-
-def rows_of(table: pa.Table) -> list:
-    return [tuple(row.values()) for row in table.to_pylist()]
-
-
-@st.composite
-def windowed(draw):
-    """(slice's instant, row): rows that come when their element does, valid at once or later."""
-    rows = []
-    for _ in range(draw(st.integers(0, 12))):
-        s = draw(st.integers(0, LAST))
-        ts = s + draw(st.sampled_from([0, 0, 2]))
-        te = ts + draw(st.integers(1, 9)) if draw(st.booleans()) else INF
-        rows.append((s, (draw(st.sampled_from([1, 2])), ts, te, draw(st.sampled_from([1, 2])))))
-    return rows
-
-
-@settings(max_examples=100, deadline=None)
-@given(windowed(), CUTS)
-def test_w_expire_tells_the_same_bag_without_ends(rows, cuts):
-    h0, carry, told = -1, bag([]), []
-    for h1 in cuts:
-        new = bag([row for s, row in rows if h0 < s <= h1])
-        out, carry = negative_tuples.sweep(pa.concat_tables([carry, new]), h0, h1)
-        assert all(te == INF and h0 < ts <= h1 for _, ts, te, _ in rows_of(out))
-        # no more is kept than what is still to begin or to end, equal rows once
-        waiting = {(v, ts if ts > h1 else h1, te) for s, (v, ts, te, _) in rows if s <= h1 < te}
-        kept = [(v, ts if ts > h1 else h1, te) for v, ts, te, _ in rows_of(carry)]
-        assert sorted(kept) == sorted(row for row in waiting if row[2] != INF or row[1] > h1)
-        told += rows_of(out)
-        h0 = h1
-    for tick in range(LAST + 1):
-        assert brute.at([((v,), *rest) for v, *rest in told], tick) == brute.at(
-            [((v,), *rest) for _, (v, *rest) in rows], tick
-        )
+from tests.operators.two_bags import CUTS, DEFINITIONS, LAST, arrivals, expected
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -101,21 +58,6 @@ def test_expected_ends_with_corrections_are_the_same_relation(name, data):
         h0 = h1
     for tick in range(LAST + 12):  # also beyond the last slice: the ends that are expected
         assert brute.at(told, tick) == expected(rows, tick, definition), tick
-
-
-def test_a_difference_of_known_ends_takes_nothing_back_when_nothing_more_comes():
-    rows = [(1, 0, ((1.0, "x"), 1, 9, 1)), (2, 1, ((1.0, "x"), 2, 5, 1))]
-    spec = TwoCountsSpec(("a", "b"), two_counts.DIFFERENCE, (True, True))
-    direct = TwoCountsSpec(("a", "b"), two_counts.DIFFERENCE, (True, True), expected=True)
-    record = (1.0, "x")
-    assert run(spec, rows, [3, 6, 10]) == [(record, 1, 2, 1), (record, 5, INF, 1), (record, 9, INF, -1)]
-    schema = two_counts.rows_schema([pa.field("a", pa.float64()), pa.field("b", pa.string())])
-    given_ = pa.Table.from_pylist(
-        [dict(zip(schema.names, (*r, ts, te, n, side), strict=True)) for _, side, (r, ts, te, n) in rows], schema
-    )
-    first, carry = two_counts.sweep(given_, direct, 0, 3)
-    assert sorted(tuple(row.values()) for row in first.to_pylist()) == [(*record, 1, 2, 1), (*record, 5, 9, 1)]
-    assert two_counts.sweep(carry, direct, 3, 10)[0].num_rows == 0
 
 
 # -- which encoding an edge has ----------------------------------------------------------------------------------------
