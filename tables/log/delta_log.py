@@ -12,26 +12,18 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake import Field as DeltaField
 from deltalake import Schema as DeltaSchema
-from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from sweeparea.infra import storage
-from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
+from sweeparea.tables.errors import CommitConflict, TableError
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.log.add_actions import live_files
-from sweeparea.tables.log.commits import Commit, read_apps, read_commit
+from sweeparea.tables.log.commit_history import CommitHistory
 from sweeparea.tables.log.files import DataFile, sync
 from sweeparea.tables.log.fitting import Fitting, Layout
 from sweeparea.tables.log.folders import files_in, filesystem
@@ -54,39 +46,16 @@ LEDGER_TABLE = {
 """Configuration of the ledger's head, which gets a commit a slice and whose old versions nobody needs."""
 ADDED = "sweeparea.added"
 """Metadata of a column that was added after the table's first rows."""
-NEAR = 16
-_COMMIT = re.compile(r"\d{20}\.json\Z", re.ASCII)
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.parquet\Z", re.ASCII)
 _NUMBERED = re.compile(r"\d{20}\.", re.ASCII)
-STALE_SECONDS = 300
-"""A handle not refreshed for so long is opened anew: the versions after it may have been cleaned away meanwhile."""
 
 
-class DeltaLog:
-    """One table; not to be shared by threads.
-
-    A handle is kept between calls. Methods without a ``version`` bring it up to date first (a look for the next
-    commit's file, however long the log is); methods told the version it stands at do not, so a caller asks for
-    :meth:`version` once and passes it on.
-    """
+class DeltaLog(CommitHistory):
+    """One table, read and changed; not to be shared by threads."""
 
     def __init__(self, uri: str | PathLike[str], storage_options: dict[str, str] | None = None) -> None:
-        self.uri = fspath(uri)
-        storage.prepare(self.uri)
-        self.storage_options = storage_options
-        self._handle: DeltaTable | None = None
-        self._fresh_at = 0.0
+        super().__init__(uri, storage_options)
         self._fitting = Fitting(self.uri, storage_options)
-
-    def exists(self) -> bool:
-        """Whether a Delta table is here."""
-        if self._handle is not None and self._seen(self._handle.version())[0]:
-            return True
-        # delta-rs lists the log to find out, which takes the longer the more commits it holds
-        fs, base = filesystem(self.uri, self.storage_options)
-        log = f"{base.rstrip('/')}/_delta_log"
-        found = fs.get_file_info([f"{log}/{0:020d}.json", f"{log}/_last_checkpoint"])
-        return any(info.type == pafs.FileType.File for info in found)
 
     def create(
         self,
@@ -123,139 +92,12 @@ class DeltaLog:
                 if not DeltaTable.is_deltatable(self.uri, self.storage_options):
                     raise
             crash_point("create.after", self.uri)
-        present = pa.schema(self._current().schema())
+        present = pa.schema(self.handle.current().schema())
         if not same_columns(present, schema):
             raise TableError(
                 f"The table at {self.uri} exists with other columns. It has ({describe_columns(present)}); wanted are"
                 f" ({describe_columns(schema)}). Give the new definition another name, or remove the old one's tables."
             )
-
-    def version(self) -> int:
-        """The latest version."""
-        return self._current().version()
-
-    def schema(self) -> pa.Schema:
-        """The columns as Arrow sees them."""
-        return pa.schema(self._held().schema())
-
-    def files(self, version: int | None = None, columns: Collection[str] | None = None) -> list[DataFile]:
-        """The live files, with raw paths, at ``version`` or now. ``columns``: of these alone statistics are told, which
-        is what listing many files costs.
-        """
-        return live_files(self._at(version), self.uri, columns)
-
-    def paths(self, version: int | None = None) -> set[str]:
-        """The raw paths of the live files alone: much cheaper than :meth:`files`."""
-        return {unquote(path) for path in pa.table(self._at(version).get_add_actions()).column("path").to_pylist()}
-
-    def uris(self, files: Iterable[DataFile]) -> list[str]:
-        """Absolute paths of ``files``, for ``spark.read.parquet`` and other readers."""
-        return [f"{self.uri.rstrip('/')}/{file.path}" for file in files]
-
-    def read(self, columns: list[str] | None = None, filters: Any = None, version: int | None = None) -> pa.Table:
-        """The rows as Arrow, for small tables. ``filters`` as pyarrow takes them: ``[("a", ">", 3)]``."""
-        wanted = None if filters is None else pq.filters_to_expression(filters)
-        # in nanoseconds an instant of Spark's would be none after 2262
-        options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-        dataset = self._at(version).to_pyarrow_dataset(parquet_read_options=options)
-        table = dataset.to_table(columns=columns, filter=wanted)
-        schema = self.schema()
-        return table.cast(pa.schema([schema.field(name) for name in table.column_names]))
-
-    def app_version(self, app: str, version: int | None = None) -> int | None:
-        """The last sequence number that ``app`` committed here, None if it never did."""
-        return self._at(version).transaction_version(app)
-
-    def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """The newest commits' information, newest first."""
-        return self._current().history(limit)
-
-    def commit_of(self, version: int) -> Commit | None:
-        """The raw actions of one version, None if its log file is gone."""
-        return read_commit(self.uri, version, self.storage_options)
-
-    def _apps_of(self, version: int) -> dict[str, int] | None:
-        """Which applications committed a version, and up to which sequence; None if its log file is gone."""
-        return read_apps(self.uri, version, self.storage_options)
-
-    def version_tagged(self, app: str, sequence: int) -> int | None:
-        """The version that holds what ``app`` had committed up to ``sequence``; None if the log no longer tells.
-
-        Versions after it that rearrange files only hold the same rows, but the tagged one itself is returned. A table
-        that ``app`` never touched up to ``sequence`` is pinned to its creation, version 0.
-        """
-        version = self.version()
-        for _ in range(NEAR):  # most ask for one of the last commits
-            apps = self._apps_of(version)
-            if apps is None:
-                return None
-            if version == 0 or apps.get(app, sequence + 1) <= sequence:
-                return version
-            version -= 1
-        oldest = self._oldest()
-        low, high, found = oldest, version, 0 if oldest == 0 else None
-        while low <= high:
-            middle = tagged = (low + high) // 2
-            seq = None
-            while tagged >= low and seq is None:
-                seq = (self._apps_of(tagged) or {}).get(app)
-                tagged -= 1
-            if seq is None:
-                low = middle + 1
-            elif seq <= sequence:
-                found, low = tagged + 1, middle + 1
-            else:
-                high = tagged
-        return found
-
-    def _oldest(self) -> int:
-        """The oldest version whose commit the log still tells."""
-        names = (info.base_name for info in files_in(f"{self.uri.rstrip('/')}/_delta_log"))
-        return min((int(name[:20]) for name in names if _COMMIT.match(name)), default=self.version())
-
-    def foreign_commits(
-        self, since_version: int, our_apps: Collection[str], version: int | None = None
-    ) -> list[Commit]:
-        """Others' commits after ``since_version`` that only rearrange files (OPTIMIZE), oldest first: they are adopted.
-
-        Looks up to ``version``, the latest if not given. Any other commit that is not of ``our_apps`` (see
-        :meth:`Commit.is_of`) raises ForeignWrite, unless what it did was undone since (RESTORE to the version before).
-        """
-        latest = self.version() if version is None else version
-        commits = [commit for version in range(since_version + 1, latest + 1) if (commit := self.commit_of(version))]
-        foreign = [commit for commit in commits if not commit.is_of(our_apps) and commit.version > 0]
-        bad = [commit for commit in foreign if not commit.rearranges]
-        if not bad:
-            return foreign
-        first, last = bad[0], bad[-1]
-        ours_between = any(first.version < c.version < last.version and c.is_of(our_apps) for c in commits)
-        if not ours_between and self._same_table(first.version - 1, last.version):
-            return [commit for commit in foreign if not first.version <= commit.version <= last.version]
-        when = "unknown" if first.time is None else datetime.fromtimestamp(first.time / 1e6, UTC).isoformat()
-        raise ForeignWrite(
-            f"The table {self.uri} was changed from outside: version {first.version} is a {first.operation} by"
-            f" {first.engine} at {when}, and its rows or settings are no longer what SweepArea committed. Nothing was"
-            f" overwritten. Undo it with RESTORE TABLE delta.`{self.uri}` TO VERSION AS OF {first.version - 1} and run"
-            " again; keep own additions in a table of your own."
-        )
-
-    def refuse_foreign(self, owner: str) -> None:
-        """ForeignWrite if somebody else changed rows or settings since the last commit of ``owner``, who alone may."""
-        latest = self.version()
-        self.foreign_commits(self.last_version_of({owner}, latest), {owner}, latest)
-
-    def last_version_of(self, our_apps: Collection[str], version: int | None = None) -> int:
-        """The latest version that one of ``our_apps`` committed; the creation, 0, if none did.
-
-        Looks from the newest version back; where the log was cleaned it stops, at the oldest version it can see.
-        """
-        version = self.version() if version is None else version
-        while version > 0:
-            apps = self._apps_of(version)
-            if apps is None or Commit(version, apps=apps).is_of(our_apps):
-                break
-            version -= 1
-        return version
 
     def commit(
         self,
@@ -277,10 +119,10 @@ class DeltaLog:
         a caller that must know reads :meth:`app_version`.
         """
         crash_point("commit.before", self.uri)
-        table = self._held()
+        table = self.handle.held()
         partition_columns = list(table.metadata().partition_columns)
         if table.version() != base_version:
-            table = self._current()
+            table = self.handle.current()
         if table.version() != base_version:
             raise self._conflict(base_version, table.version())
         columns = table.schema() if schema is None else DeltaSchema.from_json(schema)
@@ -300,7 +142,7 @@ class DeltaLog:
                 commit_properties=properties,
             )
         except Exception as error:
-            self._handle = None
+            self.handle.forget()
             explained = write_error(self.uri, error)
             if explained is not None:
                 raise explained from error
@@ -320,7 +162,7 @@ class DeltaLog:
 
         Raises CommitConflict where somebody committed meanwhile; SetupError if the log cannot be written.
         """
-        table = self._current()
+        table = self.handle.current()
         present = set(self.schema().names)
         missing = [field for field in added if field.name not in present]
         if not missing:
@@ -335,13 +177,13 @@ class DeltaLog:
             explained = write_error(self.uri, error)
             if explained is not None:
                 raise explained from error
-            self._handle = None
+            self.handle.forget()
             if self.version() > base:
                 raise self._conflict(base, self.version()) from error
             raise TableError(
                 f"Columns cannot be added to the table {self.uri}: {error}. Nothing was changed."
             ) from error
-        self._handle = None
+        self.handle.forget()
         crash_point("columns.after", self.uri)
 
     def _sync(self, version: int) -> None:
@@ -352,7 +194,7 @@ class DeltaLog:
             with explain_write_errors(self.uri):
                 sync(fs, f"{log}/{version:020d}.json", log)
         except FileNotFoundError:  # a commit told done at a version long gone: the caller reads what stands
-            self._handle = None
+            self.handle.forget()
 
     def trim(self, commits: int, seconds: float, kept: Collection[int] = ()) -> int:
         """Shorten the log to about ``commits`` versions, from a checkpoint on, but by none younger than ``seconds`` and
@@ -387,7 +229,7 @@ class DeltaLog:
         """
 
         def run(dry: bool) -> list[str]:
-            return self._current().vacuum(
+            return self.handle.current().vacuum(
                 retention_hours=hours,
                 dry_run=dry,
                 enforce_retention_duration=False,
@@ -422,64 +264,10 @@ class DeltaLog:
                 f"The table {self.uri} does not hold the file {absent[0]}, so it cannot be removed: the table was"
                 " rearranged since it was read. Run again, which reads it anew."
             )
-        later = {field.name for field in self._held().schema().fields if ADDED in (field.metadata or {})}
-        partition_columns = set(self._held().metadata().partition_columns)
+        later = {field.name for field in self.handle.held().schema().fields if ADDED in (field.metadata or {})}
+        partition_columns = set(self.handle.held().metadata().partition_columns)
         layout = Layout.of(self.schema() if schema is None else schema, partition_columns, later)
         self._fitting.check(adds, layout)
-
-    def _held(self) -> DeltaTable:
-        """The handle at the version it stands at."""
-        return self._current() if self._handle is None else self._handle
-
-    def _current(self) -> DeltaTable:
-        """The handle at the latest version."""
-        now = time.time()
-        if self._handle is not None and 0 <= now - self._fresh_at < STALE_SECONDS:
-            try:
-                stands, followed = self._seen(self._handle.version())
-                if stands:
-                    if followed:
-                        self._handle.update_incremental()
-                    self._fresh_at = now
-                    return self._handle
-            except (DeltaError, OSError):
-                self._handle = None
-        self._handle = self._open(None)
-        self._fresh_at = now
-        return self._handle
-
-    def _seen(self, version: int) -> tuple[bool, bool]:
-        """Whether a version's commit is still there (else the log was shortened, or the table is another one), and
-        whether there is one after it. Listing the log, as delta-rs does to find out, takes the longer the longer it is.
-        """
-        fs, base = filesystem(self.uri, self.storage_options)
-        log = f"{base.rstrip('/')}/_delta_log"
-        this, following = fs.get_file_info([f"{log}/{v:020d}.json" for v in (version, version + 1)])
-        return this.type == pafs.FileType.File, following.type == pafs.FileType.File
-
-    def _at(self, version: int | None) -> DeltaTable:
-        if version is None:
-            return self._current()
-        held = self._held()
-        return held if held.version() == version else self._open(version)
-
-    def _open(self, version: int | None) -> DeltaTable:
-        try:
-            return DeltaTable(self.uri, version=version, storage_options=self.storage_options)
-        except TableNotFoundError:
-            raise TableError(
-                f"There is no Delta table at {self.uri}. It is created by the first run of the stream or query that"
-                " it belongs to."
-            ) from None
-        except (DeltaError, OSError) as error:
-            at = "" if version is None else f" at version {version}"
-            raise TableError(f"The Delta table {self.uri} cannot be opened{at}: {error}") from error
-
-    def _same_table(self, left: int, right: int) -> bool:
-        """Whether two versions hold the same files under the same columns and settings."""
-        a, b = self._open(left), self._open(right)
-        settings = [(t.schema().to_json(), t.metadata().configuration, t.metadata().partition_columns) for t in (a, b)]
-        return settings[0] == settings[1] and self.paths(left) == self.paths(right)
 
     def _conflict(self, base: int, latest: int) -> CommitConflict:
         return CommitConflict(

@@ -6,8 +6,6 @@ a file of a million gives two rows, and OPTIMIZE gives none. A commit is read fr
 are read by delta-rs.
 """
 
-# pyarrow.compute makes its functions when it is imported, where a type checker cannot see them.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import json
@@ -16,10 +14,7 @@ from os import PathLike, fspath
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.fs as pafs
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from sweeparea.infra import storage
 from sweeparea.tables.errors import TableError, VersionGone
@@ -28,37 +23,11 @@ from sweeparea.tables.log.commits import Commit, FileAction, read_commit
 from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.schema import delta_type
 from sweeparea.tables.sources.char_columns import char_columns, pad
+from sweeparea.tables.sources.commit_files import counted, feed_of, signed_files
 from sweeparea.tables.sources.fine_instants import columns_of_instants, holds_nanoseconds, may_be_before_1970
 from sweeparea.tables.sources.netting import N, net
-from sweeparea.tables.sources.source_files import CHANGE_TYPE, SourceFiles, cannot_convert, nullable
-
-_BASELINE = (
-    "`sweeparea admit .. --baseline` goes on from the table as it is now: what it holds and was not admitted is"
-    " admitted as one version, what was admitted and is gone counts as removed."
-)
-_WIDENING = {"typeWidening", "typeWidening-preview"}
-_EXACT_FEEDS = ("Apache-Spark", "Databricks-Runtime")
-_READABLE = {
-    "columnMapping",
-    "deletionVectors",
-    "timestampNtz",
-    "v2Checkpoint",
-    "vacuumProtocolCheck",
-    "inCommitTimestamp",
-    "appendOnly",
-    "invariants",
-    "checkConstraints",
-    "changeDataFeed",
-    "generatedColumns",
-    "identityColumns",
-    "rowTracking",
-    "domainMetadata",
-    "clustering",
-    "allowColumnDefaults",
-    "icebergCompatV1",
-    "icebergCompatV2",
-    *_WIDENING,
-}
+from sweeparea.tables.sources.opening import BASELINE, WIDENING, ReadErrors, opened
+from sweeparea.tables.sources.source_files import SourceFiles, cannot_convert, nullable
 
 
 class SourceTable:
@@ -76,7 +45,7 @@ class SourceTable:
     def version(self) -> int:
         """The latest version. Raises TableError, naming the path, if there is no readable Delta table."""
         # Opened anew: a source's log may be cleaned at any time, and a handle left behind would never notice.
-        self._handle = self._open(None)
+        self._handle = opened(self.uri, None, self.storage_options)
         return self._handle.version()
 
     def identity(self) -> str:
@@ -124,12 +93,12 @@ class SourceTable:
 
     def snapshot_pieces(self, version: int) -> Iterator[pa.Table]:
         """As :meth:`snapshot`, in pieces that fit into memory."""
-        handle = self._open(version)
-        widened = _WIDENING & set(handle.protocol().reader_features or [])
+        handle = opened(self.uri, version, self.storage_options)
+        widened = WIDENING & set(handle.protocol().reader_features or [])
         if widened or self._needs_floors(handle):
             yield from self._live_files(handle)  # delta-rs does not read what was written under the narrower type
             return
-        with _explain(self.uri, f"version {version}"):
+        with ReadErrors(self.uri, f"version {version}"):
             # scan() reads deletion vectors and column mapping, to_pyarrow_table does not.
             for batch in handle.scan():
                 rows = pa.table(batch)
@@ -193,7 +162,7 @@ class SourceTable:
             try:
                 for rows in reader.read(action, feed=sign == 0):
                     if rows.num_rows:
-                        yield _counted(rows, sign)
+                        yield counted(rows, sign)
             except FileNotFoundError as error:
                 raise self._file_gone(version, error) from error
 
@@ -205,7 +174,7 @@ class SourceTable:
     def only_adds(self, version: int) -> bool:
         """Whether a version takes no row away, so that nothing of it can cancel."""
         commit = self.commit(version)
-        return not _feed(commit) and not any(a.data_change for a in commit.removes)
+        return not feed_of(commit) and not any(a.data_change for a in commit.removes)
 
     def _files(self) -> SourceFiles:
         latest = self._latest()
@@ -258,7 +227,7 @@ class SourceTable:
             raise VersionGone(
                 f"The log of the source table {self.uri} no longer holds version {version}: it was cleaned"
                 " (delta.logRetentionDuration) before the version was read, so what it changed cannot be told."
-                f" {_BASELINE} Raise the source's log retention above the longest pause between runs."
+                f" {BASELINE} Raise the source's log retention above the longest pause between runs."
             )
         return commit
 
@@ -268,133 +237,12 @@ class SourceTable:
         assert self._handle is not None
         return self._handle
 
-    def _open(self, version: int | None) -> DeltaTable:
-        fs, base = filesystem(self.uri, self.storage_options)
-        try:
-            handle = DeltaTable(self.uri, version=version, storage_options=self.storage_options)
-        except TableNotFoundError as error:
-            raise self._unreadable(fs, base, version, error) from None
-        except (DeltaError, OSError, ValueError) as error:
-            raise self._unreadable(fs, base, version, error) from error
-        features = set(handle.protocol().reader_features or [])
-        unknown = sorted(features - _READABLE)
-        if unknown:
-            raise TableError(
-                f"The source table {self.uri} uses the Delta feature {unknown[0]}, which cannot be read here. Write it"
-                " without that feature, or copy it into a plain Delta table."
-            )
-        for field in json.loads(handle.schema().to_json())["fields"]:
-            if collation := _collation(field):
-                raise TableError(
-                    f"Column {field['name']} of the source table {self.uri} has the collation {collation}, by which"
-                    " Spark compares, groups and sorts its texts; here texts are compared by their bytes alone. Give it"
-                    " back the collation UTF8_BINARY there (ALTER TABLE .. ALTER COLUMN .. TYPE STRING COLLATE"
-                    " UTF8_BINARY), or copy the table with such a column."
-                )
-        if not handle.schema().fields:
-            raise TableError(f"The source table {self.uri} has no columns. Write some rows into it first.")
-        return handle
-
-    def _not_a_table(self, fs: pafs.FileSystem, base: str) -> TableError:
-        kind = fs.get_file_info(base).type
-        if kind == pafs.FileType.NotFound:
-            return TableError(f"The source table {self.uri} does not exist. Check the path in its declaration.")
-        if kind == pafs.FileType.File:
-            return TableError(f"The source {self.uri} is a file, not a Delta table. Name the table's folder.")
-        return TableError(
-            f"The source folder {self.uri} is not a Delta table: it has no commit in _delta_log. Name the folder above"
-            " _delta_log; Parquet files alone can be turned into one with CONVERT TO DELTA."
-        )
-
-    def _unreadable(self, fs: pafs.FileSystem, base: str, version: int | None, error: Exception) -> TableError:
-        if fs.get_file_info(base).type != pafs.FileType.Directory or not DeltaTable.is_deltatable(self.uri):
-            return self._not_a_table(fs, base)
-        if version is None:
-            return TableError(f"The source table {self.uri} cannot be opened: {error}")
-        return TableError(
-            f"The source table {self.uri} cannot be read at version {version}: {error}. If its log was cleaned:"
-            f" {_BASELINE}"
-        )
-
     def _file_gone(self, version: int, error: BaseException) -> TableError:
         return VersionGone(
             f"A data file of version {version} of the source table {self.uri} is gone ({error}): VACUUM took it before"
-            f" the version was read. {_BASELINE} Keep VACUUM's retention above the longest pause between runs."
+            f" the version was read. {BASELINE} Keep VACUUM's retention above the longest pause between runs."
         )
-
-
-def signed_files(commit: Commit) -> list[tuple[FileAction, int]]:
-    """The files that tell what a commit did, each with the sign of its rows; 0 where each row tells its own.
-
-    Where a commit has files of the change data feed, these alone tell (Delta protocol, "Add CDC File"), if they are to
-    be believed.
-    """
-    if feed := _feed(commit):
-        return [(action, 0) for action in feed]
-    parts = [(action, -1) for action in commit.removes if action.data_change]
-    return parts + [(action, 1) for action in commit.adds if action.data_change]
-
-
-def _feed(commit: Commit) -> tuple[FileAction, ...]:
-    """The files of a commit's change data feed, of engines that write it exactly. delta-rs leaves a row out that an
-    UPDATE or MERGE makes equal to another one (1.6 takes the difference of sets), and versions of Trino do not write
-    what was there before: then the files that were removed and added tell.
-    """
-    return commit.feed if commit.engine.startswith(_EXACT_FEEDS) else ()
-
-
-def _counted(rows: pa.Table, sign: int) -> pa.Table:
-    if sign:
-        return rows.append_column(N, pa.repeat(pa.scalar(sign, pa.int64()), rows.num_rows))
-    added = pc.is_in(rows.column(CHANGE_TYPE), pa.array(["insert", "update_postimage"]))
-    signs = pc.if_else(added, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
-    return rows.drop_columns([CHANGE_TYPE]).append_column(N, signs)
 
 
 def _identity(field: dict[str, Any]) -> Any:
     return field.get("metadata", {}).get("delta.columnMapping.id", field["name"])
-
-
-def _collation(field: dict[str, Any]) -> str | None:
-    """A collation other than UTF8_BINARY that a column or a part of it has (``PROTOCOL.md``, "Collations")."""
-    inside = [field]
-    while inside:
-        part = inside.pop()
-        for collation in ((part.get("metadata") or {}).get("__COLLATIONS") or {}).values():
-            if str(collation).rpartition(".")[2].upper() != "UTF8_BINARY":
-                return str(collation)
-        for kind in (part.get(key) for key in ("type", "elementType", "keyType", "valueType")):
-            if isinstance(kind, str) and " collate " in kind:
-                return kind.rpartition(" ")[2]
-            if isinstance(kind, dict):
-                inside += [kind, *kind.get("fields", ())]
-    return None
-
-
-class _explain:
-    """Turn delta-rs's errors while reading into a TableError that names the table."""
-
-    def __init__(self, uri: str, what: str) -> None:
-        self.uri = uri
-        self.what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and "non UTF-8" in str(error):
-            raise TableError(
-                f"The source table {self.uri} cannot be read ({self.what}): a text in it holds bytes that are no UTF-8"
-                " (Spark writes any bytes as a text). Correct them there, as by make_valid_utf8 of Spark, or write them"
-                " as a BINARY."
-            ) from error
-        if type(error) is Exception:  # what delta-rs finds while Arrow asks it for rows
-            raise TableError(
-                f"The source table {self.uri} cannot be read ({self.what}): {error}. Where a value does not fit"
-                " the type that its column has in the log, write the column again in that type; a damaged file, too."
-            ) from error
-        if isinstance(error, (DeltaError, OSError)):
-            raise TableError(
-                f"The source table {self.uri} cannot be read ({self.what}): {error}. A file that VACUUM took or a Delta"
-                " feature that is not known here; copy the table into a plain Delta table if it goes on."
-            ) from error

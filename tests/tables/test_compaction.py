@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.tables.log import compaction, delta_log, scan
+from sweeparea.tables.log import commit_history, compaction, scan
 from sweeparea.tables.log.compaction import compact
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_file
@@ -187,7 +187,7 @@ def test_what_dead_runs_have_left_goes_and_living_ones_keep_theirs(ledger: Ledge
 
 
 def test_the_version_of_a_commit_is_found_in_a_long_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delta_log, "NEAR", 2)
+    monkeypatch.setattr(commit_history, "NEAR", 2)
     log = DeltaLog(tmp_path / "t")
     log.create(SCHEMA, name="t", description="a table of a test")
     version_of = {}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from sweeparea.tables.sources.opening import opened
 from sweeparea.tables.sources.source import SourceTable
 
 FOLDER = Path(__file__).with_name("spark_sources")
@@ -77,7 +78,7 @@ def test_a_snapshot_read_from_its_files_is_that_of_delta_rs(name: str) -> None:
     source = SourceTable(FOLDER / name)
     for version in range(source.version() + 1):
         found: Counter[str] = Counter()
-        for rows in source._live_files(source._open(version)):
+        for rows in source._live_files(opened(source.uri, version, source.storage_options)):
             assert rows.column_names == source.schema().names
             found.update(bag(rows))
         assert found == contents(source, version), f"version {version}"
