@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from sqlglot import exp
 
@@ -11,13 +12,31 @@ from sweeparea.cql.functions.functions import SKETCHES
 from sweeparea.operators.plan.plan import UserKind
 
 
+class Over(StrEnum):
+    """How an aggregate is evaluated OVER a window: as it is, or in a way of its own, for its value depends on an order
+    of rows that frames do not have.
+    """
+
+    PLAIN = "plain"
+    ASCENDING = "ascending"
+    """As it is, but its WITHIN GROUP cannot be descending."""
+    EDGE = "edge"
+    """One row of the frame."""
+    EXTREMAL = "extremal"
+    """The row of the frame with the greatest or the least value."""
+    LIST = "list"
+    """The rows of the frame, in their order."""
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True)
 class KnownAggregate:
     """What the language knows of an aggregate: its one name, and what may stand around a call of it.
 
     ``ordered``: its value depends on the order of the rows. ``nulls``: it takes IGNORE NULLS. ``within``: WITHIN GROUP
     is not allowed (``no``), may be written (``may``) or must be (``must``). ``counts``: allowed numbers of arguments.
-    ``idle_distinct``: DISTINCT changes nothing, so it is left out.
+    ``idle_distinct``: DISTINCT changes nothing, so it is left out. ``empty`` is Spark SQL of its value over no rows,
+    None where that is not known.
     """
 
     function: str
@@ -26,36 +45,42 @@ class KnownAggregate:
     nulls: bool = False
     within: str = "no"
     idle_distinct: bool = False
+    over: Over = Over.PLAIN
+    empty: str | None = "NULL"
 
 
 def _same(names: str, **known: object) -> dict[str, KnownAggregate]:
     return {name: KnownAggregate(name, **known) for name in names.split()}  # type: ignore[arg-type]
 
 
-_FIRST = KnownAggregate("FIRST", (1, 2), ordered=True, nulls=True, within="may")
-_LAST = KnownAggregate("LAST", (1, 2), ordered=True, nulls=True, within="may")
-_LIST = KnownAggregate("COLLECT_LIST", ordered=True, within="may")
-_LISTAGG = KnownAggregate("LISTAGG", (1, 2), ordered=True, within="may")
+_COUNT = KnownAggregate("COUNT", empty="0L")
+_FIRST = KnownAggregate("FIRST", (1, 2), ordered=True, nulls=True, within="may", over=Over.EDGE)
+_LAST = KnownAggregate("LAST", (1, 2), ordered=True, nulls=True, within="may", over=Over.EDGE)
+_LIST = KnownAggregate("COLLECT_LIST", ordered=True, within="may", over=Over.LIST, empty="array()")
+_LISTAGG = KnownAggregate("LISTAGG", (1, 2), ordered=True, within="may", over=Over.LIST)
 _ALL = KnownAggregate("MIN", idle_distinct=True)
 _ANY = KnownAggregate("MAX", idle_distinct=True)
 
 AGGREGATES: dict[str, KnownAggregate] = {
-    **_same("COUNT SUM AVG TRY_SUM TRY_AVG"),
-    **_same("MIN MAX BIT_AND BIT_OR BITMAP_CONSTRUCT_AGG BITMAP_OR_AGG BITMAP_AND_AGG", idle_distinct=True),
-    **_same("BIT_XOR STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP SKEWNESS KURTOSIS SCHEMA_OF_VARIANT_AGG"),
+    "COUNT": _COUNT,
+    **_same("SUM AVG TRY_SUM TRY_AVG"),
+    **_same("MIN MAX BIT_AND BIT_OR", idle_distinct=True),
+    **_same("BITMAP_CONSTRUCT_AGG BITMAP_OR_AGG BITMAP_AND_AGG", idle_distinct=True, empty=None),
+    **_same("BIT_XOR STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP SKEWNESS KURTOSIS"),
+    **_same("SCHEMA_OF_VARIANT_AGG", empty=None),
     **_same("CORR COVAR_POP COVAR_SAMP REGR_SLOPE REGR_INTERCEPT REGR_R2 REGR_SXX REGR_SXY REGR_SYY", counts=(2,)),
-    **_same("REGR_COUNT REGR_AVGX REGR_AVGY", counts=(2,)),
-    **_same("VECTOR_SUM VECTOR_AVG", ordered=True),
-    **_same("MAX_BY MIN_BY", counts=(2, 3), ordered=True),
-    **_same("PERCENTILE_CONT PERCENTILE_DISC", within="must"),
+    **_same("REGR_COUNT REGR_AVGX REGR_AVGY", counts=(2,), empty=None),
+    **_same("VECTOR_SUM VECTOR_AVG", ordered=True, over=Over.REFUSED, empty=None),
+    **_same("MAX_BY MIN_BY", counts=(2, 3), ordered=True, over=Over.EXTREMAL),
+    **_same("PERCENTILE_CONT PERCENTILE_DISC", within="must", over=Over.ASCENDING),
     "PERCENTILE": KnownAggregate("PERCENTILE", (2, 3)),
     "MEDIAN": KnownAggregate("PERCENTILE"),
-    "MODE": KnownAggregate("MODE", (0, 1, 2), within="may"),
+    "MODE": KnownAggregate("MODE", (0, 1, 2), within="may", over=Over.ASCENDING),
     "MEAN": KnownAggregate("AVG"),
     "STD": KnownAggregate("STDDEV_SAMP"),
     "STDDEV": KnownAggregate("STDDEV_SAMP"),
     "VARIANCE": KnownAggregate("VAR_SAMP"),
-    "COUNT_IF": KnownAggregate("COUNT"),
+    "COUNT_IF": _COUNT,
     "BOOL_AND": _ALL,
     "EVERY": _ALL,
     "BOOL_OR": _ANY,
@@ -68,7 +93,7 @@ AGGREGATES: dict[str, KnownAggregate] = {
     "LAST_VALUE": _LAST,
     "COLLECT_LIST": _LIST,
     "ARRAY_AGG": _LIST,
-    "COLLECT_SET": KnownAggregate("COLLECT_LIST", idle_distinct=True),
+    "COLLECT_SET": KnownAggregate("COLLECT_LIST", idle_distinct=True, over=Over.LIST, empty="array()"),
     "LISTAGG": _LISTAGG,
     "STRING_AGG": _LISTAGG,
 }

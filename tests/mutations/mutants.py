@@ -834,8 +834,8 @@ MUTANTS = (
     ),
     Mutant(
         "spark_jobs/evaluation/grouped/grouping.py",
-        "kept: object = (self.function, self.order)",
-        "kept: object = self.function",
+        "own = _STATES.get(self.function, (self.function, self.order))",
+        "own = _STATES.get(self.function, self.function)",
         "FIRST and LAST share what only one of them keeps",
         _ENDS,
     ),

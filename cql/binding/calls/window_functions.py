@@ -22,7 +22,7 @@ from sweeparea.cql.binding.calls.frames import Frame, frame_of
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.window_calls import WindowCalls
-from sweeparea.cql.functions.aggregates import AGGREGATES
+from sweeparea.cql.functions.aggregates import AGGREGATES, Over
 from sweeparea.cql.functions.calls import WrittenCall, take_apart
 from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
@@ -35,7 +35,6 @@ _RANKS = {"RANK": "int", "DENSE_RANK": "int", "PERCENT_RANK": "double", "CUME_DI
 _COUNTS = {"ROW_NUMBER": (0,), "NTILE": (0, 1), "LAG": (1, 2, 3), "LEAD": (1, 2, 3), "NTH_VALUE": (2,)} | dict.fromkeys(
     _RANKS, (0,)
 )
-_ORDERED = frozenset({"FIRST", "LAST", "NTH_VALUE", "COLLECT_LIST", "LISTAGG", "MAX_BY", "MIN_BY"})
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
@@ -224,13 +223,14 @@ class _Over:
             call.filter,
             ignore_nulls=call.ignore_nulls,
         )
-        if call.function in ("PERCENTILE_CONT", "PERCENTILE_DISC", "MODE") and call.order[0].descending:
+        over = AGGREGATES[call.function].over if call.function in AGGREGATES else Over.PLAIN
+        if over == Over.ASCENDING and call.order[0].descending:
             raise RefusedError(
                 f"{self.name} in descending order is not offered OVER a window",
                 self.place,
                 "Order ascending, and take 1 minus the percentage" if self.name != "MODE" else "Order ascending",
             )
-        if call.function in ("VECTOR_SUM", "VECTOR_AVG"):
+        if over == Over.REFUSED:
             raise RefusedError(
                 f"{self.name} OVER a window is not offered: its sum depends on the order of the rows",
                 self.place,
@@ -239,11 +239,11 @@ class _Over:
         if call.function == "COLLECT_LIST" and call.distinct:  # COLLECT_SET, in ascending order
             column = self._add(replace(plain, function="COLLECT_SET"), self.frame.rows, type_)
             return Bound(replace(column, sql=f"array_sort({column.sql})"), type_)
-        if call.function in ("MAX_BY", "MIN_BY"):
+        if over == Over.EXTREMAL:
             return self._by(call, plain, type_)
-        if call.function in ("FIRST", "LAST"):
+        if over == Over.EDGE:
             return self._edge(plain, type_)
-        if call.function in _ORDERED:
+        if over == Over.LIST:
             return self._list(call, plain, type_)
         return Bound(self._add(plain, self.frame.rows, type_), type_)
 

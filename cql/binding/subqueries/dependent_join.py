@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sweeparea.cql.binding.subqueries.correlation import FreeColumns, identity, ids
+from sweeparea.cql.functions.aggregates import AGGREGATES
 from sweeparea.cql.rewrites.conditions import all_of, column, substitute
 from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators.nodes import (
@@ -34,27 +35,21 @@ from sweeparea.operators.sweeps.join import JoinKind
 
 NewColumn = Callable[[str, str | None], Column]
 
-_EMPTY = {"COUNT": "0L", "COLLECT_LIST": "array()"}
-"""Aggregates that are not NULL over no rows, and what they are."""
-_NULL_IF_EMPTY = frozenset(
-    [
-        *("SUM", "AVG", "TRY_SUM", "TRY_AVG", "MIN", "MAX", "MAX_BY", "MIN_BY", "BIT_AND", "BIT_OR", "BIT_XOR"),
-        *("STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP", "SKEWNESS", "KURTOSIS", "CORR", "COVAR_POP"),
-        *("COVAR_SAMP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_SXX", "REGR_SXY", "REGR_SYY"),
-        *("PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC", "MODE", "FIRST", "LAST", "LISTAGG", "SINGLE_VALUE"),
-    ]
-)
-
 
 def empty_is_known(calls: tuple[tuple[Column, AggregateCall], ...]) -> bool:
     """Whether it is known of all calls what they give over no rows. Of a user's aggregate it is not."""
-    return all(call.function in _EMPTY or call.function in _NULL_IF_EMPTY for _, call in calls)
+    return all(_empty(call) is not None for _, call in calls)
+
+
+def _empty(call: AggregateCall) -> str | None:
+    known = AGGREGATES.get(call.function)
+    return known.empty if known is not None else "NULL" if call.function == "SINGLE_VALUE" else None
 
 
 def or_empty(value: Column, call: AggregateCall) -> Expr:
     """An aggregate's value where a left join has found none."""
-    empty = _EMPTY.get(call.function)
-    if empty is None:
+    empty = _empty(call)
+    if empty in (None, "NULL"):
         return column(value)
     return Expr(f"coalesce(`{value.id}`, {empty})", value.label, frozenset({value.id}))
 

@@ -7,6 +7,7 @@ evaluated exactly afterwards (``Value.then``).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -60,46 +61,16 @@ class Value:
 
 def value_of(call: SqlCall) -> Value:
     """The SQL of an aggregate call."""
-    function, over = call.function, call.over
     if call.user is not None:
         fields = ", ".join(f"'a{i}', {argument}" for i, argument in enumerate(call.arguments))
         return Value(_gathered(call, f"named_struct({fields})"), call.user)
-    if function == "COUNT":
-        if call.distinct:
-            return Value(f"CAST(size(collect_set({call.value}){over}) AS BIGINT)")
-        return Value(f"count({call.value}){over}")
-    if function in ("SUM", "AVG", "TRY_SUM", "TRY_AVG"):
-        return _total(call)
-    if function in moments.SINGLES:
-        return Value(_gathered(call, f"CAST({call.arguments[0]} AS DOUBLE)"), Exact(function))
-    if function in moments.PAIRS:
-        return _pair(call)
-    if function in moments.VECTORS:
-        return Value(_gathered(call, call.arguments[0]), Exact(function))
-    if function in ("FIRST", "LAST") and call.rank is not None:
-        skipped = (f"{call.arguments[0]} IS NOT NULL",) if call.ignore_nulls else ()
-        by = "min_by" if function == "FIRST" else "max_by"
-        return Value(f"{by}({call.arguments[0]}, {call.only(call.rank, *skipped)}){over}")
-    if function in ("MAX_BY", "MIN_BY") and call.rank is not None:
-        return _extremal(call)
-    if function == "COLLECT_LIST" and call.rank is not None:
-        return Value(_ordered(call, call.arguments[0]))
-    if function == "LISTAGG" and call.rank is not None:
-        return _joined(call)
-    if function == "SINGLE_VALUE":
-        many = "raise_error('a scalar subquery gave more than one row')"
-        value = f"max_by({call.arguments[0]}, {call.only('1')}){over}"
-        return Value(f"IF(count({call.only('1')}){over} > 1, {many}, {value})")
-    if function in ("PERCENTILE_CONT", "PERCENTILE_DISC"):
-        order = f"ORDER BY {call.value}{' DESC' if call.descending else ''}"
-        return Value(f"{function}({call.arguments[1]}) WITHIN GROUP ({order}){over}")
-    if function == "MODE":
-        if call.descending:
-            return Value(f"mode() WITHIN GROUP (ORDER BY {call.value} DESC){over}")
-        return Value(f"mode({call.value}, TRUE){over}")
-    # all others leave out NULLs of their first argument
+    return _WRITTEN.get(call.function, _as_it_is)(call)
+
+
+def _as_it_is(call: SqlCall) -> Value:
+    """All others leave out NULLs of their first argument."""
     distinct = "DISTINCT " if call.distinct else ""
-    return Value(f"{function}({distinct}{', '.join((call.value, *call.arguments[1:]))}){over}")
+    return Value(f"{call.function}({distinct}{', '.join((call.value, *call.arguments[1:]))}){call.over}")
 
 
 def _gathered(call: SqlCall, value: str) -> str:
@@ -121,6 +92,12 @@ def _has_map(t: pa.DataType) -> bool:
     return pa.types.is_map(t) or any(_has_map(t.field(i).type) for i in range(t.num_fields))
 
 
+def _count(call: SqlCall) -> Value:
+    if call.distinct:
+        return Value(f"CAST(size(collect_set({call.value}){call.over}) AS BIGINT)")
+    return Value(f"count({call.value}){call.over}")
+
+
 def _total(call: SqlCall) -> Value:
     function, argument, over = call.function.removeprefix("TRY_"), call.types[0], call.over
     if any(test(argument) for test in _FLOATS):
@@ -134,6 +111,10 @@ def _total(call: SqlCall) -> Value:
     return Value(f"{call.function}({distinct}{call.value}){over}")
 
 
+def _single(call: SqlCall) -> Value:
+    return Value(_gathered(call, f"CAST({call.arguments[0]} AS DOUBLE)"), Exact(call.function))
+
+
 def _pair(call: SqlCall) -> Value:
     x, y = call.arguments
     there = f"({x}) IS NOT NULL AND ({y}) IS NOT NULL"
@@ -142,20 +123,41 @@ def _pair(call: SqlCall) -> Value:
     return Value(f"array_distinct({listed})" if call.distinct else listed, Exact(call.function))
 
 
+def _vector(call: SqlCall) -> Value:
+    return Value(_gathered(call, call.arguments[0]), Exact(call.function))
+
+
+def _edge(call: SqlCall) -> Value:
+    """FIRST, LAST."""
+    if call.rank is None:
+        return _as_it_is(call)
+    skipped = (f"{call.arguments[0]} IS NOT NULL",) if call.ignore_nulls else ()
+    by = "min_by" if call.function == "FIRST" else "max_by"
+    return Value(f"{by}({call.arguments[0]}, {call.only(call.rank, *skipped)}){call.over}")
+
+
 def _extremal(call: SqlCall) -> Value:
     """MAX_BY(x, y [, k]): the rows are ranked by y, descending for MAX_BY, with a total order of their ties."""
+    if call.rank is None:
+        return _as_it_is(call)
     value, by = call.arguments[:2]
     number = call.arguments[2:]
     there = f"({by}) IS NOT NULL"
     if not number:
-        return Value(f"min_by({value}, {call.only(str(call.rank), there)}){call.over}")
+        return Value(f"min_by({value}, {call.only(call.rank, there)}){call.over}")
     pair = call.only(f"named_struct('r', {call.rank}, 'v', {value})", there)
     compare = ", (l, r) -> CAST(sign(l.r - r.r) AS INT)"
     listed = f"transform(array_sort(collect_list({pair}){call.over}{compare}), e -> e.v)"
     return Value(f"IF(size({listed}) = 0, NULL, slice({listed}, 1, {number[0]}))")
 
 
+def _listed(call: SqlCall) -> Value:
+    return _as_it_is(call) if call.rank is None else Value(_ordered(call, call.arguments[0]))
+
+
 def _joined(call: SqlCall) -> Value:
+    if call.rank is None:
+        return _as_it_is(call)
     given = list(call.arguments[1:])
     kind = "BINARY" if pa.types.is_binary(call.types[0]) or pa.types.is_large_binary(call.types[0]) else "STRING"
     empty = f"CAST('' AS {kind})"
@@ -166,3 +168,38 @@ def _joined(call: SqlCall) -> Value:
     if kind == "STRING":
         folded = f"array_join({items}, {delimiter})"
     return Value(f"IF(size({items}) = 0, NULL, {folded})")
+
+
+def _one_alone(call: SqlCall) -> Value:
+    """SINGLE_VALUE."""
+    many = "raise_error('a scalar subquery gave more than one row')"
+    value = f"max_by({call.arguments[0]}, {call.only('1')}){call.over}"
+    return Value(f"IF(count({call.only('1')}){call.over} > 1, {many}, {value})")
+
+
+def _percentile(call: SqlCall) -> Value:
+    order = f"ORDER BY {call.value}{' DESC' if call.descending else ''}"
+    return Value(f"{call.function}({call.arguments[1]}) WITHIN GROUP ({order}){call.over}")
+
+
+def _mode(call: SqlCall) -> Value:
+    if call.descending:
+        return Value(f"mode() WITHIN GROUP (ORDER BY {call.value} DESC){call.over}")
+    return Value(f"mode({call.value}, TRUE){call.over}")
+
+
+_WRITTEN: Mapping[str, Callable[[SqlCall], Value]] = {
+    "COUNT": _count,
+    **dict.fromkeys(moments.SINGLES, _single),
+    **dict.fromkeys(("SUM", "AVG", "TRY_SUM", "TRY_AVG"), _total),
+    **dict.fromkeys(moments.PAIRS, _pair),
+    **dict.fromkeys(moments.VECTORS, _vector),
+    **dict.fromkeys(("FIRST", "LAST"), _edge),
+    **dict.fromkeys(("MAX_BY", "MIN_BY"), _extremal),
+    "COLLECT_LIST": _listed,
+    "LISTAGG": _joined,
+    "SINGLE_VALUE": _one_alone,
+    **dict.fromkeys(("PERCENTILE_CONT", "PERCENTILE_DISC"), _percentile),
+    "MODE": _mode,
+}
+"""Aggregates that are put differently than Spark has them."""

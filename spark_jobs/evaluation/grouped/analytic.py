@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
@@ -12,11 +13,6 @@ from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansi
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-_RANKS = frozenset({"ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"})
-_OWN = _RANKS | {"LAG", "LEAD", "NTH_VALUE", "FIRST", "LAST"}
-"""Functions of the order, which Spark evaluates over ranks as they are."""
 
 
 class AnalyticExpansion(Expansion):
@@ -73,26 +69,52 @@ class Analytics(Expansions[Analytic]):
 
 
 def _window_value(call: SqlCall) -> Value:
-    # a list's elements come in the order of the frame, and MAX_BY has a second argument
-    # without ties (cql/binding/calls/window_functions.py)
-    if call.function not in (*_OWN, "COLLECT_LIST", "COLLECT_SET", "LISTAGG", "MAX_BY", "MIN_BY"):
-        return value_of(call)
-    if call.function in _OWN and call.condition is None:
-        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
-        return Value(f"{call.function}({', '.join(call.arguments)}){nulls}{call.over}")
-    if call.function in ("MAX_BY", "MIN_BY"):
-        value, by, *rest = call.arguments
-        return Value(f"{call.function}({', '.join((value, call.only(by), *rest))}){call.over}")
-    if call.function == "LISTAGG":
-        items = f"collect_list(CAST({call.value} AS STRING)){call.over}"
-        delimiter = call.arguments[1] if len(call.arguments) > 1 else "''"
-        return Value(f"IF(size({items}) = 0, NULL, array_join({items}, {delimiter}))")
-    if call.function in ("FIRST", "LAST"):
-        # the value beside a flag: a row that does not count is skipped, a NULL that counts is not
-        kept = call.only(f"named_struct('v', {call.arguments[0]})", *_not_null(call))
-        return Value(f"{call.function}({kept}) IGNORE NULLS{call.over}.v")
+    return _WRITTEN.get(call.function, value_of)(call)
+
+
+def _as_it_is(call: SqlCall) -> Value:
     return Value(f"{call.function}({call.value}){call.over}")
+
+
+def _own(call: SqlCall) -> Value:
+    if call.condition is not None:
+        return _as_it_is(call)
+    nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+    return Value(f"{call.function}({', '.join(call.arguments)}){nulls}{call.over}")
+
+
+def _edge(call: SqlCall) -> Value:
+    """FIRST, LAST: the value beside a flag; a row that does not count is skipped, a NULL that counts is not."""
+    if call.condition is None:
+        return _own(call)
+    kept = call.only(f"named_struct('v', {call.arguments[0]})", *_not_null(call))
+    return Value(f"{call.function}({kept}) IGNORE NULLS{call.over}.v")
+
+
+def _extremal(call: SqlCall) -> Value:
+    value, by, *rest = call.arguments
+    return Value(f"{call.function}({', '.join((value, call.only(by), *rest))}){call.over}")
+
+
+def _joined(call: SqlCall) -> Value:
+    items = f"collect_list(CAST({call.value} AS STRING)){call.over}"
+    delimiter = call.arguments[1] if len(call.arguments) > 1 else "''"
+    return Value(f"IF(size({items}) = 0, NULL, array_join({items}, {delimiter}))")
 
 
 def _not_null(call: SqlCall) -> tuple[str, ...]:
     return (f"{call.arguments[0]} IS NOT NULL",) if call.ignore_nulls else ()
+
+
+_WRITTEN: Mapping[str, Callable[[SqlCall], Value]] = {
+    **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"), _own),
+    **dict.fromkeys(("LAG", "LEAD", "NTH_VALUE"), _own),
+    **dict.fromkeys(("FIRST", "LAST"), _edge),
+    **dict.fromkeys(("MAX_BY", "MIN_BY"), _extremal),
+    **dict.fromkeys(("COLLECT_LIST", "COLLECT_SET"), _as_it_is),
+    "LISTAGG": _joined,
+}
+"""Functions that are evaluated otherwise OVER a window than in a group: those of the order go over ranks as they are; a
+list's elements come in the order of the frame, and MAX_BY has a second argument without ties
+(cql/binding/calls/window_functions.py).
+"""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,15 @@ if TYPE_CHECKING:
 
 _AVERAGES = {"AVG": "SUM", "TRY_AVG": "TRY_SUM"}
 _PERCENTILES = {"PERCENTILE": "PERCENTILE", "PERCENTILE_CONT": "PERCENTILE", "PERCENTILE_DISC": "PERCENTILE_DISC"}
-_NUMBERS = frozenset(_PERCENTILES.values())
-_VALUES = frozenset({"MODE", "BIT_AND", "BIT_OR", "BIT_XOR"})
+_BITS = ("BIT_AND", "BIT_OR", "BIT_XOR")
+_STATES: Mapping[str, object] = {
+    **dict.fromkeys(_PERCENTILES.values(), "numbers"),  # text among them is cast
+    **dict.fromkeys(("MODE", *_BITS), "values"),
+    **{function: powers_of(function) for function in SUMS_OF_POWERS},
+    **dict.fromkeys(TOTALS, "sum"),
+}
+"""What is kept, where it does not depend on what is made of it."""
+_DISTINCT_STATES = {**dict.fromkeys(TOTALS, "numbers"), "COUNT": "values"}
 _NUMBER = r"(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)D?"
 
 
@@ -68,15 +75,8 @@ class Base:
         """Bases of one state share it: values and sums do not depend on what is made of them. What may yet be the first
         of an order does: FIRST and LAST, or MAX_BY and MIN_BY, forget different elements.
         """
-        kept: object = (self.function, self.order)
-        if self.function in _NUMBERS or (self.distinct and self.function in TOTALS):
-            kept = "numbers"  # text among them is cast
-        elif self.function in _VALUES or (self.distinct and self.function == "COUNT"):
-            kept = "values"
-        elif self.function in SUMS_OF_POWERS:
-            kept = powers_of(self.function)
-        elif self.function in TOTALS:
-            kept = "sum"
+        own = _STATES.get(self.function, (self.function, self.order))
+        kept = _DISTINCT_STATES.get(self.function, own) if self.distinct else own
         return kept, self.distinct, self.given
 
 
@@ -146,27 +146,9 @@ class Grouping:
         return [self._result_type(base, self._argument_type(i, types)) for i, base in enumerate(self.bases)]
 
     def _result_type(self, base: Base, argument: pa.DataType | None) -> pa.DataType:
-        if base.function == "COUNT" or argument is None:
-            return pa.int64()
-        if base.function in SUMS_OF_POWERS:
-            return pa.float64()
-        if base.function == "FIRST":
-            return argument.field("v").type
-        if base.function in ("MIN", "MAX"):
-            if pa.types.is_map(argument):
-                raise ArgumentTypeError(f"{base.function}({base.text}) is over a map; maps have no order in Spark SQL")
-            return argument
-        if base.function in ("SINGLE_VALUE", "MODE"):
-            return argument
-        number = any(test(argument) for test in (pa.types.is_decimal, pa.types.is_floating, pa.types.is_integer))
-        if base.function in _PERCENTILES and number:
-            return pa.float64()
-        if base.function.startswith("BIT_") and pa.types.is_integer(argument):
-            return argument
-        if base.function in TOTALS and number:
-            if pa.types.is_decimal(argument):
-                return pa.decimal128(min(38, argument.precision + 10), argument.scale)
-            return pa.float64() if base.averaged or pa.types.is_floating(argument) else pa.int64()
+        found = pa.int64() if argument is None else _RESULTS[base.function](base, argument)
+        if found is not None:
+            return found
         name = "AVG" if base.averaged else base.function
         raise ArgumentTypeError(
             f"{name}({base.text}) needs a {'whole ' if name.startswith('BIT_') else ''}number, but its argument is "
@@ -207,33 +189,90 @@ class Grouping:
         return f"IF({count} = 0L, CAST(NULL AS DOUBLE), {total} / CAST({count} AS DOUBLE))"
 
 
+def _same(base: Base, argument: pa.DataType) -> pa.DataType:
+    return argument
+
+
+def _double(base: Base, argument: pa.DataType) -> pa.DataType:
+    return pa.float64()
+
+
+def _with_an_order(base: Base, argument: pa.DataType) -> pa.DataType:
+    if pa.types.is_map(argument):
+        raise ArgumentTypeError(f"{base.function}({base.text}) is over a map; maps have no order in Spark SQL")
+    return argument
+
+
+def _is_number(argument: pa.DataType) -> bool:
+    return any(test(argument) for test in (pa.types.is_decimal, pa.types.is_floating, pa.types.is_integer))
+
+
+def _sum_type(base: Base, argument: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_decimal(argument):
+        return pa.decimal128(min(38, argument.precision + 10), argument.scale)
+    if not _is_number(argument):
+        return None
+    return pa.float64() if base.averaged or pa.types.is_floating(argument) else pa.int64()
+
+
+_RESULTS: Mapping[str, Callable[[Base, pa.DataType], pa.DataType | None]] = {
+    "COUNT": lambda base, argument: pa.int64(),
+    **dict.fromkeys(SUMS_OF_POWERS, _double),
+    "FIRST": lambda base, argument: argument.field("v").type,
+    **dict.fromkeys(("MIN", "MAX"), _with_an_order),
+    **dict.fromkeys(("SINGLE_VALUE", "MODE"), _same),
+    **dict.fromkeys(_PERCENTILES.values(), lambda base, argument: pa.float64() if _is_number(argument) else None),
+    **dict.fromkeys(_BITS, lambda base, argument: argument if pa.types.is_integer(argument) else None),
+    **dict.fromkeys(TOTALS, _sum_type),
+}
+"""Results' types of the base aggregates, from their arguments'; None: it is none that they take."""
+
+
 def _split(call: AggregateCall) -> tuple[Base, ...]:
-    function, argument = call.function, call.argument
-    if argument is None:
-        return (Base(function, None),)
-    if function in _AVERAGES:
-        total = Base(_AVERAGES[function], argument, averaged=True, distinct=call.distinct)
-        return total, Base("COUNT", argument, distinct=call.distinct)
-    if function in ORDERED:
-        return (_first(call, argument),)
-    if function in PAIRS:
-        [second] = call.extra
-        parts = f"named_struct('x', CAST(({argument.sql}) AS DOUBLE), 'y', CAST(({second.sql}) AS DOUBLE))"
-        either = f"({argument.sql}) IS NULL OR ({second.sql}) IS NULL"
-        shown = dataclasses.replace(argument, text=f"{argument.text or argument.sql}, {second.text or second.sql}")
-        return (Base(function, shown, distinct=call.distinct, sql=f"IF({either}, NULL, {parts})"),)
-    if function in SUMS_OF_POWERS:
-        return (Base(function, argument, distinct=call.distinct, sql=f"CAST(({argument.sql}) AS DOUBLE)"),)
-    descending = bool(call.order) and call.order[0].descending
-    if function in _PERCENTILES:
-        base = Base(_PERCENTILES[function], argument, distinct=call.distinct, descending=descending)
-        return tuple(dataclasses.replace(base, share=share) for share in _shares(call))
-    if function == "MODE":
-        return (Base(function, argument, distinct=call.distinct, descending=descending),)
-    return (Base(function, argument, distinct=call.distinct and function not in ("MIN", "MAX", "SINGLE_VALUE")),)
+    if call.argument is None:
+        return (Base(call.function, None),)
+    return _SPLIT[call.function](call, call.argument)
 
 
-def _first(call: AggregateCall, argument: Expr) -> Base:
+def _itself(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    return (Base(call.function, argument, distinct=call.distinct),)
+
+
+def _whatever_is_distinct(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    return (Base(call.function, argument),)
+
+
+def _average(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    total = Base(_AVERAGES[call.function], argument, averaged=True, distinct=call.distinct)
+    return total, Base("COUNT", argument, distinct=call.distinct)
+
+
+def _pair(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    [second] = call.extra
+    parts = f"named_struct('x', CAST(({argument.sql}) AS DOUBLE), 'y', CAST(({second.sql}) AS DOUBLE))"
+    either = f"({argument.sql}) IS NULL OR ({second.sql}) IS NULL"
+    shown = dataclasses.replace(argument, text=f"{argument.text or argument.sql}, {second.text or second.sql}")
+    return (Base(call.function, shown, distinct=call.distinct, sql=f"IF({either}, NULL, {parts})"),)
+
+
+def _of_doubles(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    return (Base(call.function, argument, distinct=call.distinct, sql=f"CAST(({argument.sql}) AS DOUBLE)"),)
+
+
+def _descending(call: AggregateCall) -> bool:
+    return bool(call.order) and call.order[0].descending
+
+
+def _percentile(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    base = Base(_PERCENTILES[call.function], argument, distinct=call.distinct, descending=_descending(call))
+    return tuple(dataclasses.replace(base, share=share) for share in _shares(call))
+
+
+def _mode(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
+    return (Base(call.function, argument, distinct=call.distinct, descending=_descending(call)),)
+
+
+def _first(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
     tests = [f"({call.filter.sql})"] if call.filter is not None else []
     if call.ignore_nulls:
         tests.append(f"({argument.sql}) IS NOT NULL")
@@ -245,7 +284,20 @@ def _first(call: AggregateCall, argument: Expr) -> Base:
     fields.append(f"'v', ({argument.sql})")
     row = f"named_struct({', '.join(fields)})"
     order = tuple(OrderKey(f"o{i}", key.descending, key.nulls_first) for i, key in enumerate(keys))
-    return Base("FIRST", argument, sql=f"IF({' AND '.join(tests)}, {row}, NULL)" if tests else row, order=order)
+    return (Base("FIRST", argument, sql=f"IF({' AND '.join(tests)}, {row}, NULL)" if tests else row, order=order),)
+
+
+_SPLIT: Mapping[str, Callable[[AggregateCall, Expr], tuple[Base, ...]]] = {
+    **dict.fromkeys(("COUNT", *TOTALS, *_BITS), _itself),
+    **dict.fromkeys(("MIN", "MAX", "SINGLE_VALUE"), _whatever_is_distinct),
+    **dict.fromkeys(_AVERAGES, _average),
+    **dict.fromkeys(ORDERED, _first),
+    **dict.fromkeys(SUMS_OF_POWERS, _of_doubles),
+    **dict.fromkeys(PAIRS, _pair),
+    **dict.fromkeys(_PERCENTILES, _percentile),
+    "MODE": _mode,
+}
+"""The base aggregates of each aggregate that a sweep keeps up to date."""
 
 
 def _reversed(key: SortKey) -> SortKey:
