@@ -84,7 +84,9 @@ def test_refused_with_its_place(before: str, at: str):
     ],
 )
 def test_taken(condition: str):
-    bind_select(f"SELECT k FROM S WHERE {condition}", INPUT)
+    plan = bind_select(f"SELECT k FROM S WHERE {condition}", INPUT)
+    words = "Semi join ON m = s" if "SELECT" in condition else f"Select {condition}"
+    assert words in [node.words(plan.time) for node in plan.root.walk()]
 
 
 @pytest.mark.parametrize(

@@ -43,4 +43,6 @@ def test_an_offset_is_a_zone_of_sparks_functions_and_none_of_a_calendar(zone: st
 
 @pytest.mark.parametrize("zone", ["'Europe/Berlin'", "'EST'", "'PST'", "'Etc/GMT+5'", "s", "upper('utc')", "NULL"])
 def test_taken(zone: str):
-    bind_select(f"SELECT from_utc_timestamp(t, {zone}) AS x FROM S", INPUT)
+    plan = bind_select(f"SELECT from_utc_timestamp(t, {zone}) AS x FROM S", INPUT)
+    assert [(c.label, c.type) for c in plan.root.columns] == [("x", "timestamp")]
+    assert plan.root.words(plan.time) == f"Project from_utc_timestamp(t, {zone}) AS x"
