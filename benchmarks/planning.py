@@ -34,21 +34,28 @@ HAVING COUNT(*) > 3
 
 def inputs() -> dict[str, Any]:
     """Four streams and relations."""
-    from sweeparea.cql.binding.scope.inputs import InputSchema
-    from sweeparea.operators.time.domain import TimeDomain
+    from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
+    from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
-    seconds = TimeDomain("TIMESTAMP", 1_000_000)
+    seconds = TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
 
-    def schema(name: str, kind: str, /, **columns: str) -> InputSchema:
+    def schema(name: str, kind: SchemaKind, /, **columns: str) -> InputSchema:
         return InputSchema(name, kind, tuple(columns.items()), seconds)
 
     return {
-        "orders": schema("orders", "stream", id="bigint", customer_id="bigint", region="string", note="string"),
-        "lines": schema(
-            "lines", "stream", order_id="bigint", product="string", price="decimal(10,2)", discount="decimal(4,2)"
+        "orders": schema(
+            "orders", SchemaKind.STREAM, id="bigint", customer_id="bigint", region="string", note="string"
         ),
-        "payments": schema("payments", "stream", order_id="bigint", state="string", amount="decimal(10,2)"),
-        "customers": schema("customers", "relation", id="bigint", name="string", segment="string"),
+        "lines": schema(
+            "lines",
+            SchemaKind.STREAM,
+            order_id="bigint",
+            product="string",
+            price="decimal(10,2)",
+            discount="decimal(4,2)",
+        ),
+        "payments": schema("payments", SchemaKind.STREAM, order_id="bigint", state="string", amount="decimal(10,2)"),
+        "customers": schema("customers", SchemaKind.RELATION, id="bigint", name="string", segment="string"),
     }
 
 

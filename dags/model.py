@@ -170,11 +170,14 @@ class ApplicationCache:
 
 
 def _source(statement: Any, kind: NameKind, data: locations.Folder) -> Source:
+    from sweeparea.cql.syntax.statements import HeartbeatKind, SourceKind
+
     static = kind == NameKind.RELATION and statement.contents == "static"
-    clock = getattr(statement, "contents", "") == "feed" or getattr(statement.heartbeat, "kind", "") == "clock"
+    beat = None if statement.heartbeat is None else statement.heartbeat.kind
+    clock = getattr(statement, "contents", "") == "feed" or beat == HeartbeatKind.CLOCK
     source = statement.source
     uri, files = _locate(source.uri, data), None
-    if source.kind == "format":
+    if source.kind == SourceKind.FORMAT:
         from sweeparea.cql.syntax.source_formats import in_folder
         from sweeparea.tables.layout import Layout
 

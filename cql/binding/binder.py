@@ -35,6 +35,8 @@ from sweeparea.operators.nodes import Project
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Constraint, Plan, UserFunction
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
+from sweeparea.operators.time.domain import TimeKind
 
 __all__ = ["InputSchema", "bind", "bind_select"]
 
@@ -181,13 +183,13 @@ def _settings(query: CreateQuery, defaults: Mapping[str, str]) -> dict[str, str]
     return {k: v.lower() if k in known and SETTINGS[k].choices else v for k, v in settings.items()}
 
 
-def _outer_stream(bound: BoundQuery, context: Context) -> tuple[BoundQuery, str | None]:
+def _outer_stream(bound: BoundQuery, context: Context) -> tuple[BoundQuery, StreamKind | None]:
     """The outermost operator, written or added by CQL's default (semantics section 6)."""
     if bound.to_stream is not None:
-        return bound, bound.to_stream.kind.lower()
+        return bound, StreamKind(bound.to_stream.kind.lower())
     if bound.node.monotonic:
         context.note("the query is a monotonic relation: Istream is added")
-        return bound, "istream"
+        return bound, StreamKind.ISTREAM
     return bound, None
 
 
@@ -208,8 +210,8 @@ def _check_inputs(context: Context, place: Place) -> None:
         )
     kinds = {s.time.kind for s in used if not s.static}
     if len(kinds) > 1:
-        a = next(s for s in used if s.time.kind == "BIGINT" and not s.static)
-        b = next(s for s in used if s.time.kind != "BIGINT" and not s.static)
+        a = next(s for s in used if s.time.kind == TimeKind.BIGINT and not s.static)
+        b = next(s for s in used if s.time.kind != TimeKind.BIGINT and not s.static)
         raise TypeError_(
             f"{a.name} and {b.name} count time differently: BIGINT ticks and TIMESTAMP",
             place,
@@ -276,7 +278,7 @@ def _every(bound: BoundQuery, query: CreateQuery, context: Context) -> tuple[int
     own = None
     if bound.to_stream is not None:
         own = every_of(bound.to_stream, context.source, context.time)
-    written = [every for kind, every in query.materialize if kind == "rstream"]
+    written = [every for kind, every in query.materialize if kind == ResultKind.RSTREAM]
     if not written:
         return own or (None, 0)
     place = query.places.get("materialize", query.place)
@@ -293,9 +295,9 @@ def _every(bound: BoundQuery, query: CreateQuery, context: Context) -> tuple[int
     return kept
 
 
-def _materialize(query: CreateQuery, stream: str | None) -> tuple[str, ...]:
+def _materialize(query: CreateQuery, stream: StreamKind | None) -> tuple[ResultKind, ...]:
     """The tables kept: those written, and for a stream-valued query always the stream itself."""
-    written = tuple(kind for kind, _ in query.materialize)
+    written = tuple(ResultKind(kind) for kind, _ in query.materialize)
     if stream is not None:
-        return (stream, *(k for k in written if k != stream))
-    return written or ("relation",)
+        return (ResultKind(stream), *(k for k in written if k != stream))
+    return written or (ResultKind.RELATION,)

@@ -16,6 +16,7 @@ from sweeparea.cql.syntax.statements import SourceExpression
 from sweeparea.cql.text.errors import BindError, TypeError_, raise_all
 from sweeparea.operators.nodes import Project, StreamScan
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.time.domain import TimeKind
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class WantedType:
 
 CONDITION = WantedType(frozenset(["boolean", "void"]), "a condition", "Write a comparison, such as a > 0")
 INSTANTS = {
-    "TIMESTAMP": WantedType(
+    TimeKind.TIMESTAMP: WantedType(
         frozenset(["timestamp", "timestamp_ntz", "date"]),
         "an instant (TIMESTAMP, TIMESTAMP_NTZ or DATE)",
         "Write one, such as t - INTERVAL 10 MINUTES with the column t of TIMESTAMP BY",
     ),
-    "BIGINT": WantedType(
+    TimeKind.BIGINT: WantedType(
         frozenset(["bigint", "int", "smallint", "tinyint"]),
         "a tick (BIGINT, since the stream counts time in ticks)",
         "Write one, such as t - 10 with the column t of TIMESTAMP BY, or CAST(.. AS BIGINT)",

@@ -13,6 +13,7 @@ from sweeparea.operators.plan.patterns import reach_of, read_again
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
 from sweeparea.operators.plan.words import columns_text, cut, every_text
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import INF
 
 
@@ -97,7 +98,9 @@ def _inputs(plan: Plan, static: Container[str]) -> Iterator[str]:
         if ticks >= INF:
             length, back = "for ever", "START"
         else:
-            reach = f"{ticks:,} tick{'s' * (ticks != 1)}" if plan.time.kind == "BIGINT" else plan.time.length(ticks)
+            reach = (
+                f"{ticks:,} tick{'s' * (ticks != 1)}" if plan.time.kind == TimeKind.BIGINT else plan.time.length(ticks)
+            )
             length, back = f"for {reach}", f"h0 - {reach}"
         how = f"those from {back} on are read again" if name in again else "what it still contributes is in the state"
         yield f"{name}: its elements in (h0, h1]; an element matters {length}, {how}"

@@ -8,7 +8,7 @@ from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 _LIKE_ID = re.compile(r"c\d+", re.IGNORECASE)
 
@@ -31,7 +31,7 @@ class Naming:
 
     def length(self, ticks: int) -> str:
         """Ticks as the time domain writes them."""
-        if self.time.kind == "BIGINT":
+        if self.time.kind == TimeKind.BIGINT:
             return str(ticks)
         return f"INTERVAL {'-' if ticks < 0 else ''}{abs(ticks) * self.time.chronon} MICROSECONDS"
 

@@ -41,7 +41,9 @@ from sweeparea.operators.nodes import (
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sql_text import substituted
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.sweeps.join import JoinKind
+from sweeparea.operators.time.domain import TimeKind
 
 __all__ = ["NotPrintable", "print_plan", "print_query"]
 
@@ -64,7 +66,11 @@ def print_plan(plan: Plan) -> str:
     lines = [f"CREATE CONTINUOUS QUERY {name(plan.name)}"]
     if plan.start:
         lines.append(f"  START AT {printer.naming.length(plan.start)}")
-    if plan.time.kind == "TIMESTAMP" and plan.time.chronon > 1 and not any(_is_stream(n) for n in plan.root.walk()):
+    if (
+        plan.time.kind == TimeKind.TIMESTAMP
+        and plan.time.chronon > 1
+        and not any(_is_stream(n) for n in plan.root.walk())
+    ):
         lines.append(f"  CHRONON INTERVAL {plan.time.chronon} MICROSECONDS")
     lines.append(f"  MATERIALIZE {', '.join(_kept(plan, kind, printer.naming) for kind in plan.materialize)}")
     for c in plan.constraints:
@@ -85,8 +91,12 @@ def print_query(plan: Plan) -> str:
     return _Printer(plan).query(plan)
 
 
-def _kept(plan: Plan, kind: str, naming: Naming) -> str:
-    every = f" EVERY {naming.every(plan.every, plan.anchor)}" if kind == "rstream" and plan.every is not None else ""
+def _kept(plan: Plan, kind: ResultKind, naming: Naming) -> str:
+    every = (
+        f" EVERY {naming.every(plan.every, plan.anchor)}"
+        if kind == ResultKind.RSTREAM and plan.every is not None
+        else ""
+    )
     return kind.upper() + every
 
 
@@ -112,7 +122,7 @@ class _Printer:
         text = self.select(plan.root, [(c.id, name(c.label)) for c in plan.root.columns])
         if plan.stream is None:
             return text
-        named = plan.stream == "rstream" and plan.every
+        named = plan.stream == StreamKind.RSTREAM and plan.every
         every = f" EVERY {self.naming.every(plan.every, plan.anchor)}" if named else ""
         return f"{plan.stream.upper()}({text}{every})"
 

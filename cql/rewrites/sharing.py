@@ -31,6 +31,7 @@ from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.windows import TimeWindow
 
 SHARE = "common_subplans"
@@ -207,7 +208,7 @@ def _hidden(name: str, node: Node, plan: Plan) -> Plan:
         stream=kind,
         every=every,
         anchor=anchor,
-        materialize=(kind or "relation",),
+        materialize=(ResultKind.RELATION if kind is None else ResultKind(kind),),
         inputs=_inputs(root),
         constraints=(),
         settings=tuple((key, value) for key, value in plan.settings if key in RUN_SETTINGS),

@@ -27,7 +27,7 @@ from sweeparea.operators.nodes import (
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.windows import Range, TimeWindow, Unbounded
 
@@ -97,7 +97,12 @@ def emit_each(plan: Plan) -> Plan | None:
     and landmark windows by select, project, generators, UNION ALL and inner joins. Without joins the Unbounded
     windows become Now, so that nothing is kept at all; joins still need what has come.
     """
-    if plan.emits_each or plan.stream != "istream" or plan.materialize != ("istream",) or not _grows(plan.root):
+    if (
+        plan.emits_each
+        or plan.stream != StreamKind.ISTREAM
+        or plan.materialize != (ResultKind.ISTREAM,)
+        or not _grows(plan.root)
+    ):
         return None
     root = plan.root
     if not any(isinstance(n, Join) for n in root.walk()):

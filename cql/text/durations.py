@@ -19,7 +19,7 @@ from sweeparea.cql.text.source_text import SourceText, Span
 from sweeparea.cql.text.time_units import CALENDAR, FINER, SHORT, unit_of
 from sweeparea.cql.text.timestamps import micros_of_timestamp
 from sweeparea.cql.text.tokens import Token, TokenType
-from sweeparea.operators.time.domain import MICROS, TimeDomain, micros_text
+from sweeparea.operators.time.domain import MICROS, TimeDomain, TimeKind, micros_text
 from sweeparea.operators.time.ticks import MAX_TICK
 
 _SHORT_TEXT = re.compile(r"(?P<number>\d+)(?P<unit>[A-Za-z]+)")
@@ -58,7 +58,7 @@ class DurationText:
         """The value in ticks of a time domain. ParseError where its spelling does not fit the domain's kind or
         chronon."""
         place = self.source.place(self.span[0])
-        if time.kind == "BIGINT":
+        if time.kind == TimeKind.BIGINT:
             if self.ticks is None:
                 raise ParseError(
                     f"{what} {self.text} has a unit of time, but time is BIGINT here",

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.user_code.user_modules import Modules
 
@@ -58,12 +59,12 @@ class Plan:
 
     name: str
     root: Node
-    stream: str | None
+    stream: StreamKind | None
     time: TimeDomain
     start: int = 0
     every: int | None = None
     anchor: int = 0
-    materialize: tuple[str, ...] = ()
+    materialize: tuple[ResultKind, ...] = ()
     inputs: tuple[str, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
@@ -74,10 +75,10 @@ class Plan:
     chars: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
-    def kind(self) -> str:
-        """What the query itself is: relation, istream, dstream or rstream."""
-        return self.stream or "relation"
+    def kind(self) -> ResultKind:
+        """What the query itself is."""
+        return ResultKind.RELATION if self.stream is None else ResultKind(self.stream)
 
-    def table(self, kind: str) -> str:
+    def table(self, kind: ResultKind) -> str:
         """The name of the result table of that kind: after the query what it is itself, others with a suffix."""
         return self.name if kind == self.kind else f"{self.name}__{kind}"

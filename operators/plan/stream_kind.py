@@ -1,4 +1,4 @@
-"""The three streams of a relation."""
+"""The three streams of a relation, and the tables that a query can keep."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ class StreamKind(StrEnum):
     there.
     """
 
+    ISTREAM = "istream"
+    DSTREAM = "dstream"
+    RSTREAM = "rstream"
+
+
+class ResultKind(StrEnum):
+    """A table that a query keeps: the history of its relation, or one of the streams."""
+
+    RELATION = "relation"
     ISTREAM = "istream"
     DSTREAM = "dstream"
     RSTREAM = "rstream"

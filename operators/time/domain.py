@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 
 from sweeparea.operators.base.stored_names import stored
 
@@ -19,32 +20,39 @@ MICROS = {
 """Units of one length, in microseconds."""
 
 
+class TimeKind(StrEnum):
+    """Of which type instants are: sequence numbers, or times of the clock."""
+
+    BIGINT = "BIGINT"
+    TIMESTAMP = "TIMESTAMP"
+
+
 @stored("TimeDomain", "kind", "chronon")
 @dataclass(frozen=True)
 class TimeDomain:
-    """What a tick of a query means. ``kind`` is BIGINT or TIMESTAMP; ``chronon`` is in microseconds (1 for BIGINT)."""
+    """What a tick of a query means. ``chronon`` is in microseconds (1 for BIGINT)."""
 
-    kind: str = "BIGINT"
+    kind: TimeKind = TimeKind.BIGINT
     chronon: int = 1
 
     def __str__(self) -> str:
-        return "BIGINT ticks" if self.kind == "BIGINT" else f"TIMESTAMP with chronon {micros_text(self.chronon)}"
+        return "BIGINT ticks" if self.kind == TimeKind.BIGINT else f"TIMESTAMP with chronon {micros_text(self.chronon)}"
 
     def length(self, ticks: int) -> str:
         """A length of time in ticks, or in the units that they have.
 
-        >>> TimeDomain().length(90), TimeDomain("TIMESTAMP", 1_000_000).length(90)
+        >>> TimeDomain().length(90), TimeDomain(TimeKind.TIMESTAMP, 1_000_000).length(90)
         ('90', '90 seconds')
         """
-        return str(ticks) if self.kind == "BIGINT" else micros_text(ticks * self.chronon)
+        return str(ticks) if self.kind == TimeKind.BIGINT else micros_text(ticks * self.chronon)
 
     def instant(self, tick: int) -> str:
         """An instant as a tick, or as ISO 8601.
 
-        >>> TimeDomain("TIMESTAMP", 1_000_000).instant(90)
+        >>> TimeDomain(TimeKind.TIMESTAMP, 1_000_000).instant(90)
         '1970-01-01T00:01:30Z'
         """
-        if self.kind == "BIGINT":
+        if self.kind == TimeKind.BIGINT:
             return str(tick)
         try:
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick * self.chronon)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sweeparea.operators.base.stored_names import stored
-from sweeparea.operators.time.domain import TimeDomain, micros_text
+from sweeparea.operators.time.domain import TimeDomain, TimeKind, micros_text
 from sweeparea.operators.time.ticks import INF, MAX_TICK, end_of
 from sweeparea.operators.windows.bucket_windows import anchor_text
 from sweeparea.operators.windows.definitions import TimeWindow
@@ -53,7 +53,7 @@ class Range(TimeWindow):
         return self.length
 
     def words(self, time: TimeDomain, partition: str = "", condition: str = "") -> str:
-        if time.kind == "BIGINT":
+        if time.kind == TimeKind.BIGINT:
             return str(self)
         # a closed Range T lasts one tick longer than T
         closed = micros_text(time.chronon * (self.length - 1))

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.cql.syntax.statements import SourceKind
 from sweeparea.heartbeats.policies import HeartbeatDecision
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.admission.heartbeat import advance, publish_clock
 from sweeparea.spark_jobs.admission.judging import duplicates
 from sweeparea.spark_jobs.admission.judging.checks import check_identity, check_tables
@@ -70,7 +72,7 @@ def admit(
         row = application.ledger.head().get(name)
         registration = application.registry.registration(name, row)
         check_tables(application, name, row)
-        if application.source(name).source.kind == "format":
+        if application.source(name).source.kind == SourceKind.FORMAT:
             format_source.land(application, name, spark, tell)
         if name in application.catalog.relations:
             report = admit_relation(application, name, registration, spark, tell, baseline)
@@ -181,7 +183,7 @@ class StreamAdmission:
         counts["clamped"] = decision.clamped
         state.corrected(stage.seq, outcome.least_tick)
         state.source_version, state.policy = version, dict(decision.state)
-        chronon = rules.domain.chronon if rules.domain.kind == "TIMESTAMP" else 0
+        chronon = rules.domain.chronon if rules.domain.kind == TimeKind.TIMESTAMP else 0
         stage.commit(
             decision.heartbeat,
             state.as_info(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
+from sweeparea.cql.syntax.statements import HeartbeatKind
 from sweeparea.heartbeats import policies
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.admission.judging.state import StreamState
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
@@ -26,7 +28,7 @@ def advance_to(application: Application, name: str, instant: str) -> tuple[str, 
     application.source(name)
     time = application.plans.input_schema(name).time
     tick = tick_of(instant, time)
-    if time.kind == "TIMESTAMP":  # the instant's own tick may not be over
+    if time.kind == TimeKind.TIMESTAMP:  # the instant's own tick may not be over
         tick = policies.last_tick_at(instant_of(instant), time.chronon)
     before = advance(application, name, tick)
     return instant_text(time, tick), None if before is None else instant_text(time, before)
@@ -42,7 +44,7 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
 
         return advance_relation(application, name, heartbeat)
     declared = application.stream(name)
-    if declared.heartbeat is None or declared.heartbeat.kind != "manual":
+    if declared.heartbeat is None or declared.heartbeat.kind != HeartbeatKind.MANUAL:
         raise SweepAreaError(
             f"Stream {name} ({declared.place}) moves its heartbeat by its own policy. Only a stream declared HEARTBEAT"
             " MANUAL is moved by hand."
@@ -77,7 +79,7 @@ def publish_clock(application: Application, name: str, registration: str, read_t
     publication.begin()
     state = StreamState.of(publication.previous)
     spec = declared.heartbeat
-    if spec is None or spec.kind != "clock" or publication.previous is None:
+    if spec is None or spec.kind != HeartbeatKind.CLOCK or publication.previous is None:
         return state.heartbeat
     clock = policies.FromClock(spec.lag, application.plans.input_schema(name).time.chronon)
     decision = clock.published(state.heartbeat, read_time)

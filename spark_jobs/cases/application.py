@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.cases.shape import shaped
@@ -25,7 +27,7 @@ from sweeparea.tables.publication.name_kinds import NameKind
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.declarations.analysis import Checking
 
-_TABLES = ("relation", "istream", "dstream")
+_TABLES = (ResultKind.RELATION, ResultKind.ISTREAM, ResultKind.DSTREAM)
 
 
 @dataclass
@@ -48,7 +50,12 @@ class CaseSources(Sources):
         source = self.given[name]
         columns = tuple((column, spark_type(kind)) for column, kind in source.types.items())
         return InputSchema(
-            name, source.kind, columns, self._time, retroactive=source.retroactive, sequence_by=source.sequence_by
+            name,
+            SchemaKind(source.kind),
+            columns,
+            self._time,
+            retroactive=source.retroactive,
+            sequence_by=source.sequence_by,
         )
 
 
@@ -111,13 +118,13 @@ class CasePlans(QueryPlans):
                 analyze=self.declared.analyze,
                 materialize=kinds,
             )
-            kinds = plan.materialize
+            materialize = plan.materialize
             if name in self._rstreams:
                 every, anchor = self._rstreams[name]
                 plan = replace(plan, every=every, anchor=anchor)
-            if name in self._rstreams or plan.stream == "rstream":
-                kinds = (*(k for k in kinds if k != "rstream"), "rstream")
-            self._plans[name] = replace(plan, materialize=kinds)
+            if name in self._rstreams or plan.stream == StreamKind.RSTREAM:
+                materialize = (*(k for k in materialize if k != ResultKind.RSTREAM), ResultKind.RSTREAM)
+            self._plans[name] = replace(plan, materialize=materialize)
         return self._plans[name]
 
 

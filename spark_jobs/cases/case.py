@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.admission.judging.stage import next_seq
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.cases.application import ReplayApplication
@@ -28,7 +29,7 @@ from sweeparea.tables.publication.publish import Publication
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MICROSECOND = TimeDomain("TIMESTAMP", 1)
+MICROSECOND = TimeDomain(TimeKind.TIMESTAMP, 1)
 RESULT = "query"
 """The name of a case's last query, unless its input or another query has that name."""
 
@@ -59,7 +60,7 @@ class Case:
         self.sampled: str | None = None
 
     def _tick(self, given: Any) -> int:
-        if isinstance(given, str) and self.time.kind == "TIMESTAMP":
+        if isinstance(given, str) and self.time.kind == TimeKind.TIMESTAMP:
             return json_values.micros_of(given)
         if isinstance(given, bool) or not isinstance(given, int):
             raise DataError(f"{given!r} is no tick.")
@@ -82,7 +83,7 @@ class Case:
             source.check_arrivals(len(heartbeats))
         plan = application.plans.plan(self.name)  # errors of the text before anything runs
         if self.rstream is not None:
-            if plan.stream == "rstream" and self.rstream != (plan.every or 1, plan.anchor):
+            if plan.stream == StreamKind.RSTREAM and self.rstream != (plan.every or 1, plan.anchor):
                 # the query's own RSTREAM has other instants: the same query once more
                 self.sampled = f"{self.name}_sampled"
                 self.queries.append((self.sampled, self.case["query"]))

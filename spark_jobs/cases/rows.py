@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.values.order import record_sort_indices
 from sweeparea.spark_jobs.spark import json_values
 
@@ -17,7 +17,7 @@ def sorted_rows(table: pa.Table, width: int, time: TimeDomain) -> list[list[Any]
     names = [f"c{i}" for i in range(table.num_columns)]
     table = table.rename_columns(names)
     instants, record = names[width:], names[:width]
-    if time.kind == "TIMESTAMP":
+    if time.kind == TimeKind.TIMESTAMP:
         for name in instants:
             at = names.index(name)
             table = table.set_column(at, name, table.column(name).cast(pa.timestamp("us")).cast(pa.int64()))
@@ -32,4 +32,4 @@ def sorted_rows(table: pa.Table, width: int, time: TimeDomain) -> list[list[Any]
 
 
 def _instants(ticks: list[int | None], time: TimeDomain) -> list[Any]:
-    return [json_values.iso(t) if t is not None and time.kind == "TIMESTAMP" else t for t in ticks]
+    return [json_values.iso(t) if t is not None and time.kind == TimeKind.TIMESTAMP else t for t in ticks]

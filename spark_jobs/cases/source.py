@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text, whole
 from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.spark_jobs.spark import json_values
@@ -59,7 +59,7 @@ class CaseSource:
         """A tick of the case: a number, or an ISO string where time is TIMESTAMP."""
         if given is None or (isinstance(given, int) and not isinstance(given, bool)):
             return given
-        if isinstance(given, str) and self.time.kind == "TIMESTAMP":
+        if isinstance(given, str) and self.time.kind == TimeKind.TIMESTAMP:
             return json_values.micros_of(given)
         if isinstance(given, str) and given.lstrip("-").isdigit():
             return int(given)
@@ -93,7 +93,7 @@ class CaseSource:
         return 1 if row[1] == "+" else -1
 
     def _shown(self, tick: int) -> Any:
-        return json_values.iso(tick) if self.time.kind == "TIMESTAMP" else tick
+        return json_values.iso(tick) if self.time.kind == TimeKind.TIMESTAMP else tick
 
     def is_late(self, tick: int) -> bool:
         """Whether an element of this instant comes at or below the heartbeat."""

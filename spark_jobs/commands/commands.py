@@ -13,11 +13,13 @@ from sweeparea.cql.declarations.catalog import Declared
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.settings import check_settings
+from sweeparea.cql.syntax.statements import DeclaredKind
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, listing, nearest, raise_all
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import INFINITE
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.text_table import text_table
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands import jobs
 from sweeparea.spark_jobs.orchestration.drop import drop
@@ -25,6 +27,7 @@ from sweeparea.spark_jobs.orchestration.explaining import explained, explained_q
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log.schema import spark_type
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 HELP = """\
 Statements end with ;   .help this text   .quit or Ctrl-D ends
@@ -119,7 +122,7 @@ class StatementSession:
     def _show(self, statement: st.Show) -> Iterator[str]:
         application, head = self.application, self.application.ledger.head()
         catalog, deployed = application.catalog, application.registry.deployed.rows()
-        if statement.kind == "query":
+        if statement.kind == DeclaredKind.QUERY:
             rows = [
                 (
                     name,
@@ -130,11 +133,11 @@ class StatementSession:
                 )
                 for name in catalog.queries
             ]
-            gone = [row for row in deployed.values() if row.kind == "query" and row.name not in catalog.queries]
+            gone = [row for row in deployed.values() if row.kind == NameKind.QUERY and row.name not in catalog.queries]
             rows += [(r.name, None, ", ".join(r.depends_on), None, "not in the files any more") for r in gone]
             yield text_table(("query", "result", "reads", "committed up to", "state"), rows)
             return
-        sources = catalog.streams if statement.kind == "stream" else catalog.relations
+        sources = catalog.streams if statement.kind == DeclaredKind.STREAM else catalog.relations
         yield text_table(
             (statement.kind, "source", "heartbeat", "read by"),
             [
@@ -212,7 +215,7 @@ class StatementSession:
             if result.exists():
                 return [(f.name, spark_type(f.type)) for f in result.schema()]
             plan = self.application.plans.plan(name)
-            time = "bigint" if plan.time.kind == "BIGINT" else "timestamp"
+            time = "bigint" if plan.time.kind == TimeKind.BIGINT else "timestamp"
             return [*columns, *((c, time) for c in (("ts",) if plan.stream else ("valid_from", "valid_to")))]
         return columns
 
@@ -237,7 +240,7 @@ class StatementSession:
         if name in catalog.relations and schema.static:
             return "none: it never changes"
         by = f", by {catalog.streams[name].timestamp_by}" if name in catalog.streams else ""
-        if schema.time.kind == "BIGINT":
+        if schema.time.kind == TimeKind.BIGINT:
             return f"BIGINT ticks{by}"
         from sweeparea.operators.time.domain import micros_text
 

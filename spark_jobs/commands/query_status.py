@@ -8,7 +8,7 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status_faults import not_run, wrong_tables
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
@@ -99,7 +99,8 @@ def _lag(time: TimeDomain, done: int | None, ready: int) -> str:
     if done is None:
         return ""
     behind = ready - done
-    return f" ({behind * time.chronon / 1e6:.0f} s behind)" if time.kind == "TIMESTAMP" else f" ({behind} ticks behind)"
+    told = f"{behind * time.chronon / 1e6:.0f} s" if time.kind == TimeKind.TIMESTAMP else f"{behind} ticks"
+    return f" ({told} behind)"
 
 
 def _bytes(size: float) -> str:

@@ -22,6 +22,7 @@ from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile
 from sweeparea.tables.log.scan import dataset
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Reader:
         application, layout = self.application, self.application.layout
         found = []
         for name, row in sorted((application.ledger.head() if head is None else head).items()):
-            if row.kind == "query":
+            if row.kind == NameKind.QUERY:
                 suffixes = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
                 candidates = [("main", f"{name}{s}", layout.result(f"{name}{s}")) for s in suffixes]
             else:
@@ -121,7 +122,7 @@ class Reader:
 
     def _ends(self, head: Mapping[str, LedgerRow]) -> dict[str, int]:
         """Per query the first instant that it has not committed: microseconds, or a tick."""
-        rows = [r for r in head.values() if r.kind == "query" and r.committed is not None]
+        rows = [r for r in head.values() if r.kind == NameKind.QUERY and r.committed is not None]
         return {r.name: ((r.committed or 0) + 1) * (r.of_query.chronon or 1) for r in rows}
 
     @staticmethod

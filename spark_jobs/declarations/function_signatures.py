@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.cql.functions.signatures import FAMILIES, ResultRule, Sample, family_of, rules_of
+from sweeparea.cql.functions.signatures import FAMILIES, ResultRule, RuleKind, Sample, family_of, rules_of
 from sweeparea.spark_jobs.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _rows(accepted: dict[Combination, str], count: int) -> list[str]:
         return [f"-> {next(iter(accepted.values()))}"]
     found = []
     for sets, rule in _boxes(list(accepted.items()), count):
-        if rule is not None and rule.kind == "const" and _particular(rule.type, sets):
+        if rule is not None and rule.kind == RuleKind.CONST and _particular(rule.type, sets):
             rule = None  # it holds of the sample, and of who knows which others
         shown = " ; ".join("|".join(_shown(s, count, rule)) for s in sets)
         found.append(f"{shown} -> {rule if rule is not None else '?'}")
@@ -173,7 +173,9 @@ def _boxes(
     for type_ in sets[at]:
         for inner, rule in _boxes([e for e in entries if e[0][at] == type_], count):
             rest = (*inner[:at], *inner[at + 1 :])
-            merged.setdefault((rest, rule if rule is None or rule.kind == "const" else str(rule)), []).append(type_)
+            merged.setdefault((rest, rule if rule is None or rule.kind == RuleKind.CONST else str(rule)), []).append(
+                type_
+            )
     boxes = []
     for (rest, rule), types in merged.items():
         kept = rule if isinstance(rule, ResultRule) or rule is None else ResultRule.parse(rule)
@@ -187,8 +189,8 @@ def _likeliest(rules: set[ResultRule], sets: Sequence[Sequence[str]]) -> ResultR
     """
 
     def rank(rule: ResultRule) -> tuple[int, ResultRule]:
-        follows = rule.kind != "const" and (len(sets[rule.at]) > 1 or _particular(sets[rule.at][0], sets))
-        return (0 if follows else 1 if rule.kind == "const" else 2), rule
+        follows = rule.kind != RuleKind.CONST and (len(sets[rule.at]) > 1 or _particular(sets[rule.at][0], sets))
+        return (0 if follows else 1 if rule.kind == RuleKind.CONST else 2), rule
 
     return min(rules, key=rank)
 
@@ -206,7 +208,7 @@ def _shown(types: Sequence[Sample], count: int, rule: ResultRule | None) -> list
     for family, samples in FAMILIES.items():
         tried = [s for s in samples if count < 3 or s in FEW]
         given = [s for s in tried if s in types]
-        narrow = count == 3 and rule is not None and rule.kind == "const" and family_of(rule.type) == family
+        narrow = count == 3 and rule is not None and rule.kind == RuleKind.CONST and family_of(rule.type) == family
         if tried and given == tried and not (narrow and len(tried) < len(samples)):
             shown.append(family)
         else:

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.cql.text.errors import BindError, Place, TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.expressions import Expr
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.declarations.keyed import KeyedChanges
 from sweeparea.spark_jobs.declarations.source_columns import TIME_TYPES, no_column
 
@@ -42,7 +42,7 @@ class RelationSource:
     @property
     def schema(self) -> InputSchema:
         """The source as expressions over its rows see it."""
-        return InputSchema(self.name, "relation", self.columns, self.time, chars=self.chars)
+        return InputSchema(self.name, SchemaKind.RELATION, self.columns, self.time, chars=self.chars)
 
     @property
     def record_columns(self) -> tuple[tuple[str, str], ...]:
@@ -64,7 +64,8 @@ class _Reader:
 
     def read(self) -> RelationSource:
         declared = self.declared
-        instants, operation, keyed, kind = (), None, None, "TIMESTAMP" if declared.contents == "feed" else "BIGINT"
+        instants, operation, keyed = (), None, None
+        kind = TimeKind.TIMESTAMP if declared.contents == "feed" else TimeKind.BIGINT
         if declared.history is not None:
             instants = tuple(self._column("HISTORY BY", c, "history") for c in declared.history)
             kind = self._time("HISTORY BY", instants, "history")
@@ -135,7 +136,7 @@ class _Reader:
                 "Name another column, or convert it in the source table",
             )
 
-    def _time(self, clause: str, columns: tuple[str, ...], field: str) -> str:
+    def _time(self, clause: str, columns: tuple[str, ...], field: str) -> TimeKind:
         """The kind of time that all ``columns`` have."""
         kinds = []
         for column in columns:
@@ -157,12 +158,13 @@ class _Reader:
         if len(known) > 1:
             self._fault(
                 TypeError_,
-                f"{clause} of relation {self.declared.name} mixes BIGINT ticks ({columns[kinds.index('BIGINT')]}) and"
-                f" times of the clock ({columns[kinds.index('TIMESTAMP')]})",
+                f"{clause} of relation {self.declared.name} mixes BIGINT ticks"
+                f" ({columns[kinds.index(TimeKind.BIGINT)]}) and times of the clock"
+                f" ({columns[kinds.index(TimeKind.TIMESTAMP)]})",
                 field,
                 "Name two columns of one kind of time",
             )
-        return known.pop() if len(known) == 1 else "TIMESTAMP"
+        return known.pop() if len(known) == 1 else TimeKind.TIMESTAMP
 
     def _fault(self, kind: type[BindError] | type[TypeError_], message: str, field: str, hint: str) -> None:
         place: Place = self.declared.places.get(field, self.declared.place)

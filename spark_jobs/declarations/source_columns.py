@@ -7,9 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sweeparea.cql.text.errors import BindError, Place, listing, nearest
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.spark.errors import ReservedNameError
 
-TIME_TYPES = {"bigint": "BIGINT", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP", "date": "TIMESTAMP"}
+TIME_TYPES = {
+    "bigint": TimeKind.BIGINT,
+    "timestamp": TimeKind.TIMESTAMP,
+    "timestamp_ntz": TimeKind.TIMESTAMP,
+    "date": TimeKind.TIMESTAMP,
+}
 """The kind of time of a column's Spark type."""
 
 

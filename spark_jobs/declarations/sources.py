@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.binding.source_expressions import CONDITION, INSTANTS, bind_source_expression
 from sweeparea.cql.syntax.source_formats import columns_of
+from sweeparea.cql.syntax.statements import HeartbeatKind, SourceKind
 from sweeparea.cql.text.errors import TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.expressions import Expr
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.declarations.relation_source import RelationExpressions, RelationSource, source_of
 from sweeparea.spark_jobs.declarations.source_columns import TIME_TYPES, no_column, refuse_reserved
@@ -55,7 +56,7 @@ class Sources:
         paths start at the data folder.
         """
         source = self.declared.source(name).source
-        if source.kind == "format":
+        if source.kind == SourceKind.FORMAT:
             return LandingTable(self.declared.layout.landing(name), columns_of(source), name)
         table = SourceTable(self.declared.located(source.uri))
         row = self.declared.ledger.head().get(name)
@@ -78,7 +79,7 @@ class Sources:
         """Where a stream or relation comes from, for people."""
         source = self.declared.source(name).source
         where = self.declared.located(source.uri) if source.uri else ""
-        return where if source.kind == "delta" else f"{source.format} {where}".rstrip()
+        return where if source.kind == SourceKind.DELTA else f"{source.format} {where}".rstrip()
 
     def _stream_schema(self, name: str) -> InputSchema:
         admitted = DeltaLog(self.declared.layout.admitted(name))
@@ -90,14 +91,14 @@ class Sources:
             refuse_reserved(name, [column for column, _ in columns])
         sequence = self.declared.catalog.streams[name].sequence_by
         time = self.stream_time(name, dict(columns))
-        return InputSchema(name, "stream", columns, time, sequence_by=sequence, chars=self.chars_of(name))
+        return InputSchema(name, SchemaKind.STREAM, columns, time, sequence_by=sequence, chars=self.chars_of(name))
 
     def _relation_schema(self, name: str) -> InputSchema:
         source = self.relation(name)
         declared = self.declared.catalog.relations[name]
         return InputSchema(
             name,
-            "relation",
+            SchemaKind.RELATION,
             source.record_columns,
             source.time,
             retroactive=declared.retroactive,
@@ -135,7 +136,7 @@ class Sources:
                 "Convert the column in the source table, or name another",
             )
         chronon = declared.chronon_us
-        if kind == "BIGINT" and chronon not in (None, 1):
+        if kind == TimeKind.BIGINT and chronon not in (None, 1):
             raise TypeError_(
                 f"CHRONON of stream {name} is a length of time, but TIMESTAMP BY {column} is a BIGINT sequence number,"
                 " whose tick is 1",
@@ -190,9 +191,9 @@ class Sources:
         if spec.column is not None and column is None:
             known = [name for name, _ in schema.columns]
             raise no_column("HEARTBEAT", spec.column, known, spec.place or declared.place)
-        if spec.kind in ("for", "per") and spec.expression is not None:
+        if spec.kind in (HeartbeatKind.FOR, HeartbeatKind.PER) and spec.expression is not None:
             return bind_source_expression(spec.expression, schema, "HEARTBEAT", wanted, self.declared.analyze).sql
-        if spec.kind != "column" or column is None:
+        if spec.kind != HeartbeatKind.COLUMN or column is None:
             return None
         if kind is not None and kind not in wanted.types:
             times = ", ".join(name for name, other in schema.columns if other in wanted.types)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sweeparea.cql.binding.scope.inputs import InputSchema
-from sweeparea.cql.syntax.statements import CreateStream
+from sweeparea.cql.syntax.statements import CreateStream, HeartbeatKind
 from sweeparea.cql.text.errors import ParseError, TypeError_
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.user_code.user_modules import Modules
 from sweeparea.spark_jobs.declarations import user_code
 from sweeparea.spark_jobs.declarations.source_columns import no_column
@@ -34,14 +35,14 @@ def clause_faults(declared: CreateStream, schema: InputSchema, modules: Modules 
         except ParseError as error:
             yield error
     spec = declared.heartbeat
-    if spec is not None and spec.kind == "policy":
+    if spec is not None and spec.kind == HeartbeatKind.POLICY:
         try:
             user_code.policy(spec.policy or "", modules, spec.place)
         except SweepAreaError as error:
             yield error
-    if schema.time.kind == "BIGINT":
+    if schema.time.kind == TimeKind.BIGINT:
         hint = "Leave it out, or count time by a TIMESTAMP column"
-        if spec is not None and spec.kind == "clock":
+        if spec is not None and spec.kind == HeartbeatKind.CLOCK:
             yield TypeError_(
                 f"HEARTBEAT FROM CLOCK of stream {declared.name} needs time that a clock tells, but"
                 f" {declared.timestamp_by} is a BIGINT sequence number",

@@ -8,7 +8,9 @@ from contextlib import suppress
 
 import pyarrow.compute as pc
 
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK, own_ticks
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
@@ -25,8 +27,8 @@ def new_rows(plans: QueryPlans, plan: Plan, h0: int, h1: int) -> int:
                 low, high = own_ticks(h0 + 1, h1, declared.scale(name, plan.time))
                 total += _between(DeltaLog(declared.layout.admitted(name)), "__tick", low, high)
         else:
-            column = "ts" if plans.input_schema(name).kind == "stream" else "valid_from"
-            scale = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 1
+            column = "ts" if plans.input_schema(name).kind == SchemaKind.STREAM else "valid_from"
+            scale = plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else 1
             log = DeltaLog(plans.result_table(name))
             total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
     return round(total)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sweeparea.cql.binding.binder import InputSchema, bind
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.rewrites import MeasuredInput, choose, hidden_query, take
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError
@@ -13,6 +14,7 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.deep_stack import bottom_up
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.declarations.sources import Sources
 from sweeparea.spark_jobs.deployment.planned import Planned, shared_by_others
@@ -71,7 +73,7 @@ class QueryPlans:
         if result.exists():
             types = {f.name: spark_type(f.type) for f in result.schema()}
             columns = [(label, types.get(label, kind)) for label, kind in columns]
-        kind = "stream" if plan.stream else "relation"
+        kind = SchemaKind.STREAM if plan.stream else SchemaKind.RELATION
         return InputSchema(name, kind, tuple(columns), plan.time, derived=True, chars=plan.chars)
 
     def _materialization_schema(self, name: str, query: str) -> InputSchema:
@@ -86,7 +88,7 @@ class QueryPlans:
                 f"Write MATERIALIZE {kept}, {kind.upper()} in {query}, or read {query} itself",
             )
         own = self.input_schema(query)
-        return replace(own, name=name, kind="relation" if kind == "relation" else "stream")
+        return replace(own, name=name, kind=SchemaKind.RELATION if kind == ResultKind.RELATION else SchemaKind.STREAM)
 
     def result_table(self, name: str) -> str:
         """The folder of a query's result, or of one of its materializations."""

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.nodes import RelationScan, StreamScan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import INF, MIN_TICK, own_ticks
 from sweeparea.operators.values.bag import TE, TS, N
 from sweeparea.spark_jobs.evaluation.only import Only
@@ -216,11 +216,11 @@ class InputReader:
 
     def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
         """Ticks as the values that a result table's instant columns hold: microseconds, or ticks."""
-        scale = self.time.chronon if self.time.kind == "TIMESTAMP" else 1
+        scale = self.time.chronon if self.time.kind == TimeKind.TIMESTAMP else 1
         return tuple(None if x is None or abs(x) >= -MIN_TICK // scale else x * scale for x in (low, high))  # type: ignore[return-value]
 
     def _tick_of(self, column: str) -> str:
-        return f"unix_micros({column}) DIV {self.time.chronon}L" if self.time.kind == "TIMESTAMP" else column
+        return f"unix_micros({column}) DIV {self.time.chronon}L" if self.time.kind == TimeKind.TIMESTAMP else column
 
     def instant_sql(self, tick: str) -> str:
-        return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == "TIMESTAMP" else tick
+        return f"timestamp_micros({tick} * {self.time.chronon}L)" if self.time.kind == TimeKind.TIMESTAMP else tick

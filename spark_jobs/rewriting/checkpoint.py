@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.area_files import SEQ
 from sweeparea.operators.state.leaves import leaf_stem
 from sweeparea.operators.state.open_rows import holds_open
@@ -66,14 +67,14 @@ def _areas(application: Application, row: LedgerRow) -> Iterator[tuple[str, Delt
 
 def _open_rows(application: Application, plan: Plan, row: LedgerRow) -> tuple[DeltaLog, list[DataFile] | None]:
     """The relation's table and its files with rows that were open at a commit; None: the log does not tell."""
-    log = DeltaLog(application.layout.result(plan.table("relation")))
+    log = DeltaLog(application.layout.result(plan.table(ResultKind.RELATION)))
     version = version_at(log, row.app, row.seq) if log.exists() else None
     return log, None if version is None else [file for file in log.files(version) if holds_open(file)]
 
 
 def _is_whole(application: Application, plan: Plan, row: LedgerRow) -> bool:
     tables = [(log, files) for _, log, files in _areas(application, row)]
-    if "relation" in plan.materialize:
+    if ResultKind.RELATION in plan.materialize:
         tables.append(_open_rows(application, plan, row))
     return all(files is not None and all(is_file(f"{log.uri}/{file.path}") for file in files) for log, files in tables)
 
@@ -90,10 +91,12 @@ def seed(application: Application, plan: Plan, row: LedgerRow, place: SlicePlace
         there.create(log.schema(), name=f"{row.name}.{op}", description=f"SweepArea {op} of {row.name}")
         adds = [_earlier(log, file, there, attempt, f"{op}-{i}") for i, file in enumerate(files or ())]
         publication.stage(there.uri, adds=adds)
-    if "relation" in plan.materialize:
+    if ResultKind.RELATION in plan.materialize:
         log, files = _open_rows(application, plan, row)
-        there = DeltaLog(place.layout.result(plan.table("relation")))
-        there.create(log.schema(), name=plan.table("relation"), description=f"relation of continuous query {row.name}")
+        there = DeltaLog(place.layout.result(plan.table(ResultKind.RELATION)))
+        there.create(
+            log.schema(), name=plan.table(ResultKind.RELATION), description=f"relation of continuous query {row.name}"
+        )
         adds = [
             copy_staged(log.uri, file, there.uri, attempt)
             if leaf_stem(file.path)  # what it holds: no two have the same name, as others of several attempts may

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.planned import Planned
 from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 10
 """So often a build follows what its inputs have gained meanwhile, before it leaves the rest to live slices."""
-KINDS = ("relation", "istream", "dstream", "rstream")
+KINDS = tuple(ResultKind)
 
 
 def replace_query(application: Application, query: str, spark: SparkSession, tell: Tell) -> Rewritten:

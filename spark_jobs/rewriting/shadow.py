@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.plan.touched import memory, warm_from
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.application import Application
@@ -160,8 +161,8 @@ class Shadow:
             return Beginning(h1, stands=self.since)
         if h0 > self.since or self.since < self.published.start:
             return None
-        log = DeltaLog(self.application.layout.result(self.plan.table("relation")))
-        kept = "relation" in self.plan.materialize and log.exists()
+        log = DeltaLog(self.application.layout.result(self.plan.table(ResultKind.RELATION)))
+        kept = ResultKind.RELATION in self.plan.materialize and log.exists()
         return Beginning(self.since, History.of(log, self.plan.time) if kept else None, self.only)
 
     def tables(self) -> dict[str, tuple[DeltaLog, DeltaLog]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.quality import counts, suites, verdict
 from sweeparea.spark_jobs.slices.result_tables import Line, file_of
 from sweeparea.spark_jobs.spark import frames
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def checks_of(plan: Plan, key: str, since: int, h1: int) -> list[suites.Check]:
     """The checks of what a slice ``(since, h1]`` writes as ``key`` (``closed``, ``open``, ``istream``, ..)."""
     low, high = (as_instant(plan.time, tick) for tick in (since, h1))
-    if plan.time.kind == "TIMESTAMP":  # START may be the first instant that there is
+    if plan.time.kind == TimeKind.TIMESTAMP:  # START may be the first instant that there is
         low, high = (None if isinstance(at, int) else at for at in (low, high))
     of = suites.relation_checks if key in ("closed", "open") else suites.stream_checks
     return of([c.label for c in plan.root.columns], low, high, plan.constraints)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.spark_jobs.evaluation.only import Only
@@ -45,7 +46,7 @@ class Beginning:
         return frames.concatenated(parts) if parts else None
 
     def _clipped(self, plan: Plan, rows: DataFrame) -> DataFrame:
-        levels = "rstream" in plan.materialize and "relation" not in plan.materialize
+        levels = ResultKind.RSTREAM in plan.materialize and ResultKind.RELATION not in plan.materialize
         # where levels are counted from here on, a later slice needs the ends as well
         stands = self.since if self.stands is None or levels else self.stands
         later = f"{TS} > {stands}L"

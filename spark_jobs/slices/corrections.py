@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.plan.touched import Stretch
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import INF, own_ticks
 from sweeparea.operators.values import keys
 from sweeparea.tables.log import scan
@@ -108,10 +109,10 @@ def _of_result(application: Application, plan: Plan, name: str, seen: int, pin: 
     if not rows.num_rows:
         return None
     ticks = rows.column("ts")
-    if plan.time.kind == "TIMESTAMP":
+    if plan.time.kind == TimeKind.TIMESTAMP:
         ticks = pc.divide(ticks.cast(pa.int64()), plan.time.chronon)
     first, last = max(pc.min(ticks).as_py(), plan.start), pc.max(ticks).as_py()
-    if kind != "relation":
+    if kind != ResultKind.RELATION:
         return Stretch(first, last) if last >= first else None
     codes, count = keys.codes([rows.column("row")])
     net = np.bincount(codes, keys.int64_of(rows.column("sign")), count)
@@ -126,7 +127,7 @@ def schema(record: pa.Schema, time: TimeDomain) -> pa.Schema:
     ``row`` has ``sign`` copies more from the instant ``ts`` on (of a stream: at it) in the table ``kind`` (relation,
     istream, dstream, rstream); ``cause``: why, in words; ``seq``: the commit that made them.
     """
-    instant = pa.timestamp("us", tz="UTC") if time.kind == "TIMESTAMP" else pa.int64()
+    instant = pa.timestamp("us", tz="UTC") if time.kind == TimeKind.TIMESTAMP else pa.int64()
     told = [("row", pa.struct(list(record))), ("ts", instant), ("sign", pa.int64()), ("kind", pa.string())]
     return pa.schema([*told, ("cause", pa.string()), ("seq", pa.int64())])
 
@@ -137,7 +138,7 @@ def rows(records: pa.Table, ticks: np.ndarray, signs: np.ndarray, kind: str, tim
     structs = pa.StructArray.from_arrays(
         [keys.one_array(column) for column in records.columns], fields=list(records.schema)
     )
-    stored = pa.array(ticks * (time.chronon if time.kind == "TIMESTAMP" else 1), pa.int64())
+    stored = pa.array(ticks * (time.chronon if time.kind == TimeKind.TIMESTAMP else 1), pa.int64())
     columns = [structs, stored.cast(wanted.field("ts").type), pa.array(signs, pa.int64())]
     columns.append(pa.repeat(pa.scalar(kind, pa.string()), len(signs)))
     return pa.Table.from_arrays(columns, schema=pa.schema(list(wanted)[:4]))

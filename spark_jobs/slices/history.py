@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.spark import frames
@@ -46,7 +46,7 @@ class History:
 
     def stored(self, tick: int) -> int:
         """A tick as the instant columns hold it: microseconds, or ticks."""
-        return tick * self.time.chronon if self.time.kind == "TIMESTAMP" else tick
+        return tick * self.time.chronon if self.time.kind == TimeKind.TIMESTAMP else tick
 
     def files(self, since: int, upto: int) -> list[DataFile]:
         """Files that may hold rows that are valid somewhere in ``(since, upto]`` or end there (a stream's: lie there).
@@ -92,7 +92,7 @@ class History:
         return self._ticks(rows.column("valid_from")), np.where(open_, INF, self._ticks(end))
 
     def _ticks(self, column: pa.ChunkedArray) -> np.ndarray:
-        if self.time.kind != "TIMESTAMP":
+        if self.time.kind != TimeKind.TIMESTAMP:
             return keys.int64_of(column)
         return keys.int64_of(column.cast(pa.int64())) // self.time.chronon
 
@@ -105,7 +105,7 @@ class History:
         rows = frames.read(spark, chosen, self.log.schema().names, [("valid_from", None, self.stored(at))])
         if rows is None:
             return None
-        timestamps = self.time.kind == "TIMESTAMP"
+        timestamps = self.time.kind == TimeKind.TIMESTAMP
         bound = f"timestamp_micros({self.stored(at)}L)" if timestamps else f"{at}L"
         tick = f"unix_micros(valid_from) DIV {self.time.chronon}L" if timestamps else "valid_from"
         alive = rows.where(f"valid_to IS NULL OR valid_to > {bound}")

@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import relation_to_stream
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.quality import counts, suites
@@ -69,7 +71,7 @@ class Materialization:
         plan = evaluation.slice.plan
         ids = [c.id for c in plan.root.columns]
         # repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
-        keyed = ids and not ("rstream" in tables or plan.emits_each)
+        keyed = ids and not (ResultKind.RSTREAM in tables or plan.emits_each)
         of = plan.root if self.beginning is None else None
         net = of is not None and keyed and "open" not in tables and not areas.files(MATERIALIZE) and evaluation.net(of)
         if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
@@ -96,13 +98,15 @@ class Materialization:
         """Makes the task of a worker from where it keeps its SweepArea."""
         evaluation, tables = self.evaluation, results.tables
         plan = evaluation.slice.plan
-        count = evaluation.streams.row_count(MATERIALIZE, plan.every, plan.anchor) if "rstream" in tables else None
+        count = (
+            evaluation.streams.row_count(MATERIALIZE, plan.every, plan.anchor) if ResultKind.RSTREAM in tables else None
+        )
         spec = relation_to_stream.MaterializeSpec(
             columns=tuple(c.id for c in plan.root.columns),
             checks=tuple(checks),
             relation="open" in tables,
-            istream="istream" in tables,
-            dstream="dstream" in tables,
+            istream=ResultKind.ISTREAM in tables,
+            dstream=ResultKind.DSTREAM in tables,
             rstream=None if count is None else evaluation.rstreams[-1][1],
             most=evaluation.slice.most_rows,
             each=plan.emits_each,
@@ -110,7 +114,7 @@ class Materialization:
         )
         targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
         judges = {key: partial(counts.counted, checks=checks_of(self.plan, key, self.since, self.h1)) for key in tables}
-        chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
+        chronon = plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else 0
         labels = {c.id: c.label for c in plan.root.columns}
 
         def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:

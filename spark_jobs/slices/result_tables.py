@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.open_rows import Exchange, OpenRows
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
@@ -62,11 +64,11 @@ class ResultTables:
         """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""
         plan, layout = self.plan, self.place.layout
         labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
-        kind = pa.timestamp("us", tz="UTC") if plan.time.kind == "TIMESTAMP" else pa.int64()
+        kind = pa.timestamp("us", tz="UTC") if plan.time.kind == TimeKind.TIMESTAMP else pa.int64()
         found: dict[str, tuple[str, pa.Schema]] = {}
         for what in plan.materialize:
             path = layout.result(plan.table(what))
-            if what == "relation":
+            if what == ResultKind.RELATION:
                 schema = pa.schema([*labels, pa.field("valid_from", kind), pa.field("valid_to", kind)])
                 found["closed"] = found["open"] = (path, schema)
             else:
@@ -114,7 +116,7 @@ class ResultTables:
     def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table:
         """The rows of staged files that the table holds as open ones: those that began before the slice."""
         time, names = self.plan.time, schema.names[:-1]
-        stored = self.since * time.chronon if time.kind == "TIMESTAMP" else self.since
+        stored = self.since * time.chronon if time.kind == TimeKind.TIMESTAMP else self.since
         bound = scan.comparable(stored, schema.field("valid_from").type)
         files = [] if self.anew else scan.prune(closed, "valid_from", None, stored)
         chosen = scan.ScanPlan(schema, tuple(f"{path}/{file.path}" for file in files), 0, 0)

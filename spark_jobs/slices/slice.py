@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.deployment.planned import readers_of
@@ -205,7 +207,7 @@ class Slice:
             plan=state_identity(plan),
             h0=self.h0,
             seconds=self.seconds,
-            chronon=plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
+            chronon=plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else 0,
             start=plan.start,
             zones=zone_guards.rules(zone_guards.zones_of(self._declared), before.zones or {}) or None,
             correction_seq=before.correction_seq,
@@ -266,7 +268,7 @@ class Slice:
     def _input(self, name: str, row: LedgerRow, pin: int) -> Input:
         application = self.application
         if application.is_query(application.owner(name)):
-            is_stream = application.plans.input_schema(name).kind == "stream"
+            is_stream = application.plans.input_schema(name).kind == SchemaKind.STREAM
             kind = InputKind.QUERY_STREAM if is_stream else InputKind.QUERY_RELATION
             log = DeltaLog(application.plans.result_table(name))
             log.refuse_foreign(application.owner(name))

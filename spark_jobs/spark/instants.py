@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 from sweeparea.infra.errors import UsageError
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.spark.json_values import micros_of
 
 
@@ -14,7 +14,7 @@ def tick_of(text: str, time_: TimeDomain) -> int:
     """The tick of an instant that a person wrote: 2013-01-31 12:00:00 (UTC), or a tick where time is BIGINT.
     UsageError if it is none.
     """
-    if time_.kind == "BIGINT":
+    if time_.kind == TimeKind.BIGINT:
         if text.lstrip("-").isdigit():
             return int(text)
         raise UsageError(f"{text} is no tick: time is counted in BIGINT ticks here, so give a whole number.")
@@ -41,7 +41,7 @@ def instant_text(time_: TimeDomain, tick: int) -> str:
 
 def as_instant(time_: TimeDomain, tick: int) -> Any:
     """A tick as a value of the result tables' instant columns: a datetime (UTC), or the tick."""
-    if time_.kind != "TIMESTAMP":
+    if time_.kind != TimeKind.TIMESTAMP:
         return tick
     try:
         return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=tick * time_.chronon)

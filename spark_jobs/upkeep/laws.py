@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state import splice
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
@@ -23,7 +24,7 @@ from sweeparea.spark_jobs.rewriting.difference import PART_ROWS
 from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.spark.instants import instant_text
 
-STREAMS = {"istream": 1, "dstream": -1}
+STREAMS = {ResultKind.ISTREAM: 1, ResultKind.DSTREAM: -1}
 
 
 _Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -41,7 +42,7 @@ def broken(tables: Mapping[str, History], committed: int) -> list[str]:
     """What is wrong with the tables of one query, by kind (relation, istream, dstream; others are not looked at), up to
     a committed instant: a sentence for each kind of fault, with its first row.
     """
-    looked_at = {kind: history for kind, history in tables.items() if kind in ("relation", *STREAMS)}
+    looked_at = {kind: history for kind, history in tables.items() if kind in (ResultKind.RELATION, *STREAMS)}
     found: dict[str, str] = {}
     for part in _parts(looked_at):
         for fault, rows in _faults(part.kinds, committed):
@@ -54,8 +55,8 @@ def broken(tables: Mapping[str, History], committed: int) -> list[str]:
 
 def _faults(kinds: Mapping[str, _Rows], committed: int) -> Iterator[tuple[str, np.ndarray]]:
     """Kinds of faults, each with its rows: record code and tick first."""
-    if "relation" in kinds:
-        codes, start, end = kinds["relation"]
+    if ResultKind.RELATION in kinds:
+        codes, start, end = kinds[ResultKind.RELATION]
         late = (start > committed) | ((end > committed) & (end != INF))
         yield "rows of the relation begin or end after the committed instant", np.stack([codes, start])[:, late]
         yield "rows of the relation are empty", np.stack([codes, start])[:, end <= start]
@@ -66,7 +67,7 @@ def _faults(kinds: Mapping[str, _Rows], committed: int) -> Iterator[tuple[str, n
                 wanted = changes[:, changes[2] * sign > 0] * np.array([[1], [1], [sign]])
                 yield f"{kind} is not what the relation's changes are (R1, R2)", _net(wanted, _counted(kinds[kind]))
     elif kinds.keys() >= STREAMS.keys():
-        come, go = _counted(kinds["istream"]), _counted(kinds["dstream"])
+        come, go = _counted(kinds[ResultKind.ISTREAM]), _counted(kinds[ResultKind.DSTREAM])
         yield "values are in istream and dstream at one instant (R1)", _both(come, go)
         yield "dstream takes values that istream never brought (R2)", _below_zero(come, go)
 

@@ -20,6 +20,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.patterns import reach_of, read_again
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import memory
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log import scan
@@ -56,7 +57,7 @@ def outlook(application: Application, name: str) -> Retention | None:
     if declared is None or declared.retain is None or row is None or row.committed is None:
         return None
     time = application.plans.input_schema(name).time
-    if time.kind != "TIMESTAMP":
+    if time.kind != TimeKind.TIMESTAMP:
         return None
     found = Retention(name)
     late = row.committed - declared.retain // time.chronon  # rows below are not admitted any more

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import duckdb
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from tests.cql.nested_queries import TABLES
 from tests.cql.plan_oracle import Table, evaluate
 
 Rows = Mapping[str, list[tuple]]
-INPUTS = {name: InputSchema(name, "relation", columns) for name, columns in TABLES.items()}
+INPUTS = {name: InputSchema(name, SchemaKind.RELATION, columns) for name, columns in TABLES.items()}
 MANY = "more than one row"
 """What both say of a scalar subquery with several rows."""
 

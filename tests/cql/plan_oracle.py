@@ -53,7 +53,7 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import StreamKind
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.tables.log.schema import arrow_type
 
 Row = tuple[Any, ...]
@@ -452,7 +452,7 @@ class Oracle:
         raise TypeError(f"{type(node).__name__} is no stream")
 
     def instant(self, tick: int) -> Any:
-        if self.time is None or self.time.kind == "BIGINT":
+        if self.time is None or self.time.kind == TimeKind.BIGINT:
             return tick
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick * self.time.chronon)
 

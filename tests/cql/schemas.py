@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
-TIMESTAMP = TimeDomain("TIMESTAMP", 1_000_000)
+TIMESTAMP = TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
 
 TICKS = {
-    "S": InputSchema("S", "stream", (("a", "int"), ("b", "string"), ("x", "double"))),
-    "T": InputSchema("T", "stream", (("a", "int"), ("c", "decimal(10,2)"))),
-    "R": InputSchema("R", "relation", (("a", "int"), ("d", "string"))),
-    "Fixed": InputSchema("Fixed", "relation", (("a", "int"), ("e", "string")), static=True),
-    "q": InputSchema("q", "relation", (("a", "int"), ("n", "bigint")), derived=True),
+    "S": InputSchema("S", SchemaKind.STREAM, (("a", "int"), ("b", "string"), ("x", "double"))),
+    "T": InputSchema("T", SchemaKind.STREAM, (("a", "int"), ("c", "decimal(10,2)"))),
+    "R": InputSchema("R", SchemaKind.RELATION, (("a", "int"), ("d", "string"))),
+    "Fixed": InputSchema("Fixed", SchemaKind.RELATION, (("a", "int"), ("e", "string")), static=True),
+    "q": InputSchema("q", SchemaKind.RELATION, (("a", "int"), ("n", "bigint")), derived=True),
 }
 """Inputs whose time is BIGINT."""
 
 TIMES = {
     "flights": InputSchema(
         "flights",
-        "stream",
+        SchemaKind.STREAM,
         (("origin", "string"), ("dest", "string"), ("dep_delay", "double"), ("tailnum", "string")),
         TIMESTAMP,
     ),
-    "planes": InputSchema("planes", "relation", (("tailnum", "string"), ("seats", "int")), TIMESTAMP),
+    "planes": InputSchema("planes", SchemaKind.RELATION, (("tailnum", "string"), ("seats", "int")), TIMESTAMP),
 }
 """Inputs whose time is TIMESTAMP with a chronon of one second."""
 

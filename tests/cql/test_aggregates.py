@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.functions import functions
 from sweeparea.cql.functions.aggregates import AGGREGATES, GROUPING
 from sweeparea.cql.text.errors import CqlError
@@ -83,7 +83,9 @@ def test_equal_calls_are_one() -> None:
 
 
 def test_the_declared_sequence_orders_before_the_record() -> None:
-    inputs = {"E": InputSchema("E", "stream", (("a", "int"), ("n", "bigint"), ("b", "string")), sequence_by="n")}
+    inputs = {
+        "E": InputSchema("E", SchemaKind.STREAM, (("a", "int"), ("n", "bigint"), ("b", "string")), sequence_by="n")
+    }
     assert Readable(bind_select("SELECT last(b) AS z FROM E [Now]", inputs)).aggregates() == [
         "LAST(b) ORDER BY n, a, b"
     ]

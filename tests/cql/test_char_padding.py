@@ -8,7 +8,7 @@ import re
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.text.errors import RefusedError
 from tests.cql import char_tables
 from tests.cql.plan_oracle import Table, evaluate
@@ -19,7 +19,7 @@ def _inputs() -> dict[str, InputSchema]:
     for name, declared in char_tables.DECLARED.items():
         columns = tuple((c, re.sub(r"(var)?char\(\d+\)", "string", kind)) for c, kind in declared.items())
         chars = tuple((c, kind) for c, kind in declared.items() if re.search(r"\bchar\(", kind))
-        found[name] = InputSchema(name, "relation", columns, chars=chars)
+        found[name] = InputSchema(name, SchemaKind.RELATION, columns, chars=chars)
     return found
 
 
@@ -57,7 +57,9 @@ def test_a_result_has_the_lengths_of_its_columns() -> None:
     assert plan.chars == tuple(
         (c.label, k) for c, (_, k) in zip([plan.root.columns[i] for i in (0, 1, 2, 4)], chars, strict=True)
     )
-    derived = InputSchema("q", "relation", tuple((c.label, c.type) for c in plan.root.columns), chars=plan.chars)
+    derived = InputSchema(
+        "q", SchemaKind.RELATION, tuple((c.label, c.type) for c in plan.root.columns), chars=plan.chars
+    )
     assert "'ab   '" in repr(
         bind_select("SELECT e FROM q JOIN s ON q.e = s.c WHERE e = 'ab'", {**INPUTS, "q": derived}).root
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.binding.binder import bind, bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import RefusedError, TypeError_
 from sweeparea.operators.nodes import Aggregate, RelationToStream, Window
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.windows import Range, Unbounded
 from tests.cql.schemas import TICKS, TIMES, nodes, plan, tree
 
@@ -145,18 +145,21 @@ def test_start_at_settings_and_constraints() -> None:
     assert dict(found.settings)["range_bounds"] == "exclusive"
     flights = query("START AT TIMESTAMP '1970-01-01 00:01:00'", "SELECT origin FROM flights [Now]")
     assert flights.start == 60
-    assert flights.time == TimeDomain("TIMESTAMP", 1_000_000)
+    assert flights.time == TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
 
 
 def test_streams_share_one_chronon() -> None:
     with pytest.raises(TypeError_, match="S and flights count time differently: BIGINT ticks and TIMESTAMP"):
         plan("SELECT S.a FROM S [Now], flights [Now]")
-    inputs = {**TIMES, "fine": InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))}
+    inputs = {
+        **TIMES,
+        "fine": InputSchema("fine", SchemaKind.STREAM, (("k", "int"),), TimeDomain(TimeKind.TIMESTAMP, 1)),
+    }
     with pytest.raises(TypeError_, match="chronon 1 second and TIMESTAMP with chronon 1 microsecond"):
         bind_select("SELECT k FROM flights [Now], fine [Now]", inputs)
     with pytest.raises(TypeError_, match="R and flights count time differently"):
         plan("SELECT R.a FROM R, flights [Now]")
-    assert plan("SELECT origin FROM Fixed, flights [Now]").time.kind == "TIMESTAMP"
+    assert plan("SELECT origin FROM Fixed, flights [Now]").time.kind == TimeKind.TIMESTAMP
 
 
 def test_static_relations_alone_are_refused() -> None:

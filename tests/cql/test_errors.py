@@ -8,19 +8,23 @@ from pathlib import Path
 import pytest
 
 from sweeparea.cql.binding.binder import bind, bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import CqlErrors
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from tests.cql.schemas import TICKS, TIMES, plan
 
 GOLDEN = Path(__file__).parent / "golden" / "errors"
 """A file for each kind of fault: a text, a line with ``=>``, what is said to it; between the cases a blank line."""
 STATEMENTS = ("CREATE", "DROP", "SET", "SHOW", "DESCRIBE", "PAUSE", "RESUME", "REFRESH")
-INPUTS = {**TICKS, **TIMES, "fine": InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))}
+INPUTS = {
+    **TICKS,
+    **TIMES,
+    "fine": InputSchema("fine", SchemaKind.STREAM, (("k", "int"),), TimeDomain(TimeKind.TIMESTAMP, 1)),
+}
 
 
 def message(text: str) -> str:

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.operators.nodes import Project, StreamScan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from tests.cql.schemas import nodes
 
 COLUMNS = (
@@ -30,7 +30,7 @@ COLUMNS = (
     ("list", "array<int>"),
     ("slide", "int"),
 )
-INPUTS = {"S": InputSchema("S", "stream", COLUMNS, TimeDomain("TIMESTAMP", 1))}
+INPUTS = {"S": InputSchema("S", SchemaKind.STREAM, COLUMNS, TimeDomain(TimeKind.TIMESTAMP, 1))}
 
 EXPRESSIONS = r"""
 a / x

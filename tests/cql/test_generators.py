@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.text.errors import CqlError
 from sweeparea.operators.nodes import Generate
 from sweeparea.operators.plan.plan import Plan
@@ -15,7 +15,7 @@ from tests.cql.schemas import TICKS, nodes, tree
 INPUTS = TICKS | {
     "N": InputSchema(
         "N",
-        "stream",
+        SchemaKind.STREAM,
         (
             ("k", "int"),
             ("arr", "array<int>"),

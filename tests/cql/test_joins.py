@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_
 from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, StreamScan, Window
 from sweeparea.operators.plan.node import Node
@@ -193,8 +193,8 @@ def test_only_inner_and_semi_joins_are_monotonic(word: str, monotonic: bool) -> 
 # -- non-retroactive relations -----------------------------------------------------------------------------------------
 
 INPUTS = TICKS | {
-    "N": InputSchema("N", "relation", (("a", "int"), ("d", "string")), retroactive=False),
-    "M": InputSchema("M", "relation", (("a", "int"), ("m", "int")), retroactive=False),
+    "N": InputSchema("N", SchemaKind.RELATION, (("a", "int"), ("d", "string")), retroactive=False),
+    "M": InputSchema("M", SchemaKind.RELATION, (("a", "int"), ("m", "int")), retroactive=False),
 }
 
 

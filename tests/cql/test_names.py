@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.text.errors import BindError
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Aggregate, Join, Project, RelationScan, Select, StreamScan
@@ -49,7 +50,7 @@ def test_a_timestamp_column_named_ts_is_the_pseudo_column() -> None:
     from sweeparea.cql.binding.binder import bind_select
     from sweeparea.cql.binding.scope.inputs import InputSchema
 
-    inputs = {"E": InputSchema("E", "stream", (("ts", "bigint"), ("a", "int")))}
+    inputs = {"E": InputSchema("E", SchemaKind.STREAM, (("ts", "bigint"), ("a", "int")))}
     assert [c.label for c in bind_select("SELECT * FROM E [Now]", inputs).root.columns] == ["a"]
     [scan] = nodes(bind_select("SELECT ts + 1 AS n FROM E [Now]", inputs).root, StreamScan)
     assert scan.source == ()

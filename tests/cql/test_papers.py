@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from sweeparea.cql.binding.binder import bind
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.syntax.parser import parse_text, read_file
 from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 FOLDER = Path(__file__).parent / "papers"
 TABLE = Path(__file__).parents[2] / "docs" / "papers.md"
@@ -29,10 +29,10 @@ def declared(statement: CreateStream | CreateRelation) -> InputSchema:
     if isinstance(statement, CreateRelation):
         static = statement.contents == "static"
         return InputSchema(
-            statement.name, "relation", tuple(types.items()), static=static, retroactive=statement.retroactive
+            statement.name, SchemaKind.RELATION, tuple(types.items()), static=static, retroactive=statement.retroactive
         )
-    time = TimeDomain() if types[statement.timestamp_by] == "bigint" else TimeDomain("TIMESTAMP", 1_000_000)
-    return InputSchema(statement.name, "stream", tuple(types.items()), time, sequence_by=statement.sequence_by)
+    time = TimeDomain() if types[statement.timestamp_by] == "bigint" else TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
+    return InputSchema(statement.name, SchemaKind.STREAM, tuple(types.items()), time, sequence_by=statement.sequence_by)
 
 
 @cache
@@ -40,7 +40,7 @@ def application(file: str) -> tuple[dict[str, InputSchema], dict[str, Plan | Swe
     """The inputs of a file, and what each of its queries becomes: queries read the sources and the queries before."""
     statements = parse_text(read_file(FOLDER / file), file)
     inputs = {s.name: declared(s) for s in statements if isinstance(s, CreateStream | CreateRelation)}
-    [time] = {s.time for s in inputs.values() if s.kind == "stream"}
+    [time] = {s.time for s in inputs.values() if s.kind == SchemaKind.STREAM}
     inputs = {name: replace(schema, time=time) for name, schema in inputs.items()}
     found: dict[str, Plan | SweepAreaError] = {}
     for statement in statements:
@@ -51,7 +51,7 @@ def application(file: str) -> tuple[dict[str, InputSchema], dict[str, Plan | Swe
                 found[statement.name] = error
                 continue
             columns = tuple((c.label, c.type) for c in plan.root.columns)
-            kind = "stream" if plan.stream else "relation"
+            kind = SchemaKind.STREAM if plan.stream else SchemaKind.RELATION
             inputs[statement.name] = InputSchema(statement.name, kind, columns, plan.time, derived=True)
     return inputs, found
 

@@ -20,9 +20,9 @@ from sweeparea.operators.nodes import Aggregate, Join, Project, RelationToStream
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.sweeps.join import JoinKind
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.windows import Range
 from tests.cql.generate_plans import LAST, Plans, inputs
 from tests.cql.plan_oracle import Oracle, Relation, Stream, elements, emitted
@@ -89,7 +89,7 @@ def test_all_rules_together_change_nothing() -> None:
         r = Random(f"all {seed}")
         root = Plans(r).relation(3)
         given = inputs(r)
-        plan = optimize(Plan("q", root, None, TimeDomain(), materialize=("relation",)), rates(r))
+        plan = optimize(Plan("q", root, None, TimeDomain(), materialize=(ResultKind.RELATION,)), rates(r))
         assert [c.label for c in plan.root.columns] == [c.label for c in root.columns]
         assert contents(plan.root, given) == contents(root, given), f"seed {seed}: {plan.rewrites}"
 
@@ -130,7 +130,7 @@ def test_window_reduction_publishes_the_same_stream() -> None:
         root = plans.plain(r.choice((0, 2)))
         if r.random() < 0.4:
             root = Join(root, plans.plain(1), None)
-        plan = Plan("q", root, "istream", TimeDomain(), materialize=("istream",))
+        plan = Plan("q", root, StreamKind.ISTREAM, TimeDomain(), materialize=(ResultKind.ISTREAM,))
         reduced = emit_each(plan)
         if reduced is None:
             continue
@@ -144,11 +144,17 @@ def test_window_reduction_publishes_the_same_stream() -> None:
 
 def test_window_reduction_needs_that_nothing_else_is_kept() -> None:
     plans = Plans(Random(1))
-    while emit_each(plan := Plan("q", plans.plain(0), "istream", TimeDomain(), materialize=("istream",))) is None:
+    while (
+        emit_each(
+            plan := Plan("q", plans.plain(0), StreamKind.ISTREAM, TimeDomain(), materialize=(ResultKind.ISTREAM,))
+        )
+        is None
+    ):
         pass
-    for kept in (("istream", "relation"), ("istream", "dstream"), ("istream", "rstream")):
-        assert emit_each(Plan("q", plan.root, "istream", TimeDomain(), materialize=kept)) is None
-    assert emit_each(Plan("q", plan.root, "dstream", TimeDomain(), materialize=("dstream",))) is None
+    for other in (ResultKind.RELATION, ResultKind.DSTREAM, ResultKind.RSTREAM):
+        kept = (ResultKind.ISTREAM, other)
+        assert emit_each(Plan("q", plan.root, StreamKind.ISTREAM, TimeDomain(), materialize=kept)) is None
+    assert emit_each(Plan("q", plan.root, StreamKind.DSTREAM, TimeDomain(), materialize=(ResultKind.DSTREAM,))) is None
 
 
 def test_sharing_between_queries_changes_nothing() -> None:
@@ -159,7 +165,9 @@ def test_sharing_between_queries_changes_nothing() -> None:
         below = plans.relation(2)
         roots = [Select(below, plans.condition(below.columns)), plans.copied(below), plans.relation(1)]
         roots[1] = Select(roots[1], plans.condition(roots[1].columns))
-        given = [Plan(f"q{i}", root, None, TimeDomain(), materialize=("relation",)) for i, root in enumerate(roots)]
+        given = [
+            Plan(f"q{i}", root, None, TimeDomain(), materialize=(ResultKind.RELATION,)) for i, root in enumerate(roots)
+        ]
         shared = share_between(given)
         if not shared.hidden:
             continue
@@ -208,10 +216,10 @@ def test_names_that_look_like_ids_are_not_ids() -> None:
 def test_queries_of_other_starts_share_nothing() -> None:
     plans = Plans(Random(3))
     below = plans.distinct_of(plans.window(0))
-    first = Plan("a", below, None, TimeDomain(), materialize=("relation",))
-    assert share_between([first, Plan("b", below, None, TimeDomain(), materialize=("relation",))]).hidden
+    first = Plan("a", below, None, TimeDomain(), materialize=(ResultKind.RELATION,))
+    assert share_between([first, Plan("b", below, None, TimeDomain(), materialize=(ResultKind.RELATION,))]).hidden
     assert not share_between([first, Plan("b", below, None, TimeDomain(), start=5)]).hidden
-    assert not share_between([first, Plan("b", below, None, TimeDomain("TIMESTAMP", 1))]).hidden
+    assert not share_between([first, Plan("b", below, None, TimeDomain(TimeKind.TIMESTAMP, 1))]).hidden
 
 
 def test_rules_are_switched_by_a_setting() -> None:

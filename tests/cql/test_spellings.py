@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sweeparea.cql.binding.binder import bind, bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.declarations.canonical import declaration
 from sweeparea.cql.declarations.differences import difference
 from sweeparea.cql.printing.plan_printer import print_plan
@@ -20,10 +20,14 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from tests.cql.schemas import TICKS, TIMES, plan
 
-INPUTS = {**TICKS, **TIMES, "fine": InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))}
+INPUTS = {
+    **TICKS,
+    **TIMES,
+    "fine": InputSchema("fine", SchemaKind.STREAM, (("k", "int"),), TimeDomain(TimeKind.TIMESTAMP, 1)),
+}
 STREAM = "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t"
 
 
@@ -108,11 +112,11 @@ def test_a_query_over_relations_may_declare_its_chronon() -> None:
     def planned(clause: str, select: str = "ISTREAM(planes)") -> Plan:
         [query] = parse_text(f"CREATE CONTINUOUS QUERY q {clause} AS {select}")
         assert isinstance(query, CreateQuery)
-        return bind(query, {**INPUTS, "planes": replace(TIMES["planes"], time=TimeDomain("TIMESTAMP", 1))})
+        return bind(query, {**INPUTS, "planes": replace(TIMES["planes"], time=TimeDomain(TimeKind.TIMESTAMP, 1))})
 
-    assert planned("").time == TimeDomain("TIMESTAMP", 1)
-    assert planned("CHRONON INTERVAL 1 SECOND").time == TimeDomain("TIMESTAMP", 1_000_000)
-    assert planned("CHRONON 1 SECOND", "SELECT origin FROM flights").time == TimeDomain("TIMESTAMP", 1_000_000)
+    assert planned("").time == TimeDomain(TimeKind.TIMESTAMP, 1)
+    assert planned("CHRONON INTERVAL 1 SECOND").time == TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
+    assert planned("CHRONON 1 SECOND", "SELECT origin FROM flights").time == TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
     with pytest.raises(TypeError_, match=r"flights counts .* chronon 1 second.*write CHRONON INTERVAL 1 SECOND"):
         planned("CHRONON 1 MINUTE", "SELECT origin FROM flights JOIN planes USING (tailnum)")
     with pytest.raises(TypeError_, match="counts BIGINT ticks"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.binding.source_expressions import bind_source_expression
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.syntax import statements as st
@@ -302,7 +302,7 @@ def test_expressions_over_a_source_keep_its_names() -> None:
         "HEARTBEAT FOR t AS t - INTERVAL 1 HOUR"
     )
     assert isinstance(stream, st.CreateStream)
-    schema = InputSchema("s", "stream", (("t", "timestamp"), ("my col", "int")))
+    schema = InputSchema("s", SchemaKind.STREAM, (("t", "timestamp"), ("my col", "int")))
     [constraint] = stream.constraints
     bound = bind_source_expression(constraint.expression, schema, "constraint c")
     assert bound.sql == "`my col` > 1 AND `t` < 'c1'"

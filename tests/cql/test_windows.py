@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from sweeparea.cql.binding.binder import bind, bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
 from sweeparea.operators.nodes import Aggregate, RelationToStream, Window
 from sweeparea.operators.plan.plan import Plan, UserFunction, UserKind
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.windows import (
     Calendar,
     Fixed,
@@ -225,7 +225,7 @@ def test_partition_condition_and_ties_are_bound() -> None:
 
 
 def test_a_declared_sequence_comes_before_the_record_in_ties() -> None:
-    inputs = {"E": InputSchema("E", "stream", (("a", "int"), ("id", "bigint")), sequence_by="ID")}
+    inputs = {"E": InputSchema("E", SchemaKind.STREAM, (("a", "int"), ("id", "bigint")), sequence_by="ID")}
     [found] = nodes(bind_select("SELECT a FROM E [Rows 2]", inputs).root, Window)
     assert found.ties == ("c1", "c0")
     derived = bind_select("SELECT a FROM (ISTREAM(SELECT * FROM E [Now])) [Rows 2] d", inputs)
@@ -380,7 +380,7 @@ def test_materialize_rstream_every() -> None:
     ],
 )
 def test_wrong_rstreams(text: str, error: type[Exception], message: str) -> None:
-    fine = InputSchema("fine", "stream", (("k", "int"),), TimeDomain("TIMESTAMP", 1))
+    fine = InputSchema("fine", SchemaKind.STREAM, (("k", "int"),), TimeDomain(TimeKind.TIMESTAMP, 1))
     with pytest.raises(error) as caught:
         bind_select(text, {**TICKS, **TIMES, "fine": fine})
     assert message in str(caught.value)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from random import Random
 
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 
 COLUMNS = (
     ("b", "boolean"),
@@ -28,7 +28,7 @@ COLUMNS = (
     ("p", "map<string,int>"),
     ("r", "struct<f:int>"),
 )
-INPUT = {"S": InputSchema("S", "stream", COLUMNS)}
+INPUT = {"S": InputSchema("S", SchemaKind.STREAM, COLUMNS)}
 LITERALS = (
     *("NULL", "TRUE", "1", "7L", "2.5", "1e3", "'1'", "'abc'", "DATE '2024-01-31'", "TIMESTAMP '2024-01-31 12:00:00'"),
     *("INTERVAL '1' DAY", "INTERVAL '1 02:03:04' DAY TO SECOND", "INTERVAL '2' HOUR", "INTERVAL '1' MONTH"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.operators.nodes import Analytic
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan, UserFunction, UserKind
@@ -17,8 +17,8 @@ FUNCTIONS = (
     UserFunction("hold_for", UserKind.WINDOW, "readings:hold_for", "WK"),
     UserFunction("for_ever", UserKind.WINDOW, "readings:for_ever", "monotonic"),
 )
-HISTORY = InputSchema("H", "relation", (("a", "int"), ("d", "string")), retroactive=False)
-ORDERED = InputSchema("O", "stream", (("a", "int"), ("no", "bigint")), sequence_by="no")
+HISTORY = InputSchema("H", SchemaKind.RELATION, (("a", "int"), ("d", "string")), retroactive=False)
+ORDERED = InputSchema("O", SchemaKind.STREAM, (("a", "int"), ("no", "bigint")), sequence_by="no")
 INPUTS = {**TICKS, **TIMES, "H": HISTORY, "O": ORDERED}
 
 WINDOWS = {

@@ -22,6 +22,7 @@ from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
+from sweeparea.operators.time.domain import TimeKind
 from tests.golden import texts
 
 
@@ -161,7 +162,9 @@ def _changed(node: Node) -> Node:
 
 
 def test_a_time_domain_is_stored_as_ever() -> None:
-    assert text_of(logical.TimeDomain("TIMESTAMP", 60_000_000)) == "TimeDomain(kind='TIMESTAMP', chronon=60000000)"
+    assert (
+        text_of(logical.TimeDomain(TimeKind.TIMESTAMP, 60_000_000)) == "TimeDomain(kind='TIMESTAMP', chronon=60000000)"
+    )
 
 
 def test_a_kind_without_stored_names_is_told_at_once() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateStream
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.admission.judging import duplicates
 from sweeparea.spark_jobs.admission.judging.copies import added_and_removed
 from sweeparea.spark_jobs.admission.judging.judge import Lateness, ahead_rules, judged_by
@@ -33,7 +33,7 @@ from sweeparea.tables.publication.ledger import Ledger
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
-TIME = TimeDomain("BIGINT", 1)
+TIME = TimeDomain(TimeKind.BIGINT, 1)
 COLUMNS = [pa.field("t", pa.int64()), pa.field("id", pa.string()), pa.field("x", pa.int64())]
 Row = tuple[int | None, str | None, int | None]
 
@@ -480,7 +480,7 @@ def test_what_lies_below_retained_history_is_not_repaired():
     assert Lateness(None, retain=11).repairable_from is None
     assert judged.reasons.to_pylist() == ["late: below the retained history (RETAIN) at heartbeat 100 (tick 100)"]
     day = 86_400_000_000
-    seconds = TimeDomain("TIMESTAMP", 1_000_000)
+    seconds = TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
     ticks = pa.chunked_array([[86_400, 86_401]])
     judged = judged_by(pa.table({"__tick": ticks}), ahead_rules(ticks, seconds, None, 999_999))
     assert judged.good.column("__tick").to_pylist() == [86_400]

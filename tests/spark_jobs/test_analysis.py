@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.functions.column_types import unknown
 from sweeparea.cql.functions.signatures import FAMILIES
 from sweeparea.cql.functions.types import normal
@@ -18,7 +18,7 @@ from sweeparea.spark_jobs.declarations.function_signatures import Analyzer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-INPUTS = {"N": InputSchema("N", "stream", (("k", "int"), ("arr", "array<int>"), ("j", "string")))}
+INPUTS = {"N": InputSchema("N", SchemaKind.STREAM, (("k", "int"), ("arr", "array<int>"), ("j", "string")))}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
     """A sample of the file, asked again: calls of one argument of every sample type."""
     asked = Analyzer(spark)
     samples = [s for family in FAMILIES.values() for s in family]
-    inputs = {"S": InputSchema("S", "stream", tuple((f"v{i}", t) for i, t in enumerate(samples)))}
+    inputs = {"S": InputSchema("S", SchemaKind.STREAM, tuple((f"v{i}", t) for i, t in enumerate(samples)))}
     for name in ("abs", "upper", "size", "year", "sqrt", "to_json", "map_values", "array_max", "sum", "collect_set"):
         said = asked.types([f"{name}({asked.column(t)})" for t in samples])
         for i, type_ in enumerate(said):

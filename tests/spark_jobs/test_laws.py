@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.operators.state import splice
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 
-TIME = TimeDomain("BIGINT", 1)
+TIME = TimeDomain(TimeKind.BIGINT, 1)
 RELATION = [("a", 1, 4), ("a", 2, 3), ("b", 2, None), (None, 4, 9)]
 ISTREAM = [("a", 1), ("a", 2), ("b", 2), (None, 4)]
 DSTREAM = [("a", 3), ("a", 4), (None, 9)]

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from sweeparea.cql.text.errors import BindError, CqlErrors, ParseError, TypeError_
 from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK
 from sweeparea.spark_jobs.admission.heartbeat import advance
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
@@ -332,7 +333,7 @@ def test_a_feed_happens_when_it_is_committed(tmp_path):
     assert len(ticks) == 3
     # nothing at or below a heartbeat that was published before it was read
     assert ticks[0] <= first.heartbeat < ticks[1] <= ticks[2] <= second.heartbeat  # type: ignore[operator]
-    assert app.plans.input_schema("r").time.kind == "TIMESTAMP"
+    assert app.plans.input_schema("r").time.kind == TimeKind.TIMESTAMP
 
 
 def test_a_feed_whose_clock_goes_back(tmp_path, monkeypatch):

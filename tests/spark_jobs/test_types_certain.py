@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sweeparea.cql.binding.binder import bind_select
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.cases.replay import replay
@@ -22,7 +22,7 @@ from tests.cql.typed_expressions import INPUT, WIDE, Expressions, Wide
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WIDE_INPUT = {"S": InputSchema("S", "stream", WIDE)}
+WIDE_INPUT = {"S": InputSchema("S", SchemaKind.STREAM, WIDE)}
 
 
 def _wrongly_accepted(spark: SparkSession, seed: int, wanted: int) -> list[str]:

@@ -12,6 +12,7 @@ from sweeparea.cql.binding.from_clause.joins import joined, kind_of
 from sweeparea.cql.binding.from_clause.lateral import lateral
 from sweeparea.cql.binding.from_clause.values import values
 from sweeparea.cql.binding.from_clause.windowed_streams import window_over, window_over_query
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.binding.scope.scopes import Entry, Item, Scope
 from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.binding.subqueries.queries import BoundQuery, Cte, Queries
@@ -129,7 +130,7 @@ class FromClause:
             return self._query_entry(bound, alias or parts[0], list(cte.columns), columns, window, node)
         schema = self.context.input(".".join(parts), place, list(self.env))
         alias = alias or parts[-1]
-        if schema.kind == "relation":
+        if schema.kind == SchemaKind.RELATION:
             if window is not None:
                 raise TypeError_(
                     f"{schema.name} is a relation, and a window needs a stream",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sweeparea.cql.binding.scope.context import Context
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, listing, not_offered
@@ -40,7 +41,7 @@ def refuse_parts(context: Context, node: exp.Expr) -> None:
             at = first if isinstance(first, exp.Expr) and span_of(first) is not None else node
             what, hint = _REFUSED_TABLE.get(name, (name.upper(), "Leave it out"))
             known = context.inputs.get(node.name.lower())
-            if name == "version" and known is not None and known.kind == "relation":
+            if name == "version" and known is not None and known.kind == SchemaKind.RELATION:
                 hint = "Leave it out: a join reads a relation as it is at each instant; read a stream beside it [Now]"
             raise not_offered(what, context.place(at), hint)
 

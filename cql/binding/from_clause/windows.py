@@ -25,7 +25,7 @@ from sweeparea.operators.nodes import Window
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import UserFunction, UserKind
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 ORDERED = (spec.Rows, spec.When, spec.UserWindow)
 """Windows whose contents depend on which of several elements of one instant comes first."""
@@ -132,7 +132,7 @@ class _Maker:
 
     def _length(self) -> str:
         """A length of one in the time domain, for advice."""
-        return "1" if self.time.kind == "BIGINT" else "1 Second"
+        return "1" if self.time.kind == TimeKind.BIGINT else "1 Second"
 
     def _size(self, name: str, what: str) -> int:
         value = self._ticks(name, what)
@@ -157,7 +157,7 @@ class _Maker:
 
     def _calendar(self) -> spec.WindowDefinition:
         unit = self.text.parts["unit"]
-        if self.time.kind == "BIGINT":
+        if self.time.kind == TimeKind.BIGINT:
             raise self._fail(
                 f"Tumbling By {unit.title()} needs a calendar, but time is BIGINT here", None, "Write [Tumbling 10]"
             )

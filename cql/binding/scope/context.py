@@ -8,7 +8,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from sweeparea.cql.binding.scope.around import QueryAround
-from sweeparea.cql.binding.scope.inputs import InputSchema
+from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.binding.scope.scopes import INSTANT
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.column_types import Analyze
@@ -20,7 +20,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import UserFunction
-from sweeparea.operators.time.domain import TimeDomain, micros_text
+from sweeparea.operators.time.domain import TimeDomain, TimeKind, micros_text
 
 T = TypeVar("T")
 _NESTED_WITH = 500
@@ -105,19 +105,19 @@ class Context:
         that stands behind it in the text.
         """
         named = [self.inputs[name.lower()] for name in names if name.lower() in self.inputs]
-        counting = [s for s in named if s.kind == "stream" or s.derived] or [s for s in named if not s.static]
+        counting = [s for s in named if s.kind == SchemaKind.STREAM or s.derived] or [s for s in named if not s.static]
         self._expected = counting[0].time if counting else None
 
     def declare(self, chronon: int, names: Iterable[str], query: str, place: Place) -> None:
         """Takes the CHRONON that a query declares, in microseconds: the tick of relations, which have none of their
         own. TypeError_ where its inputs have one already, and another, or count BIGINT ticks."""
-        time = TimeDomain("TIMESTAMP", chronon)
+        time = TimeDomain(TimeKind.TIMESTAMP, chronon)
         named = [self.inputs[name.lower()] for name in names if name.lower() in self.inputs]
         for schema in named:
-            counts = schema.kind == "stream" or schema.derived
-            if schema.static or (not counts and schema.time.kind == "TIMESTAMP") or schema.time == time:
+            counts = schema.kind == SchemaKind.STREAM or schema.derived
+            if schema.static or (not counts and schema.time.kind == TimeKind.TIMESTAMP) or schema.time == time:
                 continue
-            if schema.time.kind == "BIGINT":
+            if schema.time.kind == TimeKind.BIGINT:
                 hint = "Leave CHRONON out: it is a length of the clock"
             else:
                 hint = f"Leave CHRONON out, or write CHRONON {interval_text(schema.time.chronon)}"
@@ -158,9 +158,9 @@ class Context:
         hint = "All streams of a query share one chronon: declare the same CHRONON on both"
         times = {schema.name: schema.time, self._time_of: self._time}
         derived = [s for s in self.inputs.values() if s.derived and s.name in times]
-        fine = next((s for s in derived if s.time == TimeDomain("TIMESTAMP", 1)), None)
+        fine = next((s for s in derived if s.time == TimeDomain(TimeKind.TIMESTAMP, 1)), None)
         other = next((t for n, t in times.items() if fine is not None and n != fine.name), None)
-        if fine is None or other is None or other.kind != "TIMESTAMP":
+        if fine is None or other is None or other.kind != TimeKind.TIMESTAMP:
             return hint
         query = fine.name.partition("__")[0]
         return (
@@ -186,7 +186,7 @@ class Context:
 
     def instant(self, time: TimeDomain) -> Column:
         """A new column for the instants of a stream."""
-        return self.new_column(INSTANT, "bigint" if time.kind == "BIGINT" else "timestamp")
+        return self.new_column(INSTANT, "bigint" if time.kind == TimeKind.BIGINT else "timestamp")
 
 
 def interval_text(micros: int) -> str:

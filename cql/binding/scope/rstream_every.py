@@ -6,7 +6,7 @@ from sweeparea.cql.syntax.dialect.streams import StreamOperator, ToStream
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
 from sweeparea.cql.text.source_text import SourceText
-from sweeparea.operators.time.domain import MICROS, TimeDomain, micros_text
+from sweeparea.operators.time.domain import MICROS, TimeDomain, TimeKind, micros_text
 
 
 def every_of(operator: ToStream, source: SourceText, time: TimeDomain) -> tuple[int | None, int]:
@@ -28,7 +28,7 @@ def every_in_ticks(
 ) -> tuple[int | None, int]:
     """(every, anchor) in ticks. RefusedError without EVERY where that would be more than one answer a second."""
     if every is None:
-        if time.kind == "TIMESTAMP" and time.chronon < MICROS["SECOND"]:
+        if time.kind == TimeKind.TIMESTAMP and time.chronon < MICROS["SECOND"]:
             raise RefusedError(
                 "RSTREAM without EVERY would repeat the whole answer at each tick, and a tick is "
                 f"{micros_text(time.chronon)} here",

@@ -14,7 +14,7 @@ from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators import windows as spec
 from sweeparea.operators.plan.expressions import Column
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 BOUNDED = (spec.Hopping, spec.Fixed, spec.Session, spec.Calendar)
 """Windows with bounds; Tumbling is a Hopping."""
@@ -26,7 +26,7 @@ def bounds_of(
     """Columns for the bounds, of the type of the time domain; None where the window has none."""
     if not isinstance(window, BOUNDED):
         return None
-    type_ = "bigint" if time.kind == "BIGINT" else "timestamp"
+    type_ = "bigint" if time.kind == TimeKind.BIGINT else "timestamp"
     return new_column("window_start", type_), new_column("window_end", type_)
 
 

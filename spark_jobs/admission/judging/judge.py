@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from sweeparea.heartbeats.policies import last_tick_at
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging.stage import row_texts
@@ -93,7 +93,7 @@ def pieces(rows: pa.Table, size: int = PIECE) -> Iterable[pa.Table]:
 
 def tick_sql(column: str, domain: TimeDomain) -> str:
     """Spark SQL of the tick of an instant: microseconds are floored to the chronon. ``column`` is quoted SQL."""
-    if domain.kind == "BIGINT":
+    if domain.kind == TimeKind.BIGINT:
         return f"CAST({column} AS BIGINT)"
     micros = f"unix_micros(CAST({column} AS TIMESTAMP))"
     c = domain.chronon
@@ -104,12 +104,12 @@ def heartbeat_sql(sql: str | None, domain: TimeDomain) -> str:
     """Spark SQL of a heartbeat's expression in microseconds, or in ticks where time is BIGINT; see ``as_heartbeat``."""
     if sql is None:
         return "CAST(NULL AS BIGINT)"
-    return f"CAST(({sql}) AS BIGINT)" if domain.kind == "BIGINT" else f"unix_micros(CAST(({sql}) AS TIMESTAMP))"
+    return f"CAST(({sql}) AS BIGINT)" if domain.kind == TimeKind.BIGINT else f"unix_micros(CAST(({sql}) AS TIMESTAMP))"
 
 
 def as_heartbeat(value: int | None, domain: TimeDomain) -> int | None:
     """A value of ``heartbeat_sql`` as a heartbeat: the last tick that lies wholly at or before it."""
-    if value is None or domain.kind == "BIGINT":
+    if value is None or domain.kind == TimeKind.BIGINT:
         return value
     return last_tick_at(value, domain.chronon)
 
@@ -154,7 +154,7 @@ def latest_instant(domain: TimeDomain, ahead: int | None, commit_time: int) -> i
     """The last instant (microseconds) that MAX AHEAD lets an element of a source's commit have, and a heartbeat that
     is taken from one; None without a clock.
     """
-    return None if domain.kind != "TIMESTAMP" else commit_time + (DAY_US if ahead is None else ahead)
+    return None if domain.kind != TimeKind.TIMESTAMP else commit_time + (DAY_US if ahead is None else ahead)
 
 
 def constraint_rules(

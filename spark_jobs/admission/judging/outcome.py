@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweeparea.cql.syntax.statements import HeartbeatKind
 from sweeparea.heartbeats.policies import VersionFacts
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values import keys
@@ -49,11 +50,11 @@ class Outcome:
         greatest = as_heartbeat(pc.max(values).as_py(), rules.domain)
         self.max_heartbeat = _greatest(self.max_heartbeat, greatest)
         spec = rules.declared.heartbeat
-        if spec is not None and spec.kind == "per" and spec.column is not None:
+        if spec is not None and spec.kind == HeartbeatKind.PER and spec.column is not None:
             column = next(c for c in rules.columns if c.lower() == spec.column.lower())
             for key, tick in by_source(good.column(column), values, rules.domain).items():
                 self.sources[key] = max(tick, self.sources.get(key, tick))
-        if spec is not None and spec.kind == "policy":
+        if spec is not None and spec.kind == HeartbeatKind.POLICY:
             self.elements.append(good.select([*rules.columns, "__tick"]))
 
     def facts(self, state: StreamState, read_time: int) -> VersionFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sweeparea.cql.syntax.statements import CreateStream
+from sweeparea.cql.syntax.statements import CreateStream, HeartbeatKind
 from sweeparea.heartbeats import policies
 from sweeparea.heartbeats.per_source import PerSource
 from sweeparea.heartbeats.user_policy import UserPolicy
@@ -31,17 +31,17 @@ def policy_of(
             " MINUTES."
         )
     match spec.kind:
-        case "for":
+        case HeartbeatKind.FOR:
             return policies.BoundedDisorder()
-        case "each_batch":
+        case HeartbeatKind.EACH_BATCH:
             return policies.EachBatch()
-        case "column":
+        case HeartbeatKind.COLUMN:
             return policies.FromColumn()
-        case "clock":
+        case HeartbeatKind.CLOCK:
             return policies.FromClock(spec.lag, domain.chronon)
-        case "per":
+        case HeartbeatKind.PER:
             return PerSource(spec.idle, declared.name)
-        case "policy":
+        case HeartbeatKind.POLICY:
             call = user_code.policy(spec.policy or "", application.modules, spec.place)
             none = pa.table({"__tick": pa.array([], pa.int64())})
             return UserPolicy(spec.policy or "", call, declared.name, version, none if elements is None else elements)

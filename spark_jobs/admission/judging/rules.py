@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sweeparea.cql.syntax.statements import ConstraintSpec, CreateStream
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs.admission.judging.judge import Lateness, condition_sql, heartbeat_sql, tick_sql
 from sweeparea.spark_jobs.spark import frames
@@ -35,7 +35,7 @@ class Rules:
         names = tuple(columns)
         by_name = {name.lower(): name for name in names}
         within = None if declared.late_within is None else declared.late_within.in_ticks(domain, "LATE REPAIR WITHIN")
-        retain = declared.retain if domain.kind == "TIMESTAMP" else None
+        retain = declared.retain if domain.kind == TimeKind.TIMESTAMP else None
         sequence = by_name.get((declared.sequence_by or "").lower())
         deduplicate = declared.deduplicate
         return cls(

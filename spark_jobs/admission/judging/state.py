@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.tables.publication.info import SourceInfo, laid_over, without
 from sweeparea.tables.publication.ledger import LedgerRow
 
@@ -72,7 +72,7 @@ class StreamState:
         order of versions and heartbeats does not.
         """
         candidates = [commit_time, self.instant]
-        if domain.kind == "TIMESTAMP" and self.heartbeat is not None:
+        if domain.kind == TimeKind.TIMESTAMP and self.heartbeat is not None:
             candidates.append((self.heartbeat + 1) * domain.chronon)
         return max(candidates)
 

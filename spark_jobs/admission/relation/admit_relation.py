@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sweeparea.cql.syntax.statements import HeartbeatKind
 from sweeparea.heartbeats import policies
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.admission.judging.report import Admitted
@@ -36,7 +37,7 @@ def admit_relation(
 def advance_relation(application: Application, name: str, heartbeat: int) -> int | None:
     """Moves the heartbeat of a relation declared HEARTBEAT MANUAL to a tick; returns what it was."""
     declared = application.catalog.relations[name]
-    if declared.heartbeat is None or declared.heartbeat.kind != "manual":
+    if declared.heartbeat is None or declared.heartbeat.kind != HeartbeatKind.MANUAL:
         raise SweepAreaError(
             f"Relation {name} ({declared.place}) moves its heartbeat by itself. Only one declared HEARTBEAT MANUAL is"
             " moved by hand."

@@ -18,9 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweeparea.cql.syntax.statements import HeartbeatKind
 from sweeparea.heartbeats import policies
 from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import quarantine
@@ -206,7 +208,7 @@ class RelationAdmission:
         spec = self.declared.heartbeat
         if self.source.contents == "feed":
             return policies.advance(state.heartbeat, read_time)
-        if spec is not None and spec.kind == "clock":
+        if spec is not None and spec.kind == HeartbeatKind.CLOCK:
             return policies.FromClock(spec.lag, self.source.time.chronon).published(state.heartbeat, read_time)
         return None
 
@@ -282,7 +284,7 @@ class RelationAdmission:
         more = SourceInfo(
             definition=self.application.registry.fingerprint(self.name),
             source_id=SourceInfo.of(state.info).source_id or self.table.identity(),
-            chronon=self.source.time.chronon if self.source.time.kind == "TIMESTAMP" else 0,
+            chronon=self.source.time.chronon if self.source.time.kind == TimeKind.TIMESTAMP else 0,
             chars=self.application.sources.char_columns(self.name) or None,
         )
         stage.commit(decision.heartbeat, state.as_info(counts, more))

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.expressions import Expr
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging.copies import added_and_removed, copies
@@ -276,7 +276,7 @@ class VersionReader:
         seen = reduce(pc.or_kleene, standing)
         if FROM in rows.column_names:
             rows = rows.append_column("__tick", rows.column(FROM))
-        if time.kind == "TIMESTAMP":
+        if time.kind == TimeKind.TIMESTAMP:
             latest = commit_time + DAY_US
             near = pc.less_equal(rows.column("__tick"), latest)
             near = pc.and_(near, pc.fill_null(pc.less_equal(rows.column("__heartbeat"), latest), True))
@@ -301,7 +301,7 @@ def log_rows(rows: pa.Table, source: RelationSource) -> pa.Table:
 
 def ticks_of(column: pa.ChunkedArray, time: TimeDomain) -> pa.ChunkedArray:
     """A column of instants as BIGINT: microseconds since 1970 UTC, or ticks. DATE is midnight, no zone is UTC."""
-    if time.kind == "BIGINT":
+    if time.kind == TimeKind.BIGINT:
         return column.cast(pa.int64())
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("us"))

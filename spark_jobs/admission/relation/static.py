@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.cql.text.errors import RefusedError
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
@@ -95,7 +95,8 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
     more = laid_over(previous.info, refreshed, SourceInfo(correction_seq=stage.seq))
     _commit(application, stage, version, report, more)
     readers = application.catalog.readers(name)
-    since = "the beginning" if tick == MIN_TICK else instant_text(TimeDomain("TIMESTAMP" if clock else "BIGINT"), tick)
+    kind = TimeKind.TIMESTAMP if clock else TimeKind.BIGINT
+    since = "the beginning" if tick == MIN_TICK else instant_text(TimeDomain(kind), tick)
     told = f"; {', '.join(readers)} {'take' if len(readers) > 1 else 'takes'} it over with the next run"
     return (
         f"{name}: {report.rows} rows come or go from {since} on, as version {version} of its source has them"
@@ -114,7 +115,7 @@ def next_instant(application: Application, name: str) -> tuple[int, bool]:
     for query in application.catalog.readers(name):
         if query not in ran:
             time = (plan := application.plans.plan(query)).time
-            kinds[query] = time.kind == "TIMESTAMP"
+            kinds[query] = time.kind == TimeKind.TIMESTAMP
             starts.append(plan.start * (time.chronon if kinds[query] else 1))
     if len(set(kinds.values())) > 1:
         clock, count = (next(q for q, kind in kinds.items() if kind is wanted) for wanted in (True, False))
