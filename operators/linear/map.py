@@ -39,5 +39,9 @@ class Map(Node):
     def is_stream(self) -> bool:
         return self.input.is_stream
 
+    @property
+    def readable_again(self) -> bool:
+        return self.input.readable_again
+
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return below[0]

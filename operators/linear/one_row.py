@@ -30,11 +30,22 @@ class OneRow(Node):
     def columns(self) -> tuple[Column, ...]:
         return ()
 
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
     def words(self, time: TimeDomain) -> str:
         return "One row"
 
     def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
         return MONOTONIC
+
+    def settled(self, static: Container[str]) -> bool:
+        return True
+
+    @property
+    def readable_again(self) -> bool:
+        return True
 
 
 def apply(spark: SparkSession, since: int) -> DataFrame:

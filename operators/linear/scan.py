@@ -33,8 +33,16 @@ class Scan(Node):
         return tuple(column for column, _ in self.source)
 
     @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @property
     def scans(self) -> str | None:
         return self.name
+
+    @property
+    def readable_again(self) -> bool:
+        return True
 
     @property
     def cheap(self) -> bool:

@@ -93,6 +93,10 @@ class UnionAll(Node):
         return all(part.is_stream for part in self.parts)
 
     @property
+    def readable_again(self) -> bool:
+        return all(part.readable_again for part in self.parts)
+
+    @property
     def cheap(self) -> bool:
         return all(part.cheap for part in self.parts)
 

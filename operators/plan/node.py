@@ -2,8 +2,10 @@
 
 The binder (``cql``) makes nodes, rewrites transform them, ``spark_jobs`` runs them. A node's ``columns`` are its output
 record; ids are unique within a plan, so no join can confuse two inputs. Each kind has a file of its own (``nodes.py``
-lists them) that holds the node, its laws and its sweep. Whoever looks at a plan asks its nodes, and does not list the
-kinds that it knows: what is told here as the common case is overridden where an operator differs.
+lists them) that holds the node, its laws and its sweep. Within ``operators`` whoever looks at a plan asks its nodes,
+and does not list the kinds that it knows (rules of ``cql`` that know an algebraic law of one kind name it). What is
+told here is what may be said of an operator of which nothing is known: an operator that says no more is slow, not
+wrong. One answer has to be thought of for each kind, ``looks_back``: ``tests/operators/test_nodes.py`` asks for it.
 """
 
 from __future__ import annotations
@@ -81,8 +83,9 @@ class Node(ABC):
         """The output record."""
 
     @property
+    @abstractmethod
     def inputs(self) -> tuple[Node, ...]:
-        return ()
+        """The nodes below, left to right; none of a scan."""
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, inputs first (post-order, left to right): the order in which ``op`` numbers
@@ -168,14 +171,14 @@ class Node(ABC):
 
     def settled(self, static: Container[str]) -> bool:
         """Whether this edge cannot change after the query's first slice: it rests on static relations alone."""
-        return all(child.settled(static) for child in self.inputs)
+        return bool(self.inputs) and all(child.settled(static) for child in self.inputs)
 
     @property
     def readable_again(self) -> bool:
         """Whether the rows that this edge still holds can be read from the inputs by range, so that no SweepArea is
-        needed.
+        needed; its runner then has ``held`` and, of a stream, ``past``.
         """
-        return all(child.readable_again for child in self.inputs)
+        return False
 
     @property
     def read_again(self) -> tuple[Node, ...]:
@@ -218,8 +221,8 @@ class Node(ABC):
         return self.with_inputs(inputs)
 
     def evaluated(self) -> Iterator[Evaluated]:
-        """What Spark is given of this node."""
-        return iter(())
+        """What Spark is given of this node: its expressions, of values that it may remember."""
+        return plain(*self.expressions(), remembered=True)
 
     def computed(self) -> Iterator[Evaluated]:
         """The columns that this node adds, with the Spark SQL that gives each of them its type."""
@@ -245,12 +248,16 @@ class Node(ABC):
 
     @property
     def looks_back(self) -> int:
-        """For how many ticks a row of an input can make a difference after its own instants; ``INF``: for ever."""
+        """For how many ticks a row of an input can make a difference after its own instants; ``INF``: for ever.
+
+        0 is right of an operator that is snapshot-reducible; one that counts arrivals, or looks at other instants than
+        its own, says how far.
+        """
         return 0
 
     def reaches(self, below: Mapping[str, int]) -> dict[str, int]:
         """Per scanned name, for how many ticks one of its rows can still change the result; ``INF``: for ever."""
-        return dict(below)
+        return {name: longer(ticks, self.looks_back) for name, ticks in below.items()}
 
     # -- how it runs -------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ relation has none, it is read anew.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -97,6 +97,10 @@ class Enrich(Node):
     def looks_back(self) -> int:
         """An element is enriched with what was before it."""
         return 1
+
+    def reaches(self, below: Mapping[str, int]) -> dict[str, int]:
+        """Its elements have the instants of the stream's; a relation's rows reach for ever as they are."""
+        return dict(below)
 
     def kept(self, ends: Ends) -> str | None:
         if self.relation.settled(ends.static) and self.relation.readable_again:

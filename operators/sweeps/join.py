@@ -125,7 +125,7 @@ class Join(Node):
 
     @property
     def readable_again(self) -> bool:
-        return self.kind == JoinKind.INNER and super().readable_again
+        return self.kind == JoinKind.INNER and all(side.readable_again for side in self.inputs)
 
     @property
     def read_again(self) -> tuple[Node, ...]:

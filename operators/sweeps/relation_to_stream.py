@@ -21,7 +21,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,10 @@ class RelationToStream(Node):
     def looks_back(self) -> int:
         """Istream and Dstream compare with the instant before."""
         return 1
+
+    def reaches(self, below: Mapping[str, int]) -> dict[str, int]:
+        """The instant at which a row leaves is the last at which an element is made of it, and counted already."""
+        return dict(below)
 
     def kept(self, ends: Ends) -> str | None:
         return "the inner relation's rows that are valid after h1, and their known ends"
