@@ -38,11 +38,11 @@ from sweeparea.operators.nodes import (
     UnionAll,
     Window,
 )
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sql_text import substituted
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
-from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeKind
 
 __all__ = ["NotPrintable", "print_plan", "print_query"]

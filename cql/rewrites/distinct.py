@@ -10,8 +10,8 @@ from sweeparea.cql.rewrites.conditions import column, column_of, substitute
 from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.operators.nodes import Aggregate, Difference, Intersect, Join, Project, Select, TopK, UnionAll
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 
 def is_distinct(node: Node) -> bool:

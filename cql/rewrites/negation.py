@@ -8,8 +8,8 @@ from dataclasses import replace
 from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.operators.nodes import Join
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 
 def _pulled(kind: JoinKind) -> Callable[[Node, Rewriting], Node | None]:

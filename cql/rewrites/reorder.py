@@ -10,8 +10,8 @@ from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.cql.rewrites.selection import select
 from sweeparea.operators.nodes import Join, Project
 from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 MOST = 6
 """Inputs up to which all orders are tried (dynamic programming over their subsets)."""

@@ -32,8 +32,8 @@ from sweeparea.operators.nodes import (
     Window,
 )
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.windows import TimeWindow, UserWindow
 
 

@@ -25,10 +25,10 @@ from sweeparea.operators.nodes import (
     Window,
 )
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
-from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.windows import Range, TimeWindow, Unbounded
 
 NOW = Range(1)

@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
@@ -46,6 +45,7 @@ from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.conditions import take_apart
 from sweeparea.operators.plan.edge import STRICT, Edge, weak
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
 from sweeparea.operators.plan.words import cut
 from sweeparea.operators.time.domain import TimeDomain
@@ -53,16 +53,6 @@ from sweeparea.operators.values.bag import TE, TS, N
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class JoinKind(StrEnum):
-    """Which rows a join answers. RIGHT JOIN is a left join with its sides exchanged."""
-
-    INNER = "inner"
-    LEFT = "left"
-    FULL = "full"
-    SEMI = "semi"
-    ANTI = "anti"
 
 
 _WORDS = {

@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.sweeps.join import Join, JoinKind
+from sweeparea.operators.plan.join_kind import JoinKind
+from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG
 from sweeparea.tables.log.schema import ddl_type
 

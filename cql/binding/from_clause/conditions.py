@@ -18,8 +18,8 @@ from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.syntax.trees import conjuncts, has_subquery
 from sweeparea.operators.nodes import Select
 from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 Attempt = Callable[[Callable[[], "Expr | Attach"]], "Expr | Attach | None"]
 """Runs a step; None: it has failed, and its fault is told later."""

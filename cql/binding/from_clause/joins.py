@@ -18,7 +18,7 @@ from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.cql.text.errors import ParseError, not_offered
-from sweeparea.operators.sweeps.join import JoinKind
+from sweeparea.operators.plan.join_kind import JoinKind
 
 _KINDS = {
     ("", ""): "inner", ("", "INNER"): "inner", ("", "CROSS"): "inner",

@@ -14,7 +14,7 @@ from sweeparea.cql.binding.subqueries.subqueries import Subqueries
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.cql.text.errors import TypeError_, not_offered
-from sweeparea.operators.sweeps.join import JoinKind
+from sweeparea.operators.plan.join_kind import JoinKind
 
 
 def lateral(queries: Queries, env: dict[str, Cte], left: Entry, join: exp.Expr, kind: str) -> Entry:

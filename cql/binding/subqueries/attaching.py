@@ -23,8 +23,8 @@ from sweeparea.cql.rewrites.conditions import all_of, column, substitute
 from sweeparea.cql.text.errors import Place
 from sweeparea.operators.nodes import Aggregate, Join, OneRow, Project, Select
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 Attach = Callable[[Node], Node]
 """Puts what a value needs beside the outer rows."""

@@ -15,8 +15,8 @@ from sweeparea.cql.binding.subqueries.values import SubqueryValues
 from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.operators.nodes import Join, Select
 from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 
 class SubqueryJoins:

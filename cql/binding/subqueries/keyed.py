@@ -28,8 +28,8 @@ from sweeparea.operators.nodes import (
     UnionAll,
 )
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 Keys = dict[str, Column]
 """For the id of an outer column the inner column that equals it."""

@@ -14,8 +14,8 @@ from sweeparea.cql.functions import types
 from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.operators.nodes import Aggregate, AggregateCall, Join
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 TRUE = Expr("TRUE", "TRUE")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.sweeps import enrich
 from sweeparea.operators.sweeps.enrich import Enrich
-from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps import join, negation, outer_join, semi_join, two_counts
-from sweeparea.operators.sweeps.join import Join, JoinKind
+from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.spark_jobs.evaluation.runners.inner_join import InnerJoins
 from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
