@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 import pytest
 
-from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
-from sweeparea.operators.nodes import Aggregate, Analytic, Join, Project, RelationToStream, TopK
+from sweeparea.cql.binding.subqueries.correlation import FreeColumns
+from sweeparea.cql.binding.subqueries.dependent_join import DependentJoin, Domain
+from sweeparea.cql.text.errors import BindError, Place, RefusedError, TypeError_
+from sweeparea.operators.linear.map import Map
+from sweeparea.operators.nodes import Aggregate, Analytic, Join, Project, RelationScan, RelationToStream, Select, TopK
+from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.against_duckdb import MANY, planned, run_by_duckdb
 from tests.cql.nested_queries import random_query, random_tables
 from tests.cql.schemas import nodes, plan
@@ -375,3 +381,29 @@ def test_projected_columns_are_only_those_asked_for() -> None:
     root = plan("SELECT * FROM R WHERE a > (SELECT AVG(a) FROM R r2)").root
     assert isinstance(root, Project)
     assert [c.label for c in root.columns] == ["a", "d"]
+
+
+@dataclass(frozen=True)
+class Sampled(Map):
+    """An operator of which the dependent join has not been told."""
+
+    by: Expr
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    def words(self, time: TimeDomain) -> str:
+        return "Sampled"
+
+
+def test_a_correlated_subquery_below_an_operator_that_no_rule_takes_apart_names_the_operator():
+    free, own = Column("c0", "a", "int"), Column("c1", "b", "int")
+    scan = RelationScan("R", ((own, "b"),))
+    domain = Domain(RelationScan("S", ((free, "a"),)), (free,), lambda label, type_: Column("d0", label, type_))
+    correlated = Expr("`c0` = `c1`", "a = b", frozenset({"c0", "c1"}))
+    join = DependentJoin(domain, FreeColumns(), Place("q.cql", 1, 1, "SELECT"))
+    assert join.of(Select(scan, correlated))[1] == {"c0": Column("d0", "a", "int")}
+    with pytest.raises(TypeError_, match="from below Sampled") as told:
+        join.of(Sampled(scan, correlated))
+    assert "window" not in str(told.value)

@@ -20,18 +20,21 @@ from sweeparea.operators.nodes import (
     AggregateCall,
     Analytic,
     Difference,
+    Enrich,
     Generate,
     Intersect,
     Join,
     OneRow,
     Project,
+    RelationToStream,
     Select,
     TopK,
     UnionAll,
+    Window,
 )
 from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.join import JoinKind
 
 NewColumn = Callable[[str, str | None], Column]
 
@@ -92,7 +95,7 @@ class DependentJoin:
 
     def of(self, node: Node) -> Dependent:
         """The rows of ``node`` for each row of the domain. Raises TypeError_ where a free column stands below a window
-        or a relation-to-stream operator."""
+        or a relation-to-stream operator, or below one that no rule here takes apart."""
         if not self._depends(node):
             rows, names = self.domain.rows()
             return (rows if isinstance(node, OneRow) else Join(rows, node)), names
@@ -130,8 +133,10 @@ class DependentJoin:
                 below, names = self.of(node.input)
                 mapped = node.map_expressions(lambda e: self._renamed(e, names))
                 return replace(mapped, input=below, keys=(*mapped.keys, *map(column, names.values()))), names
-            case _:
+            case Window() | RelationToStream() | Enrich():
                 raise below_a_window(self.place)
+            case _:
+                raise below_an_operator(node, self.place)
 
     def _depends(self, node: Node) -> bool:
         return bool(self._free.of(node) & self._wanted)
@@ -228,4 +233,13 @@ def below_a_window(place: Place) -> TypeError_:
         "is one and the same for all rows",
         place,
         "Window the stream first, and put the condition into the WHERE of the query over the windowed stream",
+    )
+
+
+def below_an_operator(node: Node, place: Place) -> TypeError_:
+    return TypeError_(
+        f"a subquery cannot refer to the query around it from below {type(node).__name__}: how that is computed for "
+        "each row of the query around is not known",
+        place,
+        "Write the condition above it, in the WHERE of the subquery, or as a join",
     )
