@@ -201,7 +201,10 @@ class _Printer:
 
     @singledispatchmethod
     def block(self, node: Node) -> Block:
-        """An entry of FROM with a node's rows."""
+        """An entry of FROM with a node's rows: its SELECT, unless it has a way of its own."""
+        selects = _Printer.__dict__["select"].dispatcher
+        if selects.dispatch(type(node)) is selects.dispatch(Node):  # then it would be an entry of FROM again
+            raise NotPrintable(f"{type(node).__name__} has no text of its own.")
         return self._derived(node)
 
     @block.register

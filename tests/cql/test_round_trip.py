@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
@@ -15,7 +16,10 @@ from sweeparea.cql.printing.statement_printer import print_statement
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.linear.map import Map
+from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.generate_queries import QueryGenerator
 from tests.cql.normal_form import normal_form
 from tests.cql.schemas import TICKS, TIMES, plan
@@ -255,3 +259,21 @@ def test_the_plans_of_the_papers(file: str) -> None:
                 continue
             assert normal_form(again(second, inputs))[:4] == normal_form(second)[:4], print_query(first)
             assert [c.label for c in second.root.columns] == [c.label for c in first.root.columns]
+
+
+@dataclass(frozen=True)
+class Sampled(Map):
+    """An operator that the language has no words for."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    def words(self, time: TimeDomain) -> str:
+        return "Sampled"
+
+
+def test_an_operator_of_which_the_printer_knows_nothing_is_told_by_its_name():
+    bound = plan("SELECT a FROM R")
+    with pytest.raises(NotPrintable, match="Sampled has no text"):
+        print_plan(replace(bound, root=Sampled(bound.root)))
