@@ -7,6 +7,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import not_offered
+from sweeparea.cql.text.foreign_words import CHANCE
 
 _REFUSED_PARTS = {
     "sort": ("SORT BY", "A relation has no order: leave it out, or write ORDER BY .. LIMIT"),
@@ -16,7 +17,7 @@ _REFUSED_PARTS = {
     "hint": ("a hint", "Leave it out: plans are chosen by the rewrites"),
     "kind": ("SELECT AS STRUCT", "Write SELECT struct(a, b) AS s"),
     "pivots": ("PIVOT", "Write SUM(x) FILTER (WHERE b = 'v') AS v for each column"),
-    "sample": ("TABLESAMPLE", "Chance gives another answer each time. Filter by a column, such as a % 10 = 0"),
+    "sample": ("TABLESAMPLE", CHANCE),
     "exclude": ("SELECT * EXCLUDE", "Write * EXCEPT (a)"),
     "operation_modifiers": ("this modifier of SELECT", "Leave it out"),
     "match": ("MATCH_RECOGNIZE", "Write joins of windows, or LAG and LEAD"),

@@ -30,6 +30,8 @@ _BEHIND_JOIN = (
 )
 _HEARTBEAT = "Write HEARTBEAT FOR t AS t - INTERVAL 5 SECONDS in CREATE STREAM"
 _VERBS = "EVALUATE|COMPUTE|REFRESH|TRIGGER|UPDATE|REPEAT|EXECUTE|RUN|REPORT|SCHEDULE"
+CHANCE = "Chance gives another answer each time. Filter by a column, such as a % 10 = 0"
+"""The way out where a sample of rows is asked for."""
 _PAST = "A query is computed for every instant: read q__at('2024-01-31 12:00:00') with `sweeparea sql`"
 _LIMIT = "Write SELECT .. ORDER BY a LIMIT 3"
 _ESPER = {
@@ -123,7 +125,7 @@ _PATTERNS: tuple[tuple[str, str, str, int], ...] = (
     (r"AS OF (?:0|'s'|NOW|TIMESTAMP|DATE|\w)", "AS OF", _PAST, 2),
     (r"@ V\d+", "time travel", _PAST, 0),
     (r"(?:LEFT )?ASOF JOIN", "ASOF JOIN", "Join with the last row of each key: T [Partition By a Rows 1]", 1),
-    (r"SAMPLE (?:0|\()", "SAMPLE", "Chance gives another answer each time. Filter by a column, such as a % 10 = 0", 1),
+    (r"SAMPLE (?:0|\()", "SAMPLE", CHANCE, 1),
     (r"TOP (?:0|\()|FIRST 0", "TOP", _LIMIT, 1),
     (r"\* \*", "** as a power", "Write pow(a, 2)", 2),
     (r"/ /", "//", "Write a DIV b", 1),

@@ -11,13 +11,14 @@ from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, listing, not_offered
+from sweeparea.cql.text.foreign_words import CHANCE
 from sweeparea.operators.plan.expressions import Column
 
 _TABLE_PARTS = {"this", "alias", "joins"}
 _LATERAL = "Write it behind all of FROM"
 _TRAVEL = "Write what is wanted of the past as a window, such as [Range INTERVAL 1 DAY]"
 _REFUSED_TABLE = {
-    "sample": ("TABLESAMPLE", "Chance gives another answer each time. Filter by a column, such as a % 10 = 0"),
+    "sample": ("TABLESAMPLE", CHANCE),
     "pivots": ("PIVOT / UNPIVOT", "Write SUM(x) FILTER (WHERE b = 'v') AS v, or stack(..)"),
     "version": ("time travel (VERSION / TIMESTAMP AS OF)", _TRAVEL),
     "when": ("time travel", _TRAVEL),
