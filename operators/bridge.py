@@ -1,9 +1,9 @@
-"""From Spark partitions to pure sweeps and back: the only place where a sweep meets ``mapInArrow``.
+"""From Spark partitions to pure sweeps and back: the tasks that ``mapInArrow`` runs, each around one sweep.
 
 A sweep wants all rows of its keys at once, so the bag is hash-partitioned by key and each partition handed over as
 one Arrow table. What a sweep carries to the next slice, and what a slice publishes, leaves the worker as Parquet
 files in *staging* (no Delta log knows them yet); only the rows that the next operator needs, or one line per file,
-travel on through Spark. So a slice is one Spark job, however many outputs it has. A task that Spark repeats writes
+travel on through Spark. So all outputs of a slice come of one Spark job. A task that Spark repeats writes
 its files again under another name; ``staged_carry`` takes one file per partition, and the sweeps are functions of
 their input, so either will do.
 """

@@ -17,11 +17,10 @@ from sweeparea.cql.syntax.dialect.spans import span_of
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 _NAMES = {
-    "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint", "FLOAT": "float", "DOUBLE":
-    "double",
-    "BOOLEAN": "boolean", "TEXT": "string", "VARCHAR": "string", "CHAR": "string", "DATE": "date", "TIMESTAMPTZ":
-    "timestamp",
-    "TIMESTAMP": "timestamp", "TIMESTAMPLTZ": "timestamp", "TIMESTAMPNTZ": "timestamp_ntz", "BINARY": "binary",
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint", "FLOAT": "float",
+    "DOUBLE": "double", "BOOLEAN": "boolean", "TEXT": "string", "VARCHAR": "string", "CHAR": "string",
+    "DATE": "date", "TIMESTAMPTZ": "timestamp", "TIMESTAMP": "timestamp", "TIMESTAMPLTZ": "timestamp",
+    "TIMESTAMPNTZ": "timestamp_ntz", "BINARY": "binary",
 }  # fmt: skip
 _ALIASES = {
     "integer": "int",
@@ -33,8 +32,7 @@ _ALIASES = {
 }
 _BOOLEAN = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.And, exp.Or, exp.Not, exp.Is, exp.In,
-    exp.Between,
-    exp.Like, exp.ILike, exp.RegexpLike, exp.Boolean, exp.Exists,
+    exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Boolean, exp.Exists,
 )  # fmt: skip
 _CONVERSIONS = frozenset(
     [

@@ -40,7 +40,7 @@ _LENGTH = r"\s*[1-9][0-9]{0,5}\s*"
 
 SETTINGS: dict[str, Setting] = {
     "range_bounds": Setting("what a plain [Range T] means", ("inclusive", "exclusive")),
-    "strategy": Setting("how negative tuples travel", ("upa", "negative", "direct")),
+    "strategy": Setting("how ends travel", ("upa", "negative", "direct")),
     "strict": Setting("refuse what runs by snapshot expansion", ("true", "false")),
     "slice.max_rows": Setting("about how many new rows one slice takes", (), _ROWS, "1000000"),
     "rstream.max_rows_per_slice": Setting("how many rows RSTREAM may add in a slice", (), _ROWS, "10000000"),

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ORDER = ("monotonic", "WKS", "WK", "STR")
-"""From simplest to most complex: nothing expires, first in first out, out of order but known by expiry time, by
-negative tuple.
+"""From simplest to most complex: nothing expires, first in first out, out of order, by negative tuple. Golab & Oezsu
+know the end of what is not STR; here ``Edge.expiry_known`` says so apart, since windows that count elements and groups
+end rows by what comes later.
 """
 
 

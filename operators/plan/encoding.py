@@ -2,10 +2,12 @@
 
 *Interval* encoding: a row carries its end (Kraemer & Seeger 2005, section 2.4; the direct approach of Golab & Oezsu
 2005, section 2.3.2). *Delta* encoding: an end is a negative tuple of its own at its instant (Hammad et al., section
-3.2; Golab & Oezsu, section 2.3.1). What comes out is the same (law S4). Strategies:
+3.2; Golab & Oezsu, section 2.3.1). What comes out is the same (law S4). Hammad's other approach, time probing (section
+3.1), is not here: a slice knows all of its time, so no operator has to ask those below it how far they are. Strategies:
 
 - ``upa``: by update pattern (Golab & Oezsu, section 5.4.3). Where expiry is known an edge is interval encoded, else
-  delta encoded.
+  delta encoded. They choose between two ways above a negation by how frequent premature expiry is expected to be; here
+  that is the user's: this one is theirs for frequent, ``direct`` for rare premature expiry.
 - ``negative``: every edge is delta encoded. Above each window that forgets stands W-Expire (``negative_tuples.py``).
 - ``direct``: ends travel with rows on every edge that can carry them. A difference, an anti join or an outer join over
   known expiry gives the ends that hold if nothing more comes, and a negative tuple for each that comes earlier (their

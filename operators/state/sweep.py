@@ -1,4 +1,10 @@
-"""What all sweeps are to whoever runs them: a pure function of one slice, and what is needed to hand it its rows."""
+"""What all sweeps are to whoever runs them: a pure function of one slice, and what is needed to hand it its rows.
+
+The procedures of a SweepArea (Kraemer & Seeger 2005, section 4.3.1), a slice at a time: INSERT is staging the carry
+(``sweep_area.py``, ``expiry_log.py``); QUERY is what a slice reads again, the keys that it has to do with or the rows
+of a join's side (``held``); REMOVE and REORGANIZE are what a sweep leaves out of its carry, the keys that are looked at
+because something of theirs expires (``due.py``), and the merging of files.
+"""
 
 from __future__ import annotations
 

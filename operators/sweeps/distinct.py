@@ -1,13 +1,15 @@
 """Duplicate elimination: DISTINCT, GROUP BY without aggregates, UNION.
 
 Definition, at every instant: one copy of each record of which there is any (Kraemer & Seeger 2005, section 3.2.4, eq. 6
-and Algorithm 6; Golab & Oezsu 2005, section 5.3.1, the operator delta*). In a plan it is an aggregation without
-calls. Over known expiry it is the sweep of two counts (``two_counts.py``) over one bag: it gives intervals, a later
-copy only lengthens what has been given, no negative tuple ever leaves. Else it is the aggregation's sweep
-(``aggregate.py``), which counts elements.
+and Algorithm 6; Golab & Oezsu 2005, section 5.3.1, the operator delta*; Hammad et al., section 4.2, W-DISTINCT: what
+expires is replaced by a younger copy). It has no node of its own: in a plan it is ``Aggregate`` without calls
+(``Aggregate.is_distinct``), which asks ``edge`` and ``kept`` here. Over known expiry it is the sweep of two counts
+(``two_counts.py``) over one bag: it gives intervals, a later copy only lengthens what has been given, no negative tuple
+ever leaves. Else it is the aggregation's sweep (``aggregate.py``), which counts elements.
 
 Columns in and out: the record, ``__ts``, ``__te``, ``__n``. SweepArea: over known expiry one interval a record, beside
-pending ones that a gap parts from it; else one net count a record.
+pending ones that a gap parts from it; else net counts: one a record, or where ends travel with rows one a record and
+end.
 
 >>> bag = pa.table({"v": ["A", "A"], "__ts": [1, 4], "__te": [5, 9], "__n": [1, 3]})
 >>> [tuple(row.values()) for row in whole(bag, ["v"]).to_pylist()]

@@ -1,8 +1,9 @@
 """Join of a stream with a non-retroactive relation: each element with what the relation held just before it.
 
-Definition (Golab & Oezsu 2005, section 4.1, the NRR join; semantics, section 8): an element at s is joined with the
-relation's contents from changes with timestamp < s. Later changes undo nothing, so the result is a stream again, whose
-elements have the instants of the stream's; no negative tuple ever leaves, whatever happens to the relation.
+Definition (Golab & Oezsu 2005, section 4.1, the join with an NRR, a non-retroactive relation; semantics, section 8): an
+element at s is joined with the relation's contents from changes with timestamp < s. Later changes undo nothing, so the
+result is a stream again, whose elements have the instants of the stream's; no negative tuple ever leaves, whatever
+happens to the relation.
 
 Columns in: the stream's record with ``__ts``, ``__te``, ``__n``; the relation's with ``__from``, ``__to``: the
 intervals of its history, with ``__copies``. Columns out: both records, ``__ts``, ``__te``, ``__n``; of the left

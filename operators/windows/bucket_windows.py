@@ -1,4 +1,16 @@
-"""Windows of time whose elements lie in buckets: hopping and tumbling ones, fixed ones, those of the calendar."""
+"""Windows of time whose elements lie in buckets: hopping and tumbling ones, fixed ones, those of the calendar.
+
+A full bucket shows from its last instant on, as the tumbling windows of Patroumpas & Sellis 2006, section 3.3, do. Two
+things differ: their tumbling window is ``scope_s`` with a step as long as the extent, whose buckets ``(h-w, h]`` end at
+hops, which is ``Slide(w, w)``; here they begin at hops, ``[h, h+w)``, as calendars have them. And their hops count from
+tau_0, the start of the query, here from the anchor (tick 0), so that the start changes no bucket.
+
+>>> Hopping(10, 10).interval(10)
+(19, 29)
+>>> from sweeparea.operators.windows.time_windows import Slide
+>>> Slide(10, 10).interval(10)
+(10, 20)
+"""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@ others (rows, sessions, conditions, user-defined) later elements decide when an 
 
 All bounds are ticks, all intervals half-open. The definitions follow Arasu et al. 2003 (section 6.1), Kraemer & Seeger
 2005 (sections 2.6 and 3.2.9, Algorithm 4) and Patroumpas & Sellis 2006 (section 3.3, scope functions: an element is
-valid at the instants whose scope holds its own; START stands for their tau_0). ``interval`` is the definition, one
-element at a time; ``sql`` is the same function as Spark SQL over a BIGINT column, tested against it. ``reach`` bounds
-how long an element can matter: an element with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter
-for ever).
+valid at the instants whose scope holds its own; START stands for their tau_0, but for hops, which are counted from the
+anchor). ``interval`` is the definition, one element at a time; ``sql`` is the same function as Spark SQL over a BIGINT
+column, tested against it. ``reach`` bounds how long an element can matter: an element with ``s <= h - reach``
+contributes nothing after h (``INF``: it may matter for ever).
 
 A new time window is a new class in ``time_windows.py`` or ``bucket_windows.py``: ``interval``, ``sql``, ``reach``,
 ``__str__``, ``words``, and the names under which it is stored (``stored_names.py``).

@@ -1,6 +1,7 @@
 """The statements that act: DROP, PAUSE, RESUME, SET, REFRESH, SHOW, DESCRIBE, EXPLAIN, run by ``sweeparea run``.
 
-Files declare, commands act: CREATE belongs into a file. A new acting statement is one more entry of ``Session.act``.
+Files declare, commands act: CREATE belongs into a file. A new acting statement is one more entry of
+``StatementSession.act``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a task runs: the three jobs by name, with a session of their own. Returns plain JSON-able reports."""
+"""What tasks and commands run: each job by name, with a session of its own. Returns plain JSON-able reports."""
 
 from __future__ import annotations
 

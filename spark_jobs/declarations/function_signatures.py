@@ -1,4 +1,4 @@
-"""What Spark's functions take and give, asked of Spark's analyzer: writes ``cql/spark_signatures.txt``.
+"""What Spark's functions take and give, asked of Spark's analyzer: writes ``cql/functions/spark_signatures.txt``.
 
 For every function, operator and cast of Spark and each number of arguments up to three, an expression over columns of
 every combination of sample types is analysed; no job runs. Run once for a version of Spark, some ten minutes:

@@ -39,14 +39,13 @@ LAZY_PERCENT = 5
 class SweepAreas:
     """The SweepAreas of one slice.
 
-    ``log(op)`` gives an operator's table, ``create(op, schema)`` makes it unless it is there. ``staged``: the files
-    that the slice replaces, by operator that it has run; ``workers``, ``keys``: how many workers share a keyed
-    operator, and its keys;
-    ``may_be_silent``: those that leave nothing when nothing came; ``versions``: at which the tables were read.
-    ``expiry_partitions``: into how many parts the log of a join's side divides its window; 0: by its rows
-    (``expiry_log.partitions_for``). ``lazy_percent``: how late
-    rows may go of which nothing but their going is left to do, in hundredths of the window (Golab & Oezsu 2005,
-    sections 5.3.2 and 6.1). ``counts``: how many of the rows in the files of a keyed operator count, where it is known.
+    ``log(op)`` gives an operator's table, ``create(op, schema)`` makes it unless it is there. ``expiry_partitions``:
+    into how many parts the log of a join's side divides its window; 0: by its rows (``expiry_log.partitions_for``).
+    ``lazy_percent``: how late rows may go of which nothing but their going is left to do, in hundredths of the window
+    (Golab & Oezsu 2005, sections 5.3.2 and 6.1). ``counts``: how many of the rows in the files of a keyed operator
+    count, where it is known. Noted by the slice: ``staged``, the files that it replaces, by operator that it has run;
+    ``workers``, ``keys``, how many workers share a keyed operator, and its keys; ``may_be_silent``, operators that
+    leave nothing when nothing came; ``versions``, at which the tables were read.
     """
 
     spark: SparkSession

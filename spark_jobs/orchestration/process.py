@@ -1,8 +1,8 @@
 """Process: a query catches up with its inputs' heartbeats, slice by slice.
 
 The engine chooses the range, not its caller: from the query's committed instant to the minimum heartbeat of its
-inputs, cut where it is long. A slice pins its inputs, evaluates the plan in one Spark job that stages every output,
-has the staged rows judged, and commits to the ledger. A run that finds nothing to do says so; a run that was killed
+inputs, cut where it is long. A slice pins its inputs, evaluates the plan, stages every output in one Spark job, has
+the staged rows judged, and commits to the ledger. A run that finds nothing to do says so; a run that was killed
 anywhere is continued by the next.
 """
 

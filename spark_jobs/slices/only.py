@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.plan.keyed_by import Key, keys
@@ -17,9 +17,6 @@ from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.corrections import admitted_between
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow
-
-if TYPE_CHECKING:
-    pass
 
 MOST_VALUES = 1000
 _TYPES = {"tinyint", "smallint", "int", "bigint", "string", "date", "boolean"}

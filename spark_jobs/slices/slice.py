@@ -1,7 +1,8 @@
 """One slice of a query, from pinning its inputs to the commit.
 
-The plan is evaluated in one Spark job that stages every output as files that no log knows; the staged rows are judged
-by Great Expectations; then one ledger commit publishes results and SweepAreas together.
+One Spark job stages every output as files that no log knows, after one for each side that is read twice or drained
+(``evaluation/evaluate.py``); the staged rows are judged by Great Expectations; then one ledger commit publishes results
+and SweepAreas together.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ class Slice:
         return Evaluation(self.spark, running, reader, areas, attempt, areas.partitions, most)
 
     def _materialize(self, evaluation: Evaluation, areas: SweepAreas, attempt: str) -> tuple[list[Line], ResultTables]:
-        """Runs the one Spark job. Returns one line per staged file, and the result tables."""
+        """Runs the Spark job that stages all outputs. Returns one line per staged file, and the result tables."""
         return Materialization(
             self.spark, self.plan, self.place, self.since, self.h1, attempt, evaluation, areas, self.beginning
         ).run()

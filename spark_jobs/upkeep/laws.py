@@ -1,7 +1,7 @@
 """The laws that a query's own tables must obey among themselves, looked at in the tables: no input is read.
 
 R1: at each instant what Istream brings and Dstream takes is the change of the relation, and no value is in both. R2:
-their sum up to an instant is the relation (semantics, section 5; Arasu, Babu & Widom 2006, section 5.1). A relation is
+their sum up to an instant is the relation (semantics, "The laws"; Arasu, Babu & Widom 2003, section 5.1). A relation is
 canonical: of each record, level k is where it has at least k copies, in the longest intervals.
 """
 

@@ -24,7 +24,7 @@ from sweeparea.spark_jobs.spark import json_values
 
 @dataclass
 class Outcome:
-    """What the rows of a version have come to, gathered over its pieces. ``counts`` as ``admit_state.COUNTS``."""
+    """What the rows of a version have come to, gathered over its pieces. ``counts`` as ``state.COUNTS``."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)

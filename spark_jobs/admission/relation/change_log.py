@@ -5,8 +5,8 @@ of all its changes with an instant up to the heartbeat. So a change that comes l
 one cancels, needs no rule of its own: the function is taken of the changes before and after, for the records or keys
 that have new ones, and the difference is what is admitted.
 
-There are two such functions. ``signed_effect``: each change is so many copies of a record more or less, as changes of a
-feed, of a history or of a log with insert and delete are. ``keyed_effect``: each change sets or ends the row of a key.
+There are two such functions. ``_signed``: each change is so many copies of a record more or less, as changes of a
+feed, of a history or of a log with insert and delete are. ``_keyed``: each change sets or ends the row of a key.
 Both also tell which changes take away what is not there; these are refused (semantics, section 8: the net count is
 judged when the heartbeat passes the instant).
 """
