@@ -44,7 +44,7 @@ def function_of(node: exp.Expr) -> exp.Anonymous | None:
     return node if isinstance(node, exp.Anonymous) else None
 
 
-def take_apart(node: exp.Expr) -> WrittenCall | None:
+def written_call(node: exp.Expr) -> WrittenCall | None:
     """The parts of a call, or None if the tree is no call of a function by name."""
     function = function_of(node)
     if function is None:

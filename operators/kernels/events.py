@@ -6,9 +6,10 @@ are seen.
 
 A loop takes what belongs together apart before it begins: within, numba would count references to the arrays.
 
-Letters in the loops: ``cut`` are the segments, ``s`` is one of them, ``k`` the number of an event and ``e`` its code,
-``row`` a position in the input, ``n`` its copies and ``w`` those that come with an event (negative: that go), ``group``
-the code of a key, ``r`` a rank and ``p`` a place, ``t`` a tick, ``ts`` / ``te`` from when until when.
+Letters in the loops over events (``aggregate``, ``holistic``, ``two_counts``, ``instants``; what computes with numbers
+says its own): ``cut`` are the segments, ``s`` is one of them, ``k`` the number of an event and ``e`` its code, ``row``
+a position in the input, ``n`` its copies and ``w`` those that come with an event (negative: that go), ``group`` the
+code of a key, ``r`` a rank and ``p`` a place, ``t`` a tick, ``ts`` / ``te`` from when until when.
 """
 
 from __future__ import annotations

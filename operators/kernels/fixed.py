@@ -21,13 +21,13 @@ _HALF_MASK = (1 << 30) - 1
 
 
 @njit(cache=True)
-def _parts(bits):
-    # (mantissa, exponent of its lowest bit) of a finite double
-    e = (bits >> 52) & 0x7FF
-    f = bits & ((1 << 52) - 1)
-    if e == 0:
-        return f, np.int64(-1074)
-    return f | (1 << 52), e - 1075
+def _significand_of(bits):
+    # (significand, exponent of its lowest bit) of a finite double
+    exponent = (bits >> 52) & 0x7FF
+    significand = bits & ((1 << 52) - 1)
+    if exponent == 0:
+        return significand, np.int64(-1074)
+    return significand | (1 << 52), exponent - 1075
 
 
 @njit(cache=True)
@@ -40,13 +40,13 @@ def unit_of(bits, terms):
     top = -least
     total = 0.0
     for i in range(len(bits)):
-        f, e = _parts(bits[i])
-        if f == 0 or n[i] == 0:
+        significand, exponent = _significand_of(bits[i])
+        if significand == 0 or n[i] == 0:
             continue
-        if e == 972:  # NaN or infinite
+        if exponent == 972:  # NaN or infinite
             return False, np.int64(0)
-        least = min(least, e)
-        top = max(top, e + 53)
+        least = min(least, exponent)
+        top = max(top, exponent + 53)
         total += abs(float(n[i]))
     for i in range(len(begin)):
         at = begin[i]
@@ -68,16 +68,16 @@ def unit_of(bits, terms):
 
 
 @njit(cache=True)
-def _added(high, low, v, shift):
-    # (high, low) + v * 2**shift, 0 <= v < 2**62
+def _added(high, low, value, shift):
+    # (high, low) + value * 2**shift, 0 <= value < 2**62
     if shift < _BITS:
-        low += (v << shift) & _MASK
+        low += (value << shift) & _MASK
         if shift:
-            high += v >> (_BITS - shift)
+            high += value >> (_BITS - shift)
         high += low >> _BITS
         low &= _MASK
     else:
-        high += v << (shift - _BITS)
+        high += value << (shift - _BITS)
     return high, low
 
 
@@ -94,56 +94,56 @@ def words(bits, terms, unit):
     high = np.zeros(size, np.int64)
     low = np.zeros(size, np.int64)
     for i in range(size):
-        h = np.int64(0)
-        w = np.int64(0)
+        sum_high = np.int64(0)
+        sum_low = np.int64(0)
         if len(kind) > 0 and kind[i] == 1:
             at = begin[i]
             if at == end[i]:
                 continue
             shift = 32 * np.int64(data[at + 1]) - exact.DOUBLE_BIAS - unit
             count = np.int64(data[at + 2])
-            for c in range(count):
-                d = np.int64(0)
-                for b in range(4):
-                    d |= np.int64(data[at + 3 + 4 * c + b]) << (8 * b)
-                if c == count - 1 and data[at] & 1:
-                    h, w = _negated(h, w)
-                    h, w = _added(h, w, (np.int64(1) << 32) - d, shift + 32 * c)
-                    h, w = _negated(h, w)
+            for place in range(count):
+                digit = np.int64(0)
+                for byte in range(4):
+                    digit |= np.int64(data[at + 3 + 4 * place + byte]) << (8 * byte)
+                if place == count - 1 and data[at] & 1:
+                    sum_high, sum_low = _negated(sum_high, sum_low)
+                    sum_high, sum_low = _added(sum_high, sum_low, (np.int64(1) << 32) - digit, shift + 32 * place)
+                    sum_high, sum_low = _negated(sum_high, sum_low)
                 else:
-                    h, w = _added(h, w, d, shift + 32 * c)
+                    sum_high, sum_low = _added(sum_high, sum_low, digit, shift + 32 * place)
         else:
-            f, e = _parts(bits[i])
-            m = n[i]
-            if f == 0 or m == 0:
+            significand, exponent = _significand_of(bits[i])
+            copies = n[i]
+            if significand == 0 or copies == 0:
                 continue
-            e -= unit
-            negative = (bits[i] < 0) != (m < 0)
-            m = abs(m)
-            if m == 1:
-                h, w = _added(h, w, f, e)
+            exponent -= unit
+            negative = (bits[i] < 0) != (copies < 0)
+            copies = abs(copies)
+            if copies == 1:
+                sum_high, sum_low = _added(sum_high, sum_low, significand, exponent)
             else:
-                while m:
-                    part = m & _HALF_MASK
-                    h, w = _added(h, w, (f & _HALF_MASK) * part, e)
-                    h, w = _added(h, w, (f >> 30) * part, e + 30)
-                    m >>= 30
-                    e += 30
+                while copies:
+                    part = copies & _HALF_MASK
+                    sum_high, sum_low = _added(sum_high, sum_low, (significand & _HALF_MASK) * part, exponent)
+                    sum_high, sum_low = _added(sum_high, sum_low, (significand >> 30) * part, exponent + 30)
+                    copies >>= 30
+                    exponent += 30
             if negative:
-                h, w = _negated(h, w)
-        high[i] = h
-        low[i] = w
+                sum_high, sum_low = _negated(sum_high, sum_low)
+        high[i] = sum_high
+        low[i] = sum_low
     return high, low
 
 
 @njit(cache=True)
-def _length(v):
-    # bits of 0 < v < 2**62
-    b = 0
-    if v >= 1 << 32:
-        b = 32
-        v >>= 32
-    return b + exact.bit_length(v)
+def _length(value):
+    # how many bits 0 < value < 2**62 has
+    bits = 0
+    if value >= 1 << 32:
+        bits = 32
+        value >>= 32
+    return bits + exact.bit_length(value)
 
 
 @njit(cache=True)
@@ -154,11 +154,11 @@ def _rounded(high, low, unit):
     if high == 0:
         if low == 0:
             return np.int64(0)
-        b = _length(low)
-        return exact.rounded(low << (_BITS - b), False, b - 1 + unit, negative)
-    b = _length(high)
-    x = high << (_BITS - b) | low >> b
-    return exact.rounded(x, low & ((np.int64(1) << b) - 1) != 0, _BITS + b - 1 + unit, negative)
+        bits = _length(low)
+        return exact.rounded(low << (_BITS - bits), False, bits - 1 + unit, negative)
+    bits = _length(high)
+    top = high << (_BITS - bits) | low >> bits
+    return exact.rounded(top, low & ((np.int64(1) << bits) - 1) != 0, _BITS + bits - 1 + unit, negative)
 
 
 @njit(cache=True)
@@ -167,25 +167,25 @@ def running(cut, high, low, weight, unit):
     events, first, group, _ = cut
     size = len(group)
     out = np.empty(size, np.int64)
-    h = np.int64(0)
-    w = np.int64(0)
+    sum_high = np.int64(0)
+    sum_low = np.int64(0)
     for s in range(size):
         if opens(group, s):
-            h = np.int64(0)
-            w = np.int64(0)
+            sum_high = np.int64(0)
+            sum_low = np.int64(0)
         for k in range(first[s], first[s + 1]):
             e = events[k]
             row = row_of(e)
             sign = signed(e, weight[row])
             if sign > 0:
-                h += high[row]
-                w += low[row]
-                h += w >> _BITS
-                w &= _MASK
+                sum_high += high[row]
+                sum_low += low[row]
+                sum_high += sum_low >> _BITS
+                sum_low &= _MASK
             elif sign < 0:
-                h -= high[row]
-                w -= low[row]
-                h += w >> _BITS
-                w &= _MASK
-        out[s] = _rounded(h, w, unit)
+                sum_high -= high[row]
+                sum_low -= low[row]
+                sum_high += sum_low >> _BITS
+                sum_low &= _MASK
+        out[s] = _rounded(sum_high, sum_low, unit)
     return out

@@ -1,6 +1,6 @@
 """Exact sums of powers and products of doubles: integers in base 2**30, wide enough for fourth powers.
 
-A finite double is ``f * 2**(e - 1075)`` with a 53-bit ``f``, so its k-th power is an integer times ``2**(-1074 k)``.
+A finite double is ``f * 2**(e - 1074)`` with a 53-bit ``f``, so its k-th power is an integer times ``2**(-1074 k)``.
 Sum number j of an accumulator is ``sum(digits[j, i] * 2**(30 i)) * 2**(-1074 k)``, of products of k factors. Digits
 take 2**31 additions before a carry must move. Values that are not finite are counted apart. So summands can be taken
 out again without a trace (the small accumulator of Neal 2015, made wide; ``exact.py`` is that of plain sums).
@@ -10,6 +10,11 @@ and xy; a pair with one value that is not finite counts with the other.
 
 Encoded, a sum is two bytes each for its first digit and its length, and its two's complement, least byte first; a last
 sum of length 0 may be followed by the two counts of values that are not finite, 8 bytes each. Nothing is no bytes.
+
+Letters beside those of ``events.py``: ``acc`` is an accumulator, ``j`` the number of a sum in it, ``k`` of a power and
+``i`` of a digit; ``a`` and ``b`` are numbers as digits, of which ``size`` are in use, ``c`` is a carry and ``v`` a
+digit before its carry is taken off; ``fx``, ``ex`` are ``f`` and ``e`` of x; ``lo``, ``hi`` the first and last digit in
+use.
 """
 
 from __future__ import annotations
@@ -100,32 +105,32 @@ def _times(a, size, f, scratch):
 
 
 @njit(cache=True)
-def _add(digits, bounds, j, a, size, p, negative):
-    # sum j += a * 2**p, or minus that
-    k = p // _BASE
-    s = p % _BASE
+def _add(digits, bounds, j, a, size, exponent, negative):
+    # sum j += a * 2**exponent, or minus that
+    first = exponent // _BASE
+    shift = exponent % _BASE
     for i in range(size):
-        v = a[i] << s
-        low = v & _MASK
-        high = v >> _BASE
+        value = a[i] << shift
+        low = value & _MASK
+        high = value >> _BASE
         if negative:
-            digits[j, k + i] -= low
-            digits[j, k + i + 1] -= high
+            digits[j, first + i] -= low
+            digits[j, first + i + 1] -= high
         else:
-            digits[j, k + i] += low
-            digits[j, k + i + 1] += high
-    bounds[j, 0] = min(bounds[j, 0], k)
-    bounds[j, 1] = max(bounds[j, 1], k + size)
+            digits[j, first + i] += low
+            digits[j, first + i + 1] += high
+    bounds[j, 0] = min(bounds[j, 0], first)
+    bounds[j, 1] = max(bounds[j, 1], first + size)
 
 
 @njit(cache=True)
-def _parts(bits):
-    # (f, e - 1) of a finite double
-    e = (bits >> 52) & 0x7FF
-    f = bits & ((1 << 52) - 1)
-    if e == 0:
-        return f, np.int64(0)
-    return f | (1 << 52), e - 1
+def _shifted_significand(bits):
+    # (significand, by how many bits it lies above 2**-1074) of a finite double
+    exponent = (bits >> 52) & 0x7FF
+    significand = bits & ((1 << 52) - 1)
+    if exponent == 0:
+        return significand, np.int64(0)
+    return significand | (1 << 52), exponent - 1
 
 
 @njit(cache=True)
@@ -147,7 +152,7 @@ def add(acc, powers, x, y, n, a, b):
     """
     digits, bounds, odd = acc
     x_finite = (x >> 52) & 0x7FF != 0x7FF
-    fx, ex = _parts(x)
+    fx, ex = _shifted_significand(x)
     minus = n < 0
     if not x_finite:
         odd[0] += n
@@ -160,7 +165,7 @@ def add(acc, powers, x, y, n, a, b):
     if powers != PAIRS:
         return
     y_finite = (y >> 52) & 0x7FF != 0x7FF
-    fy, ey = _parts(y)
+    fy, ey = _shifted_significand(y)
     if not y_finite:
         odd[1] += n
         return

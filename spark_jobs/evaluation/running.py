@@ -20,7 +20,7 @@ from sweeparea.spark_jobs.spark import frames
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-N = TypeVar("N", bound=Node)
+NodeT = TypeVar("NodeT", bound=Node)
 
 
 @dataclass(frozen=True)
@@ -95,37 +95,37 @@ class Bags(Protocol):
         ...
 
 
-class Runner(ABC, Generic[N]):
+class Runner(ABC, Generic[NodeT]):
     """How the nodes of one kind run in a slice. ``bags`` has those of all nodes."""
 
     def __init__(self, slice: RunningSlice, bags: Bags) -> None:
         self.slice, self.bags = slice, bags
 
     @abstractmethod
-    def new(self, node: N) -> DataFrame | None:
+    def new(self, node: NodeT) -> DataFrame | None:
         """What this slice adds to the node's relation (or stream). Starts after h0; may start after h1 (pending)."""
 
     @abstractmethod
-    def empty(self, node: N) -> DataFrame:
+    def empty(self, node: NodeT) -> DataFrame:
         """An empty bag with the node's columns and types: Spark analyses it, no job runs."""
 
-    def held(self, node: N) -> DataFrame | None:
+    def held(self, node: NodeT) -> DataFrame | None:
         """As of ``Bags``."""
         raise TypeError(f"rows of {type(node).__name__} cannot be read again")
 
-    def past(self, node: N, reach: int) -> DataFrame | None:
+    def past(self, node: NodeT, reach: int) -> DataFrame | None:
         """As of ``Bags``."""
         raise TypeError(f"elements of {type(node).__name__} cannot be read again")
 
-    def pipe(self, node: N) -> Pipe | None:
+    def pipe(self, node: NodeT) -> Pipe | None:
         """As of ``Bags``; nothing has been computed of the rows since."""
         return None
 
-    def net(self, node: N) -> bool:
+    def net(self, node: NodeT) -> bool:
         """As of ``Bags``."""
         return False
 
-    def spread_by(self, node: N) -> frozenset[str] | None:
+    def spread_by(self, node: NodeT) -> frozenset[str] | None:
         """As of ``Bags``; nothing has been computed of the rows since."""
         return None
 

@@ -1,5 +1,10 @@
 """How sweeps run on Spark: rows spread by their keys, each worker with its part of the SweepArea, and one sweep behind
 another in the same worker where no row has to move between them.
+
+Which to take: ``swept`` for a sweep whose SweepArea is a log by key, so that only the keys that are due are looked at;
+``swept_whole`` for one that looks at every row in every slice. Under them, for a task that is more than a sweep (the
+one that writes results): ``through`` and ``through_whole``; ``passed`` where there is no SweepArea and rows stay where
+they lie.
 """
 
 from __future__ import annotations
@@ -36,12 +41,12 @@ class Sweeps:
         return self._slice.areas.quiet(op) if keys else not self._slice.areas.files(op)
 
     def swept(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
-        """What a sweep makes of new rows and of what its SweepArea holds (``areas.py``)."""
+        """What a sweep makes of new rows and of what its SweepArea, a log by key, holds (``areas.py``). The usual."""
         task = partial(self._task, sweep)
         return self.through(op, new, sweep.rows, sweep.keys, sweep.due, task, frames.ddl(sweep.result))
 
     def swept_whole(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
-        """As ``swept``, of a sweep that looks at every row in every slice."""
+        """As ``swept``, of a sweep that looks at every row in every slice: its SweepArea is read and written whole."""
         task = partial(self._task, sweep)
         return self.through_whole(op, new, sweep.rows, sweep.keys, task, frames.ddl(sweep.result))
 
@@ -59,7 +64,7 @@ class Sweeps:
         ddl: str,
         of: Node | None = None,
     ) -> DataFrame:
-        """What ``task`` makes of new rows and of what the SweepArea of ``op`` holds (``areas.py``), all of ``schema``.
+        """``swept`` for any task: what it makes of new rows and of those of the SweepArea of ``op``, all of ``schema``.
 
         Without ``keys`` the SweepArea is whole, and one worker has it. ``of``: the node whose rows ``new`` are, perhaps
         with more columns: they need not move if they lie by the keys already.
@@ -109,7 +114,7 @@ class Sweeps:
         task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
         ddl: str,
     ) -> DataFrame:
-        """As ``through``, of a task that looks at every row in every slice."""
+        """``swept_whole`` for any task: as ``through``, of one that looks at every row in every slice."""
         state = self._slice.areas.read(op)
         rows = [] if new is None else [new]
         if state is not None:
@@ -121,7 +126,7 @@ class Sweeps:
     def passed(
         self, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], ddl: str
     ) -> DataFrame:
-        """What ``task`` makes of the rows of ``new``, however they lie; ``of``: as of ``through``."""
+        """What a task without a SweepArea makes of the rows of ``new``, however they lie; ``of``: as of ``through``."""
         pipe = None if of is None else self._pipe_with(of, schema.names)
         if pipe is not None:
             return pipe.given.mapInArrow(pipe.then(task, schema.names), ddl)

@@ -19,7 +19,7 @@ from sweeparea.spark_jobs.spark.probes import asked_once
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FROM, TO = dt.date(1840, 1, 1), dt.date(2130, 1, 1)
+FIRST_DAY, PAST_DAY = dt.date(1840, 1, 1), dt.date(2130, 1, 1)
 """Between these days rules are compared, for all time: no zone had any before 1844, and none lists changes beyond 2087.
 What then is repeated each year depends on the weekday of its first of January and whether it is a leap year: 2101 to
 2128 are years of every kind.
@@ -103,7 +103,7 @@ def _offset_sql(at: str, zone: str) -> str:
 
 
 def _changes(name: str) -> zones.Changes:
-    return zones.changes(name, FROM, TO)
+    return zones.changes(name, FIRST_DAY, PAST_DAY)
 
 
 def _differences(spark: SparkSession, name: str) -> zone_texts.Spans:
@@ -111,7 +111,7 @@ def _differences(spark: SparkSession, name: str) -> zone_texts.Spans:
     changes. A day differs where one of these does.
     """
     changes, zone = _changes(name), f"'{name}'"
-    first, last = ((day - EPOCH.date()).days for day in (FROM, TO))
+    first, last = ((day - EPOCH.date()).days for day in (FIRST_DAY, PAST_DAY))
     instants = ", ".join(f"{at}L" for at, _, _ in changes) or f"{first * DAY}L"
     days = f"SELECT id * {DAY} AS a, (id + 1) * {DAY} AS b FROM range({first}, {last}, 1, 1)"
     exact = f"SELECT at - 1 AS a, at AS b FROM (SELECT explode(array({instants})) AS at)"

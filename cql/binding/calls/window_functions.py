@@ -23,7 +23,7 @@ from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.window_calls import WindowCalls
 from sweeparea.cql.functions.aggregates import AGGREGATES, Over
-from sweeparea.cql.functions.calls import WrittenCall, take_apart
+from sweeparea.cql.functions.calls import WrittenCall, written_call
 from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_, nearest
@@ -51,7 +51,7 @@ def named_windows(trees: list[exp.Window], binder: Binder) -> dict[str, exp.Wind
 
 def bind_over(binder: Binder, node: exp.Window) -> Bound:
     """The value of a window function: an expression over columns of Analytic nodes."""
-    call = take_apart(node.this)
+    call = written_call(node.this)
     if call is None:
         raise ParseError("OVER belongs behind a function", binder.place(node), "Write SUM(a) OVER (PARTITION BY b)")
     if binder.windows is None:

@@ -10,7 +10,7 @@ from sweeparea.cql.binding.expressions.walk import Walk
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.functions import functions
 from sweeparea.cql.functions.aggregates import GROUPING, is_aggregate
-from sweeparea.cql.functions.calls import take_apart
+from sweeparea.cql.functions.calls import written_call
 from sweeparea.cql.text.errors import BindError, TypeError_, beside, raise_all
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.expressions import Expr
@@ -18,7 +18,7 @@ from sweeparea.operators.plan.expressions import Expr
 
 def around_call(walk: Walk, node: exp.Expr) -> None:
     """What stands around a call: FILTER, WITHIN GROUP, IGNORE NULLS."""
-    call = take_apart(node)
+    call = written_call(node)
     if call is None or not is_aggregate(call.function):
         what = node.key.upper() if call is None else call.function.name
         raise TypeError_(
@@ -32,7 +32,7 @@ def around_call(walk: Walk, node: exp.Expr) -> None:
 def aggregate(walk: Walk, node: exp.Expr) -> None:
     """A call of an aggregate: a column of the GROUP BY below, or of that of the query around."""
     binder, grouping, place = walk.binder, walk.binder.grouping, walk.binder.place(node)
-    call = take_apart(node)
+    call = written_call(node)
     assert call is not None
     call.function.meta["bound"] = True
     if call.function.meta.get("user") is None:
@@ -104,7 +104,7 @@ def over(walk: Walk, node: exp.Window) -> None:
     except SweepAreaError as error:
         if walk.binder.windows is None:
             raise  # what stands in a call that stands wrongly is no matter
-        call, order = take_apart(node.this), node.args.get("order")
+        call, order = written_call(node.this), node.args.get("order")
         parts = [*(call.arguments if call is not None else ()), *(node.args.get("partition_by") or ())]
         parts += [key.this for key in (order.expressions if order is not None else ())]
         raise_all(beside(error, walk.binder.derived("OVER", windows=None).faults(parts)))

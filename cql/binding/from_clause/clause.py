@@ -119,7 +119,7 @@ class FromClause:
         return bound.node, Scope.of(Item(alias, entries.renamed(self.context, bound.columns, columns, node)))
 
     def _table(self, node: exp.Table) -> Entry:
-        entries.refuse_parts(self.context, node)
+        entries.refuse_parts_of_entry(self.context, node)
         parts = [p.name for p in node.parts]
         alias, columns = entries.alias_of(node)
         window = entries.window_of(self.context, node)
@@ -148,7 +148,7 @@ class FromClause:
         return node_, Scope.of(Item(alias, named, instant, node_, self.context.sequence_of(scan)))
 
     def _subquery(self, node: exp.Subquery) -> Entry:
-        entries.refuse_parts(self.context, node)
+        entries.refuse_parts_of_entry(self.context, node)
         alias, columns = entries.alias_of(node)
         window = entries.window_of(self.context, node)
         if isinstance(node.this, exp.Table) or entries.is_entry(node.this):  # (a JOIN b ON ..)

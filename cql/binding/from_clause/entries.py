@@ -34,7 +34,7 @@ _REFUSED_TABLE = {
 """What each part of an entry is called, and the way out."""
 
 
-def refuse_parts(context: Context, node: exp.Expr) -> None:
+def refuse_parts_of_entry(context: Context, node: exp.Expr) -> None:
     """RefusedError for a part of an entry that is not offered."""
     for name, value in node.args.items():
         if value and name not in _TABLE_PARTS and name not in ("db", "catalog", "with_"):
