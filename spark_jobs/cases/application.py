@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
 from sweeparea.cql.binding.scope.inputs import SchemaKind
+from sweeparea.infra.errors import DataError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.cases.shape import shaped
+from sweeparea.spark_jobs.cases.shape import SHOWN, shaped
 from sweeparea.spark_jobs.cases.source import CaseSource
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.declarations.sources import Sources
@@ -78,7 +79,7 @@ class CasePlans(QueryPlans):
             k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in settings.items() if v is not None
         }
         # all that a result shows, or what the case says; the stream itself is always kept
-        self._kept: tuple[str, ...] = tuple(shaped(case.get("materialize"), list, "materialize") or _TABLES)
+        self._kept = tuple(map(_result_kind, shaped(case.get("materialize"), list, "materialize"))) or _TABLES
         self._plans: dict[str, Plan] = {}
 
     def forget(self, name: str) -> None:
@@ -126,6 +127,13 @@ class CasePlans(QueryPlans):
                 materialize = (*(k for k in materialize if k != ResultKind.RSTREAM), ResultKind.RSTREAM)
             self._plans[name] = replace(plan, materialize=materialize)
         return self._plans[name]
+
+
+def _result_kind(given: object) -> ResultKind:
+    known = [kind.value for kind in ResultKind]
+    if given in known:
+        return ResultKind(given)
+    raise DataError(f"materialize lists {', '.join(known)}, not {given!r}. {SHOWN}")
 
 
 class CaseRegistry(Registry):
