@@ -11,13 +11,14 @@ import pytest
 from sweeparea.operators.linear.scan import StreamScan
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.quality import verdict
 from sweeparea.spark_jobs.slices import audit as audits
 
 V = Column("c0", "v", "BIGINT")
 SPARK: Any = None
-PLAN = Plan("q", StreamScan("s", ((V, "v"),)), "istream", TimeDomain("BIGINT"))
+PLAN = Plan("q", StreamScan("s", ((V, "v"),)), StreamKind.ISTREAM, TimeDomain())
 TABLES = {"istream": ("results/q", pa.schema([("v", pa.int64()), ("ts", pa.int64())]))}
 ROWS = pa.table({"v": [1], "ts": [3]})
 
