@@ -3,10 +3,15 @@
 numba keeps compiled functions beside their source, or in the user's home, and refuses to be imported where neither can
 be written: a user without a home runs what somebody else has installed. There they are kept in a private folder among
 the temporary files, and where there is none either, they are compiled by each process again.
+
+Machine code holds what a function calls. numba looks whether the file of the function itself has changed, not those of
+the functions it calls: after an update of one of them the old code would go on giving the old answers. So what is
+kept belongs to the text of all kernels.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
@@ -24,7 +29,27 @@ def njit(*function: Any, **options: Any) -> Any:
     """As ``numba.njit``; ``cache`` holds where there is a place for it."""
     if options.get("cache") and not _has_place():
         options["cache"] = False
-    return numba.njit(*function, **options)
+    compiled = numba.njit(*function, **options)
+    if not options.get("cache"):
+        return compiled
+    return _of_this_text(compiled) if function else lambda python: _of_this_text(compiled(python))
+
+
+def _of_this_text(dispatcher: Any) -> Any:
+    """With code that was compiled from these kernels, word for word; else it is compiled again."""
+    kept = dispatcher._cache._cache_file  # the version is compared before anything of the file is looked at
+    kept._version = f"{numba.__version__} {text_of_kernels(Path(__file__).parent)}"
+    return dispatcher
+
+
+@cache
+def text_of_kernels(folder: Path) -> str:
+    """A hash of all kernels' source."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(folder.glob("*.py")):
+        digest.update(f"{file.name} {file.stat().st_size} ".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 @cache
