@@ -1,10 +1,10 @@
 """Grouping with aggregation and duplicate elimination over a signed temporal bag.
 
 Definition, at every instant: of the rows of each group that are valid then one row, the group's keys and a value of
-each call (Kraemer & Seeger 2005, sections 3.2.6 and 3.2.7, eq. 7, Algorithm 8; with negative tuples Hammad et al.,
-section 4.4, W-Group-By). Without calls it is duplicate elimination (Kraemer & Seeger, section 3.2.4, Algorithm 6; Golab
-& Oezsu 2005, section 5.3.1, the operator delta*). Instead of one element at a time, all groups of a partition are swept
-at once, in the order of (group, tick): all that starts or ends at one tick is applied before the aggregate row is
+each call (Kraemer & Seeger 2005, sections 3.2.6 and 3.2.7, eq. 7, Algorithms 3 and 8; with negative tuples Hammad et
+al., section 4.4, W-Group-By). Without calls it is duplicate elimination (Kraemer & Seeger, section 3.2.4, Algorithm 6;
+Golab & Oezsu 2005, section 5.3.1, the operator delta*). Instead of one element at a time, all groups of a partition are
+swept at once, in the order of (group, tick): all that starts or ends at one tick is applied before the aggregate row is
 looked at, so an expiry is reported at its own instant, never at the next arrival (Hammad et al., section 2.2).
 
 Columns in (``rows_schema``): the keys, the calls' arguments, ``__ts``, ``__te``, ``__n``; of what the previous slice
