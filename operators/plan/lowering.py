@@ -29,6 +29,18 @@ def lower(node: Node) -> Node:
 def expansion(node: Node) -> str | None:
     """Why a node runs by snapshot expansion, as its author wrote it; None: it has an incremental operator.
 
-    What the node becomes by lowering counts: COUNT(x) FILTER (..) alone is incremental.
+    What the node becomes by lowering counts, all of it: COUNT(x) FILTER (..) alone is incremental.
     """
-    return node.lowered().expansion
+    below = {id(child) for child in node.inputs}
+    found: dict[str, None] = {}
+
+    def visit(part: Node) -> None:
+        if id(part) in below:
+            return
+        for child in part.inputs:
+            visit(child)
+        if part.expansion is not None:
+            found[part.expansion] = None
+
+    visit(node.lowered())
+    return ", ".join(found) or None

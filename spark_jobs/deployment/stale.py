@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 
 from sweeparea.operators.plan.encoding import strategy_of
+from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity, strategy_in
 from sweeparea.tables.log.delta_log import DeltaLog, schema_text
@@ -19,9 +20,9 @@ def columns_hash(log: DeltaLog) -> str | None:
 
 
 def stale_state(plan: Plan, row: LedgerRow) -> bool:
-    """Whether a query's SweepAreas hold rows of operators that its plan does not have in this form."""
+    """Whether a query's SweepAreas hold rows of operators that its plan, as it runs, does not have in this form."""
     known = row.of_query.plan
     if known is not None and strategy_in(known) != strategy_of(plan):
         return True  # also where only the result has rows: who tells of an end that is still to come has changed
     areas = {op: n for op, n in row.of_query.state.rows.items() if op != "materialize"}
-    return known is not None and any(areas.values()) and known != state_identity(plan)
+    return known is not None and any(areas.values()) and known != state_identity(lowered(plan))

@@ -54,6 +54,24 @@ def _same(app: Application, other: Application) -> None:
         assert shop.contents(app, table) == shop.contents(other, table)
 
 
+def test_a_query_that_runs_otherwise_than_it_is_bound_goes_on(spark, tmp_path: Path):
+    """COUNT(DISTINCT x) and ranks are lowered; what is compared with their SweepAreas is the plan as it runs."""
+    text = shop.STREAM + (
+        "CREATE CONTINUOUS QUERY kinds AS SELECT shop, COUNT(DISTINCT items) AS n FROM sales GROUP BY shop;\n"
+        "CREATE CONTINUOUS QUERY places AS SELECT shop, amount, RANK() OVER (PARTITION BY shop ORDER BY amount) AS r"
+        " FROM sales;\n"
+    )
+    for day in shop.DAYS[:2]:
+        shop.sell(tmp_path, day)
+        app = shop.application(tmp_path, text)
+        admit(app, "sales", spark)
+        for query in ("kinds", "places"):
+            process(app, query, spark)
+            row = app.ledger.head()[query]
+            assert any(rows for op, rows in row.of_query.state.rows.items() if op != "materialize")
+            assert not app.registry.stale(app.plans.plan(query), row)
+
+
 def test_worked_values(undisturbed):
     """By hand: closed windows of 60 s end at s+61; 1e16 + 1.0 + 2.5 rounds once, to 1e16 + 4, and 1e16 leaves no
     trace.
