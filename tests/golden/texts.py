@@ -111,6 +111,8 @@ QUERIES = {
     "top_from": "SELECT a FROM S [Range 5] ORDER BY a OFFSET 2",
     "top_correlated": "SELECT a, (SELECT c FROM T [Range 3] WHERE T.a = S.a ORDER BY c DESC LIMIT 1) AS m "
     "FROM S [Range 5]",
+    "top_ranks": "SELECT a, r, n FROM (SELECT a, RANK() OVER (PARTITION BY b ORDER BY x) AS r, "
+    "ROW_NUMBER() OVER (PARTITION BY b ORDER BY x) AS n FROM S [Range 5]) AS q WHERE r <= 3",
     "istream": "ISTREAM(SELECT a, COUNT(*) AS n FROM S [Range 5] GROUP BY a)",
     "dstream": "DSTREAM(SELECT a FROM S [Range 5])",
     "rstream": "RSTREAM(SELECT a, SUM(x) AS s FROM S [Range 5] GROUP BY a)",

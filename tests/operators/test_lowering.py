@@ -69,12 +69,16 @@ def test_what_is_expanded_is_named_once():
     assert expansion(node) == "the aggregate COLLECT_LIST, the aggregate BITMAP_OR_AGG"
     assert expansion(_grouped(AggregateCall("PERCENTILE", VALUE, (VALUE, VALUE)))) == "PERCENTILE(.., .., frequency)"
     assert expansion(_grouped(AggregateCall("MAX_BY", VALUE, (VALUE, VALUE)))) == "MAX_BY(.., .., number)"
-    assert expansion(Analytic(INPUT, ((A, WindowFunction("RANK")),))) == "window functions (OVER)"
+    by_a, by_b = (WindowFunction("COLLECT_LIST", (VALUE,), partition=(key,)) for key in (KEY[1], VALUE))
+    for calls in ((by_a,), (by_a, by_b), (WindowFunction("RANK"), by_a)):  # of several nodes each counts
+        node = Analytic(INPUT, tuple((Column(f"o{i}", "o"), call) for i, call in enumerate(calls)))
+        assert expansion(node) == "window functions (OVER)"
+    assert expansion(Analytic(INPUT, ((A, WindowFunction("RANK")),))) is None
     assert expansion(TopK(INPUT, (), 3)) is None
 
 
 def test_window_functions_of_several_partitions():
-    by_a, by_b = WindowFunction("RANK", partition=(KEY[1],)), WindowFunction("RANK", partition=(VALUE,))
+    by_a, by_b = (WindowFunction("COLLECT_LIST", (VALUE,), partition=(key,)) for key in (KEY[1], VALUE))
     node = Analytic(INPUT, tuple((Column(f"o{i}", "o"), call) for i, call in enumerate((by_a, by_b, by_a))))
     lowered = lower(node)
     assert isinstance(lowered, Project)

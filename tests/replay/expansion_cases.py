@@ -299,9 +299,54 @@ def _limited(rng: random.Random) -> tuple[str, Callable[[Rows], Rows], list[str]
     return text, lambda rows: bags.ordered(rows, order)[offset : offset + limit], ["v"]
 
 
-def generate(rng: random.Random, rows: int = 10) -> Case:
-    """One random case."""
-    text, result, names = rng.choice([_grouped, _grouped, _analytic, _limited])(rng)
+CONDITIONS: dict[str, Callable[[int], bool]] = {
+    "{} = 1": lambda n: n == 1,
+    "{} <= 2": lambda n: n <= 2,
+    "3 > {}": lambda n: n < 3,
+    "{} BETWEEN 2 AND 4": lambda n: 2 <= n <= 4,
+    "{} > 1": lambda n: n > 1,
+    "{} IN (1, 3)": lambda n: n in (1, 3),
+    "NOT {} > 2": lambda n: n <= 2,
+    "({} = 2 OR {} = 1)": lambda n: n <= 2,
+    "{} < 4 AND {} % 2 = 1": lambda n: n in (1, 3),
+}
+
+
+def _cut(rng: random.Random) -> tuple[str, Callable[[Rows], Rows], list[str]]:
+    """Rows whose ROW_NUMBER, RANK or DENSE_RANK meets a condition, with none, one or two of the numbers shown."""
+    order = rng.choice([_VD, _WA, [(S, False), (V, True)]])
+    keys = rng.choice([(K,), (K,), (S,), ()])
+    over = f"ORDER BY {', '.join('kvws'[c] + (' DESC' if d else '') for c, d in order)}"
+    over = f"PARTITION BY {', '.join('kvws'[c] for c in keys)} {over}" if keys else over
+    numbers: dict[str, Over] = {
+        "ROW_NUMBER": lambda p, i: i + 1,
+        "RANK": lambda p, i: _ranked(p, i, order),
+        "DENSE_RANK": lambda p, i: len({tuple(rank(r[c]) for c, _ in order) for r in p[: i + 1]}),
+    }
+    cut, *others = rng.sample(list(numbers), rng.choice([1, 2, 3]))
+    shown = [cut, *others] if rng.random() < 0.6 else others
+    condition, meets = rng.choice(list(CONDITIONS.items()))
+    text, also = condition.replace("{}", "n0"), rng.random() < 0.3
+    names = {function: f"n{i}" for i, function in enumerate([cut, *others])}
+    listed = ", ".join(f"{function}() OVER ({over}) AS {name}" for function, name in names.items())
+    columns = ", ".join(["k", "v", "w", "s", *(f"{names[f]} AS a{i}" for i, f in enumerate(shown))])
+
+    def result(rows: Rows) -> Rows:
+        return [
+            (*row, *(numbers[function](part, i) for function in shown))
+            for part in bags.partitions(rows, keys, order)
+            for i, row in enumerate(part)
+            if meets(numbers[cut](part, i)) and not (also and row[W] is None)
+        ]
+
+    more = " AND w IS NOT NULL" if also else ""
+    query = f"SELECT {columns} FROM (SELECT *, {listed} FROM {{}}) AS q WHERE {text}{more}"
+    return query, result, [f"a{i}" for i in range(len(shown))] or ["v"]
+
+
+def generate(rng: random.Random, rows: int = 10, cut: bool = False) -> Case:
+    """One random case; ``cut``: of rows that are cut by their number."""
+    text, result, names = _cut(rng) if cut else rng.choice([_grouped, _grouped, _analytic, _limited])(rng)
     end = rng.randint(4, 20)
     pools = {name: rng.sample(VALUES[t], min(len(VALUES[t]), rng.choice([3, 5, 8]))) for name, t in COLUMNS.items()}
 

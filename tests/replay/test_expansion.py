@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sweeparea.operators.plan.encoding import STRATEGIES
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.expansion_cases import generate, wrong
@@ -33,6 +34,31 @@ def test_random_cases(spark: SparkSession):
 def test_random_cases_in_several_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(slices, "SMALL_SLICE", 0)
     _check(spark, range(330, 336))
+
+
+def _check_cut(spark: SparkSession, seeds: range) -> None:
+    cases = [generate(random.Random(seed), cut=True) for seed in seeds]
+    lines = [
+        json.dumps(
+            {**case.case, "strategy": STRATEGIES[i % 3], "settings": {**case.case.get("settings", {}), "strict": True}}
+        )
+        for i, case in enumerate(cases)
+    ]
+    for line, case, result in zip(lines, cases, replay(lines, spark), strict=True):
+        found = wrong(case, result)
+        assert not found, f"as a replay line:\n{line}\n{found}"
+
+
+@pytest.mark.spark
+def test_rows_cut_by_their_numbers_under_each_strategy(spark: SparkSession):
+    _check_cut(spark, range(400, 415))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("first", range(21_000, 21_100, 20))
+def test_many_cases_of_rows_cut_by_their_numbers(spark: SparkSession, first: int):
+    _check_cut(spark, range(first, first + 20))
 
 
 @pytest.mark.slow
