@@ -23,7 +23,8 @@ from sweeparea.cql.text.constants import number_of
 from sweeparea.operators.nodes import Analytic, Project, Select, TopK, WindowFunction
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.sweeps.top_k import NUMBERINGS, family
+from sweeparea.operators.sweeps.analytic import tells_copies
+from sweeparea.operators.sweeps.top_k import NUMBERINGS, ROW_NUMBER, family
 
 _WHOLE = (exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
 _MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
@@ -164,6 +165,9 @@ def _of_analytic(node: Select, below: Analytic, found: tuple[Column, Numbers], c
     if numbers.high is None and numbers.low == 1:
         return None
     top, rest = family(below.input, below.calls, cut)
+    told = ROW_NUMBER in (call.function, *(function for _, function in top.numbers))
+    if told and any(tells_copies(call) for _, call in rest):
+        return None  # which copy of a record has which number could not be told above the others
     if rest:
         top = replace(top, input=Analytic(below.input, rest))
     made: Node = _above(node, cut, _limited(top, call.function, numbers))
@@ -190,7 +194,8 @@ RULES = (
     Rule(
         "first_of_groups",
         "Arasu et al. 2003, section 7.2: what holds in SQL holds at every instant",
-        "a conjunct compares ROW_NUMBER, RANK or DENSE_RANK with constants",
+        "a conjunct compares ROW_NUMBER, RANK or DENSE_RANK with constants; of ROW_NUMBER only where no other "
+        "call tells copies of a record apart",
         (Select,),
         _first_of_groups,
     ),

@@ -15,12 +15,12 @@ from sweeparea.operators.kernels.order_statistics import add, before, entry
 
 ROW_NUMBER, RANK, DENSE_RANK = 0, 1, 2
 """By which number rows are cut."""
-NUMBERS, RANKS, DENSE_RANKS = 1, 2, 4
-"""Which numbers are shown: a sum of these."""
+NUMBERS, RANKS, DENSE_RANKS, UP_TO_PEERS, ALL = 1, 2, 4, 8, 16
+"""Which numbers are shown: a sum of these. The last two count the rows of the group up to the last peer, and all."""
 
 
 @njit(cache=True)
-def _told(found, size, place, segment, n, number, rank, dense):
+def _told(found, size, place, segment, n, number, others):
     # one more change; the array may be replaced by a larger one
     at = size[0]
     if at == found.shape[1]:
@@ -31,8 +31,7 @@ def _told(found, size, place, segment, n, number, rank, dense):
     found[1, at] = segment
     found[2, at] = n
     found[3, at] = number
-    found[4, at] = rank
-    found[5, at] = dense
+    found[4, at], found[5, at], found[6, at], found[7, at] = others
     size[0] = at + 1
     return found
 
@@ -40,16 +39,13 @@ def _told(found, size, place, segment, n, number, rank, dense):
 @njit(cache=True)
 def _look(place, less, group, kept, asked, segment, found, size):
     # what is shown of a place now, and what of that is new; ``segment`` < 0: nothing of it is told
-    base, _, first_class, _ = group
-    tree, class_tree, at_place, peer, known = kept
+    base, _, first_class, _, rows = group
+    tree, class_tree, at_place, peer, known, first_place = kept
     by, offset, limit, shown = asked
-    i = peer[base + place] - first_class
-    rank = -1
-    dense = -1
-    if by == RANK or shown & RANKS:
-        rank = before(tree, base, known[4, first_class + i] - base)
-    if by == DENSE_RANK or shown & DENSE_RANKS:
-        dense = before(class_tree, first_class, i)
+    c = peer[base + place]
+    rank = before(tree, base, first_place[c] - base) if by == RANK or shown & RANKS else -1
+    dense = before(class_tree, first_class, c - first_class) if by == DENSE_RANK or shown & DENSE_RANKS else -1
+    up_to_peers = before(tree, base, first_place[c + 1] - base) if shown & UP_TO_PEERS else 0
     low = less
     high = less + at_place[base + place]
     if by == ROW_NUMBER:
@@ -62,27 +58,32 @@ def _look(place, less, group, kept, asked, segment, found, size):
             high = low
     high = max(low, high)
     p = base + place
-    old_low, old_high, old_rank, old_dense = known[0, p], known[1, p], known[2, p], known[3, p]
-    known[0, p], known[1, p], known[2, p], known[3, p] = low, high, rank, dense
+    old_low, old_high = known[0, p], known[1, p]
+    old = (known[2, p], known[3, p], known[4, p], known[5, p])
+    # numbers count from 0, and how many rows there are, less one, as well
+    new = (rank, dense, up_to_peers - 1, rows - 1)
+    known[0, p], known[1, p] = low, high
+    known[2, p], known[3, p], known[4, p], known[5, p] = new
     if segment < 0:
         return found
-    same = (not shown & RANKS or rank == old_rank) and (not shown & DENSE_RANKS or dense == old_dense)
+    same = (not shown & RANKS or new[0] == old[0]) and (not shown & DENSE_RANKS or new[1] == old[1])
+    same = same and (not shown & UP_TO_PEERS or new[2] == old[2]) and (not shown & ALL or new[3] == old[3])
     if shown & NUMBERS:
         for number in range(old_low, old_high):
             if not same or number < low or number >= high:
-                found = _told(found, size, p, segment, -1, number, old_rank, old_dense)
+                found = _told(found, size, p, segment, -1, number, old)
         for number in range(low, high):
             if not same or number < old_low or number >= old_high:
-                found = _told(found, size, p, segment, 1, number, rank, dense)
+                found = _told(found, size, p, segment, 1, number, new)
     elif same:
         n = (high - low) - (old_high - old_low)
         if n != 0:
-            found = _told(found, size, p, segment, n, low, rank, dense)
+            found = _told(found, size, p, segment, n, low, new)
     else:
         if old_high > old_low:
-            found = _told(found, size, p, segment, old_low - old_high, old_low, old_rank, old_dense)
+            found = _told(found, size, p, segment, old_low - old_high, old_low, old)
         if high > low:
-            found = _told(found, size, p, segment, high - low, low, rank, dense)
+            found = _told(found, size, p, segment, high - low, low, new)
     return found
 
 
@@ -90,7 +91,7 @@ def _look(place, less, group, kept, asked, segment, found, size):
 def _look_at_all(first, last, group, kept, asked, segment, found, size):
     # the places from ``first`` up to ``last`` that have rows
     base, places = group[0], group[1]
-    tree, _, at_place, _, _ = kept
+    tree, _, at_place, _, _, _ = kept
     copy = before(tree, base, first)
     while True:
         place, less = entry(tree, base, places, copy)
@@ -103,8 +104,8 @@ def _look_at_all(first, last, group, kept, asked, segment, found, size):
 @njit(cache=True)
 def _bound(count, group, kept, by):
     # the first place of which not all rows are among those with numbers below ``count``
-    base, places, first_class, classes = group
-    tree, class_tree, _, peer, known = kept
+    base, places, first_class, classes, _ = group
+    tree, class_tree, _, peer, _, first_place = kept
     if count <= 0:
         return 0
     if by == ROW_NUMBER:
@@ -118,13 +119,13 @@ def _bound(count, group, kept, by):
         i = entry(class_tree, first_class, classes, count - 1)[0]
         if i >= classes:
             return places
-    return known[4, first_class + i + 1] - base
+    return first_place[first_class + i + 1] - base
 
 
 @njit(cache=True)
 def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, asked):
-    """(place, segment, n, number, rank, dense rank): how the rows that are shown change from segment to segment, all
-    numbers from 0; a rank that nobody asks for is -1.
+    """(place, segment, n, number, rank, dense rank, number of the last peer, of the last row): how the rows that are
+    shown change from segment to segment, all numbers from 0; what nobody asks for is anything.
 
     Interval i lies in segments ``begin[i]`` to ``end[i] - 1``, at ``place[i]`` of the order, with ``copies[i]`` > 0;
     ``by_begin`` and ``by_end`` sort the intervals. Group g has the places ``first[g]`` to ``first[g + 1] - 1``, unlike
@@ -137,22 +138,25 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, ask
     places = first[-1]
     at_place = np.zeros(places, np.int64)
     tree = np.zeros(places + 1, np.int64)
-    # of each place the numbers shown last, from and up to, its rank and dense rank; of each class its first place
-    known = np.zeros((5, places + 1), np.int64)
+    # of each place what was shown last: numbers from and up to, and the others as ``_look`` has them
+    known = np.zeros((6, places), np.int64)
+    first_place = np.zeros(places + 1, np.int64)  # of each class
     for p in range(places - 1, -1, -1):
-        known[4, peer[p]] = p
+        first_place[peer[p]] = p
     all_classes = peer[places - 1] + 1 if places else 0
-    known[4, all_classes] = places
+    first_place[all_classes] = places
     filled = np.zeros(places + 1, np.int64)
     class_tree = np.zeros(places + 1, np.int64)
-    kept = (tree, class_tree, at_place, peer, known)
+    kept = (tree, class_tree, at_place, peer, known, first_place)
     by, offset, limit, shown = asked
-    found = np.empty((6, 1024), np.int64)
+    found = np.empty((8, 1024), np.int64)
     size = np.zeros(1, np.int64)
     touched = np.empty(64, np.int64)
     shift = np.empty(64, np.int64)
     g = -1
-    group = (0, 0, 0, 0)
+    total = 0
+    first_class = 0
+    classes = 0
     low = 0
     high = 0
     a = 0
@@ -163,10 +167,13 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, ask
             base = first[g]
             first_class = peer[base] if base < places else all_classes
             last_class = peer[first[g + 1]] if first[g + 1] < places else all_classes
-            group = (base, first[g + 1] - base, first_class, last_class - first_class)
+            classes = last_class - first_class
+            total = 0
             while z < len(by_end) and end[by_end[z]] == segment:  # of the group before
                 z += 1
-        base, size_of_group, first_class, classes = group
+        base = first[g]
+        size_of_group = first[g + 1] - base
+        had = total
         count = 0
         while True:
             if not opens[segment] and z < len(by_end) and end[by_end[z]] == segment:
@@ -180,6 +187,7 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, ask
             else:
                 break
             at_place[place[i]] += n
+            total += n
             add(tree, base, size_of_group, place[i] - base, n)
             if count == len(touched):
                 touched = np.append(touched, touched)
@@ -187,6 +195,7 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, ask
             touched[count] = place[i] - base
             shift[count] = n
             count += 1
+        group = (base, size_of_group, first_class, classes, total)
         order = np.argsort(touched[:count])
         if by == DENSE_RANK or shown & DENSE_RANKS:
             before_classes = np.zeros(count, np.int64)  # by how many classes the one of each change has grown
@@ -224,16 +233,28 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, ask
             # between two changes all numbers shift by the sum of those before
             least = min(low, new_low)
             most = min(max(high, new_high) + 1, size_of_group)
+            if shown & ALL and total != had:
+                found = _look_at_all(least, most, group, kept, asked, segment, found, size)
+                low = new_low
+                high = new_high
+                continue
             rows = 0
             groups = 0
             j = 0
             while j < count:
-                i = peer[base + touched[order[j]]]
-                begins, ends = known[4, i] - base, known[4, i + 1] - base
+                c = peer[base + touched[order[j]]]
+                begins, ends = first_place[c] - base, first_place[c + 1] - base
                 whole = (rows != 0 and shown & (NUMBERS | RANKS)) or (groups != 0 and shown & DENSE_RANKS)
+                if shown & UP_TO_PEERS and not whole:
+                    grown = rows
+                    for m in range(j, count):
+                        if peer[base + touched[order[m]]] != c:
+                            break
+                        grown += shift[order[m]]
+                    whole = grown != 0
                 if whole:
                     found = _look_at_all(max(begins, least), min(ends, most), group, kept, asked, segment, found, size)
-                while j < count and peer[base + touched[order[j]]] == i:
+                while j < count and peer[base + touched[order[j]]] == c:
                     rows += shift[order[j]]
                     if len(before_classes):
                         groups += before_classes[order[j]]
@@ -244,8 +265,9 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, ask
                         if j < count:
                             until = min(until, touched[order[j]])
                         found = _look_at_all(max(p, least), min(until, most), group, kept, asked, segment, found, size)
-                until = most if j == count else min(most, known[4, peer[base + touched[order[j]]]] - base)
-                if (rows != 0 and shown & (NUMBERS | RANKS)) or (groups != 0 and shown & DENSE_RANKS):
+                until = most if j == count else min(most, first_place[peer[base + touched[order[j]]]] - base)
+                all_behind = rows != 0 and shown & (NUMBERS | RANKS | UP_TO_PEERS)
+                if all_behind or (groups != 0 and shown & DENSE_RANKS):
                     found = _look_at_all(max(ends, least), until, group, kept, asked, segment, found, size)
         low = new_low
         high = new_high

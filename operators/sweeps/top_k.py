@@ -63,6 +63,9 @@ else:
 ROW_NUMBER, RANK, DENSE_RANK = "ROW_NUMBER", "RANK", "DENSE_RANK"
 NUMBERINGS = (ROW_NUMBER, RANK, DENSE_RANK)
 """The functions by whose values rows can be cut, in the order of the kernel's."""
+UP_TO_PEERS, ALL = "ROWS UP TO PEERS", "ROWS"
+COUNTED = (*NUMBERINGS, UP_TO_PEERS, ALL)
+"""What can stand beside a row: those numbers, how many rows its group has up to its last peer, and how many at all."""
 
 
 @stored("TopK", "input", "order", "limit", "offset", "keys", later=("by", "peers", "numbers"))
@@ -73,7 +76,7 @@ class TopK(Node):
     ``by`` says which number: ROW_NUMBER tells all rows apart, so ``order`` ends with the record's own columns and ties
     are broken by the total order; RANK and DENSE_RANK are the same of all rows that are equal in the first ``peers``
     keys of ``order`` (None: in all), and keep or drop these together. ``numbers``: columns that are added (INT), each
-    with the function that it holds; the number of a row is that among all rows of its group.
+    with which one of ``COUNTED`` it holds; it counts all rows of the group.
     """
 
     input: Node
@@ -146,27 +149,34 @@ def family(
     one window's numbers the longest order serves all.
     """
     chosen = next(call for column, call in calls if column == of)
-    mine = [entry for entry in calls if entry[1].function in NUMBERINGS and entry[1].partition == chosen.partition]
-    written = next((call.order for _, call in mine if call.function != ROW_NUMBER and _fits(call, chosen)), None)
-    complete = next((call.order for _, call in mine if call.function == ROW_NUMBER and _fits(call, chosen)), None)
-    if chosen.function == ROW_NUMBER:
-        complete = chosen.order
-    else:
-        written = chosen.order
+    mine = [call for _, call in calls if call.function in COUNTED and call.partition == chosen.partition]
+
+    def order_of(functions: Sequence[str]) -> tuple[SortKey, ...] | None:
+        if chosen.function in functions:
+            return chosen.order
+        return next((call.order for call in mine if call.function in functions and _fits(call, chosen)), None)
+
+    complete, written = order_of((ROW_NUMBER,)), order_of(_BY_PEERS)
     numbers, rest = [], []
     for column, call in calls:
-        own = (column, call) in mine and call.order == (complete if call.function == ROW_NUMBER else written)
-        if own:
+        own = complete if call.function == ROW_NUMBER else written
+        if call in mine and (call.function == ALL or call.order == own):
             numbers.append((column, call.function))
         else:
             rest.append((column, call))
     order = complete if complete is not None else written or ()
     peers = None if written is None or written == order else len(written)
-    return TopK(input_, order, None, 0, chosen.partition, chosen.function, peers, tuple(numbers)), tuple(rest)
+    by = chosen.function if chosen.function in NUMBERINGS else ROW_NUMBER
+    return TopK(input_, order, None, 0, chosen.partition, by, peers, tuple(numbers)), tuple(rest)
+
+
+_BY_PEERS = (RANK, DENSE_RANK, UP_TO_PEERS)
 
 
 def _fits(call: WindowFunction, chosen: WindowFunction) -> bool:
     """Whether the shorter of two orders is how the longer one begins."""
+    if chosen.function == ALL:
+        return False
     if (call.function == ROW_NUMBER) == (chosen.function == ROW_NUMBER):
         return call.order == chosen.order
     complete, written = (call, chosen) if call.function == ROW_NUMBER else (chosen, call)
@@ -212,7 +222,8 @@ class _Swept:
         self.by = NUMBERINGS.index(spec.by)
 
     def run(self) -> tuple[pa.Table, pa.Table]:
-        limited = self.spec.limit is not None and self.spec.expiry_known
+        all_count = any(function == ALL for _, function in self.spec.numbers)
+        limited = self.spec.limit is not None and self.spec.expiry_known and not all_count
         return self._changes(), self.at.carry(self._undominated if limited else None)
 
     def _changes(self) -> pa.Table:
@@ -220,14 +231,14 @@ class _Swept:
         end = at.first + at.covers
         by_begin, by_end = sorting.sorted_order((at.first,)), sorting.sorted_order((end,))
         first = np.append(0, np.cumsum(np.bincount(at.group, minlength=at.groups)))
-        shown = sum({1 << NUMBERINGS.index(function) for _, function in spec.numbers})
+        shown = sum({1 << COUNTED.index(function) for _, function in spec.numbers})
         asked = (self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
         places, segment, n, *numbers = kernel.changes(
             self.place[at.interval], at.first, end, at.copies, by_begin, by_end, at.opens, first, self.peer, asked
         )
         table = at.records.select(list(spec.rows.columns)).take(pa.array(self.order[places]))
         for name, function in spec.numbers:
-            number = numbers[NUMBERINGS.index(function)] + 1
+            number = numbers[COUNTED.index(function)] + 1
             table = table.append_column(name, pa.array(number.astype(np.int32)))
         tick = at.ts[segment]
         for name, values in ((TS, tick), (TE, np.full(len(tick), INF)), (N, n)):

@@ -44,6 +44,7 @@ _ARRIVALS = ("tests/operators/test_arrival_windows.py",)
 _BOUNDS = ("tests/operators/test_bounds.py",)
 _ENRICH = ("tests/operators/test_enrich.py",)
 _LOG = ("tests/operators/test_expiry_log.py",)
+_NAVIGATION = ("tests/operators/test_navigation.py",)
 _NETTING = ("tests/operators/test_netting.py",)
 _SNAPSHOT = ("tests/operators/test_snapshot.py",)
 _STREAMS = ("tests/operators/test_relation_to_stream.py",)
@@ -163,6 +164,20 @@ MUTANTS = (
         "if now[b] and end[b] < 0:",
         "a row that has still to begin counts as if it were there",
         _TOP_K,
+    ),
+    Mutant(
+        "operators/kernels/navigation.py",
+        "high = first + at_place[base + p] + ahead",
+        "high = first + ahead",
+        "a row behind several equal ones that change keeps what it referred to",
+        _NAVIGATION,
+    ),
+    Mutant(
+        "operators/kernels/navigation.py",
+        "if first < from_start or",
+        "if first + 1 < from_start or",
+        "another first row of a group is not told to the rows that show it",
+        _NAVIGATION,
     ),
     Mutant(
         "cql/rewrites/ranks.py",
@@ -426,8 +441,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/sweeps/snapshot.py",
-        "(TS, start[row[span]]), (TE, end[row[span]])",
-        "(TE, start[row[span]]), (TS, end[row[span]])",
+        "Alive(record, start[row[span]], end[row[span]], n)",
+        "Alive(record, end[row[span]], start[row[span]], n)",
         "ts and te swapped",
         _SNAPSHOT,
     ),

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from sweeparea.operators.nodes import Aggregate, AggregateCall, Analytic, Project, RelationScan, TopK, WindowFunction
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.nodes import (
+    Aggregate,
+    AggregateCall,
+    Analytic,
+    Navigation,
+    Project,
+    RelationScan,
+    TopK,
+    WindowFunction,
+)
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.lowering import expansion, lower
 from sweeparea.operators.plan.node import Node
 
@@ -84,3 +93,33 @@ def test_window_functions_of_several_partitions():
     assert isinstance(lowered, Project)
     assert lowered.columns == node.columns
     assert [len(n.calls) for n in lowered.walk() if isinstance(n, Analytic)] == [2, 1]
+
+
+def test_copies_that_two_nodes_tell_apart_are_numbered_once():
+    order = (SortKey(VALUE),)
+    number, rank = WindowFunction("ROW_NUMBER", order=order), WindowFunction("RANK", order=order)
+    lag, lead = WindowFunction("LAG", (VALUE,), order=order), WindowFunction("LEAD", (VALUE,), (KEY[1],), order)
+    moving = WindowFunction("SUM", (VALUE,), order=order, frame="ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
+
+    def nodes(*calls: WindowFunction) -> list[Node]:
+        node = Analytic(INPUT, tuple((Column(f"o{i}", "o", "int"), call) for i, call in enumerate(calls)))
+        found = lower(node)
+        assert found.columns == node.columns
+        return [n for n in found.walk() if isinstance(n, TopK | Navigation | Analytic)]
+
+    def last(node: Node) -> str:
+        assert isinstance(node, Navigation | Analytic)
+        return node.calls[0][1].order[-1].expr.sql
+
+    assert [type(n) for n in nodes(rank, lag)] == [TopK, Navigation]
+    [_, above] = nodes(rank, lag)
+    assert last(above) == VALUE.sql
+    [_, above] = nodes(lag, number)
+    assert last(above) == "`o1`"
+    copies, first, second = nodes(lag, lead)
+    assert isinstance(copies, TopK)
+    assert [e.sql for e in copies.keys] == [f"`{c.id}`" for c in INPUT.columns]
+    assert {last(first), last(second)} == {"`o0_copy`"}
+    copies, first, second = nodes(moving, lag)
+    assert (type(first), type(second)) == (Navigation, Analytic)
+    assert {last(first), last(second)} == {"`o0_copy`"}
