@@ -5,6 +5,7 @@ PY := .venv/bin/python
 export PYTHONUTF8 = 1
 # tests start their own Spark server; a developer's services and settings must not reach them
 PYTEST := env -u SPARK_REMOTE -u SWEEPAREA_HOME -u SWEEPAREA_DATA -u SWEEPAREA_RUN $(PY) -m pytest
+LINT := $(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports --no-cache && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -35,7 +36,7 @@ stop:  ## end all that was started, by process id
 	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.services.up stop; else echo "nothing was set up here, so nothing runs"; fi
 
 lint: example  ## ruff, import-linter and pyright
-	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports --no-cache && PYRIGHT_PYTHON_GLOBAL_NODE=0 $(PY) -m pyright
+	@$(LINT)
 
 format: example  ## let ruff rewrite the layout of the code
 	@$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
@@ -43,11 +44,12 @@ format: example  ## let ruff rewrite the layout of the code
 test-fast: example  ## the tests that need no JVM (seconds)
 	@$(PYTEST) -m "not spark and not airflow and not slow"
 
-# two processes side by side: what needs Spark or Airflow, and the rest, whose output comes last
-test: jars lint  ## lint and the test suite (under 20 minutes)
-	@mkdir -p .run; $(PYTEST) -m "not slow and not spark and not airflow" > .run/tests-without-spark.log 2>&1 & rest=$$!; \
-	 $(PYTEST) -m "not slow and (spark or airflow)"; status=$$?; \
-	 wait $$rest || status=1; cat .run/tests-without-spark.log; exit $$status
+# two processes side by side: the tests that share a Spark session; and lint, then the rest, whose output comes last
+test: jars example  ## lint and the test suite (under 20 minutes)
+	@mkdir -p .run; echo "lint found faults (above), so the tests beside were not run" > .run/tests-beside.log; \
+	 ($(LINT) && $(PYTEST) -m "not slow and (apart or not spark)" > .run/tests-beside.log 2>&1) & beside=$$!; \
+	 $(PYTEST) -m "not slow and spark and not apart"; status=$$?; \
+	 wait $$beside || status=1; cat .run/tests-beside.log; exit $$status
 
 test-all: jars lint  ## as test, with the long suites
 	@$(PYTEST)

@@ -30,6 +30,7 @@ from sweeparea.tables.log import scan
 from sweeparea.tables.log.compaction import compact
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 from sweeparea.tables.publication.retention import trim
 
@@ -130,7 +131,7 @@ def tables(folder: str, commits: int, every: int) -> Iterator[tuple[float, float
         begun = time.process_time()
         ledger = Ledger(folder)  # a run opens its tables anew
         recover(folder, ledger, ["q"])
-        publication = Publication(folder, ledger, "q", "query", "r1")
+        publication = Publication(folder, ledger, "q", NameKind.QUERY, "r1")
         attempt = publication.begin()
         for name, (column, schema) in TABLES.items():
             log = ledger.log(name)

@@ -13,11 +13,13 @@ import argparse
 import random
 import signal
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from sweeparea.infra.errors import exit_code_of
 from sweeparea.infra.text_table import text_table
 from tests.faults.server import serving
 from tests.faults.strikes import Scenario, Tally
@@ -116,4 +118,4 @@ def strike(scenario: Scenario, points: list[Point], what: str, tally: Tally) -> 
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code_of(main, "run the same command again"))

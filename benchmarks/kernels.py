@@ -91,11 +91,11 @@ def _loops(weighted: bool) -> Callable[[int], Sweep]:
         ones = np.ones(ROWS, np.int64)
 
         def run() -> None:
-            events, first, of, tick = segments(group, start, end, TICKS)
-            count = kernel.running_sum(events, first, of, ones)
-            shown = kernel.running_sum(events, first, of, v) if weighted else count
+            cut = segments(group, start, end, TICKS)
+            count = kernel.running_sum(cut, ones)
+            shown = kernel.running_sum(cut, v) if weighted else count
             changed = np.append(True, shown[1:] != shown[:-1])
-            kernel.emissions(of, tick, count > 0, changed, 0)
+            kernel.emissions(cut.group, cut.tick, count > 0, changed, 0)
 
         return run
 

@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk import DAG, Asset, AssetWatcher
 
 from sweeparea.dags.model import ApplicationDags, ApplicationError, Query, Source, dag_prefix
-from sweeparea.dags.operator import SweepAreaOperator
+from sweeparea.dags.operator import SweepAreaOperator, TaskAction
 from sweeparea.dags.timetables import HeartbeatSchedule
 from sweeparea.heartbeats.trigger import BehindTrigger
 
@@ -62,7 +62,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
         description=f"Copies {name} once"
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
-        tags=[GROUP, app, source.kind],
+        tags=[GROUP, app, source.kind.value],
         **_common(source.text, source.place),
     ) as dag:
         table = Asset(
@@ -75,7 +75,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
             task_id="admit",
             app=app,
             subject=name,
-            action="admit",
+            action=TaskAction.ADMIT,
             max_active_tis_per_dag=1,
             inlets=[table],
             outlets=[_lineage(app, name)],
@@ -96,7 +96,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
             task_id="process",
             app=app,
             subject=name,
-            action="process",
+            action=TaskAction.PROCESS,
             slice=query.slice,
             max_active_tis_per_dag=1,
             inlets=[_lineage(app, table) for table in query.inputs],
@@ -115,7 +115,13 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
         **{**_common("", ""), "catchup": False, "doc_md": "`sweeparea maintain`, beside live slices"},
     ) as dag:
         SweepAreaOperator(
-            task_id="maintain", app=app, subject=app, action="maintain", max_active_tis_per_dag=1, inlets=[], outlets=[]
+            task_id="maintain",
+            app=app,
+            subject=app,
+            action=TaskAction.MAINTAIN,
+            max_active_tis_per_dag=1,
+            inlets=[],
+            outlets=[],
         )
     return dag
 

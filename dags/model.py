@@ -12,6 +12,7 @@ from typing import Any
 from sweeparea.heartbeats.minimum import INFINITE, query_heartbeat
 from sweeparea.infra import environments, locations, settings
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.tables.publication.name_kinds import NameKind
 
 DEFAULT_SLICE = timedelta(days=1)
 APPS_VARIABLE = "SWEEPAREA_APPS"
@@ -40,7 +41,7 @@ class Source:
     """
 
     name: str
-    kind: str
+    kind: NameKind
     static: bool
     uri: str
     text: str
@@ -121,8 +122,8 @@ def load(name: str) -> ApplicationDags:
     environment = environments.chosen(folder, env)
     catalog = Catalog.load(folder, environment)
     data = environment.data or settings.data(folder_name)
-    sources = {s.name: _source(s, "stream", data) for s in catalog.streams.values()}
-    sources |= {s.name: _source(s, "relation", data) for s in catalog.relations.values()}
+    sources = {s.name: _source(s, NameKind.STREAM, data) for s in catalog.streams.values()}
+    sources |= {s.name: _source(s, NameKind.RELATION, data) for s in catalog.relations.values()}
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
     queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
     every = catalog.settings.get("maintenance.every")
@@ -168,8 +169,8 @@ class ApplicationCache:
         return self._loaded
 
 
-def _source(statement: Any, kind: str, data: locations.Folder) -> Source:
-    static = kind == "relation" and statement.contents == "static"
+def _source(statement: Any, kind: NameKind, data: locations.Folder) -> Source:
+    static = kind == NameKind.RELATION and statement.contents == "static"
     clock = getattr(statement, "contents", "") == "feed" or getattr(statement.heartbeat, "kind", "") == "clock"
     source = statement.source
     uri, files = _locate(source.uri, data), None

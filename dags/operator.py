@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from airflow.sdk import BaseOperator
@@ -11,6 +12,14 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 from sweeparea.dags import tasks
 
 WAIT = timedelta(seconds=5)
+
+
+class TaskAction(StrEnum):
+    """What a task does."""
+
+    ADMIT = "admit"
+    PROCESS = "process"
+    MAINTAIN = "maintain"
 
 
 class SweepAreaOperator(BaseOperator):
@@ -25,12 +34,12 @@ class SweepAreaOperator(BaseOperator):
 
     def __init__(self, *, app: str, subject: str, action: str, slice: timedelta | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        self.app, self.subject, self.action, self.slice = app, subject, action, slice
+        self.app, self.subject, self.action, self.slice = app, subject, TaskAction(action), slice
 
     def execute(self, context: Any) -> dict[str, Any]:
-        if self.action == "admit":
+        if self.action is TaskAction.ADMIT:
             return tasks.admit(self.app, self.subject)
-        if self.action == "maintain":
+        if self.action is TaskAction.MAINTAIN:
             return tasks.maintain(self.app)
         run = context["dag_run"]
         if run.data_interval_start == run.data_interval_end:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
 from sweeparea.heartbeats.policies import last_tick_at
+from sweeparea.tables.publication.name_kinds import NameKind
 
 if TYPE_CHECKING:
     from sweeparea.tables.publication.ledger import LedgerRow
@@ -64,12 +65,12 @@ def known(head: Mapping[str, LedgerRow], query: str, inputs: Sequence[str]) -> d
     of them it is the last tick that lies wholly at or before their heartbeat.
     """
     rows = {name: head.get(name) for name in inputs}
-    counting = [head.get(query), *(row for row in rows.values() if row is not None and row.kind != "relation")]
+    counting = [head.get(query), *(row for row in rows.values() if row is not None and row.kind != NameKind.RELATION)]
     chronon = max((row.info.get("chronon") or 1 for row in counting if row is not None), default=1)
     found: dict[str, int | None] = {}
     for name, row in rows.items():
         found[name] = None if row is None else row.committed
-        if row is not None and row.committed is not None and row.kind == "relation" and row.info.get("chronon"):
+        if row is not None and row.committed is not None and row.kind == NameKind.RELATION and row.info.get("chronon"):
             found[name] = last_tick_at(row.committed, chronon)
     return found
 
@@ -92,7 +93,7 @@ def correction(head: Mapping[str, LedgerRow], query: str, queries: Mapping[str, 
         corrected = source.correction_seq
         if corrected > pin.get("seq", corrected):
             found.append(corrected)
-        elif source.kind == "query" and owner not in queries:
+        elif source.kind == NameKind.QUERY and owner not in queries:
             inner = correction(head, owner, queries)
             found += [] if inner is None else [inner]
     return max(found, default=None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import Any
 
 
 class SweepAreaError(Exception):
@@ -47,11 +49,43 @@ def shortened(text: str, length: int = 800) -> str:
     return f"{text[: length * 2 // 3].rstrip()} .. {text[-length // 3 :].lstrip()}"
 
 
+def drop_output() -> None:
+    """From now on nobody sees what is written to standard output: its reader, such as ``head -1``, has gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+class _LastingOutput:
+    """Standard output whose reader may go: what is written then is dropped, and the work goes on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            drop_output()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            drop_output()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def exit_code_of(command: Callable[[], int | None], interrupted: str) -> int:
     """Runs a command of set-up; returns its exit code. An error is one paragraph; after Ctrl-C or SIGTERM, which ends
-    as Ctrl-C does, ``interrupted`` tells how things stand.
+    as Ctrl-C does, ``interrupted`` tells how things stand. A reader of the output that goes does not end the command.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    output = sys.stdout
+    sys.stdout = _LastingOutput(output)
     try:
         return command() or 0
     except SweepAreaError as error:
@@ -60,3 +94,6 @@ def exit_code_of(command: Callable[[], int | None], interrupted: str) -> int:
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)
         return 130
+    finally:
+        sys.stdout.flush()
+        sys.stdout = output

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.state.expiry_log import Division, divided
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import SweepArea
@@ -165,7 +166,7 @@ class RowCount:
     op: str
 
     def note(self, rows: int) -> None:
-        from sweeparea.tables.log.files import filesystem
+        from sweeparea.tables.log.folders import filesystem
 
         fs, base = filesystem(self.folder)
         fs.create_dir(base, recursive=True)
@@ -173,7 +174,7 @@ class RowCount:
             sink.write(str(rows).encode())
 
     def total(self) -> int:
-        from sweeparea.tables.log.files import files_in, filesystem
+        from sweeparea.tables.log.folders import files_in, filesystem
 
         fs, _ = filesystem(self.folder)
         total = 0
@@ -268,7 +269,7 @@ class StreamTask:
     """Istream, Dstream or Rstream in the middle of a plan: yields elements ``[t, t+1)``, stages the carry."""
 
     spec: Any
-    kind: str
+    kind: StreamKind
     h0: int
     h1: int
     schema: pa.Schema
@@ -288,7 +289,11 @@ class StreamTask:
         stage(out.carry)
         if self.rstream_rows is not None:
             self.rstream_rows.note(out.rstream_rows)
-        stream = {"istream": out.istream, "dstream": out.dstream, "rstream": out.rstream}[self.kind]
+        stream = {
+            StreamKind.ISTREAM: out.istream,
+            StreamKind.DSTREAM: out.dstream,
+            StreamKind.RSTREAM: out.rstream,
+        }[self.kind]
         tick = stream.column("__tick")
         ones = pa.array([1] * stream.num_rows, pa.int64())
         columns = [*(stream.column(c) for c in self.spec.columns), tick, pc.add(tick, 1), ones]

@@ -31,8 +31,8 @@ until when each element is valid (``operators/windows/user_window.py``). ``patte
 >>> @window(pattern="WK")
 ... def hold_for(instants, lengths):
 ...     return instants, pc.add(instants, lengths)
->>> hold_for.kind, hold_for.type
-('window', 'WK')
+>>> print(hold_for.kind, hold_for.type)
+window WK
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.user_code import user_modules
 from sweeparea.operators.user_code.user_modules import Modules
 
@@ -83,11 +83,11 @@ class UserCodeError(SweepAreaError):
 
 @dataclass(frozen=True)
 class UserCode:
-    """A decorated Python function: ``kind`` is function, aggregate or window, ``type`` the Spark type that it gives (of
+    """A decorated Python function: ``type`` is the Spark type that it gives (of
     a window: its pattern). Calling it calls the function.
     """
 
-    kind: str
+    kind: UserKind
     type: str
     call: Callable[..., Any]
 
@@ -97,31 +97,31 @@ class UserCode:
 
 def function(*, returns: str) -> Callable[[Callable[..., Any]], UserCode]:
     """Marks a function over columns; ``returns`` is a Spark type such as ``double`` or ``array<int>``."""
-    return _decorator("function", "returns", returns)
+    return _decorator(UserKind.FUNCTION, "returns", returns)
 
 
 def aggregate(*, returns: str) -> Callable[[Callable[..., Any]], UserCode]:
     """Marks a function from the columns of a group to one value; ``returns`` is its Spark type."""
-    return _decorator("aggregate", "returns", returns)
+    return _decorator(UserKind.AGGREGATE, "returns", returns)
 
 
 def window(*, pattern: str) -> Callable[[Callable[..., Any]], UserCode]:
     """Marks a function from instants to intervals; ``pattern`` is one of ``PATTERNS``."""
-    return _decorator("window", "pattern", pattern)
+    return _decorator(UserKind.WINDOW, "pattern", pattern)
 
 
-def _decorator(kind: str, word: str, type_: str) -> Callable[[Callable[..., Any]], UserCode]:
+def _decorator(kind: UserKind, word: str, type_: str) -> Callable[[Callable[..., Any]], UserCode]:
     def decorate(call: Callable[..., Any]) -> UserCode:
         if isinstance(call, UserCode) or not callable(call):
             raise UserCodeError(f"@{kind} marks a function, once; it stands above {call!r}.")
-        return UserCode(kind, type_.strip() if kind == "window" else type_.strip().lower(), call)
+        return UserCode(kind, type_.strip() if kind == UserKind.WINDOW else type_.strip().lower(), call)
 
-    if not isinstance(type_, str):
+    if not isinstance(type_, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's code
         raise UserCodeError(f'@{kind} wants {word} as a text, such as @{kind}({word}="double").')
     return decorate
 
 
-def load(target: str, kind: str, modules: Modules | None = None) -> UserCode:
+def load(target: str, kind: UserKind, modules: Modules | None = None) -> UserCode:
     """What ``module:object`` names, among an application's ``modules`` first. UserCodeError says what is missing: the
     module, the object in it, the decorator; or which declaration is wrong.
     """
@@ -188,8 +188,8 @@ def _named(found: Any, module: str, modules: Modules | None) -> str:
     return f"module {module}" if name == module else name
 
 
-def _checked(found: Any, target: str, kind: str) -> UserCode:
-    argument = 'pattern="WK"' if kind == "window" else 'returns="double"'
+def _checked(found: Any, target: str, kind: UserKind) -> UserCode:
+    argument = 'pattern="WK"' if kind == UserKind.WINDOW else 'returns="double"'
     if not isinstance(found, UserCode):
         raise UserCodeError(
             f"{target} is not decorated: write @{kind}({argument}) above it (from sweeparea.operators.user import "
@@ -197,12 +197,12 @@ def _checked(found: Any, target: str, kind: str) -> UserCode:
         )
     if found.kind != kind:
         raise UserCodeError(
-            f"{target} is decorated as {'an' if found.kind == 'aggregate' else 'a'} {found.kind}. Write CREATE "
+            f"{target} is decorated as {'an' if found.kind == UserKind.AGGREGATE else 'a'} {found.kind}. Write CREATE "
             f"{found.kind.upper()}, or @{kind}({argument}) above it."
         )
-    if kind == "window" and found.type not in PATTERNS:
+    if kind == UserKind.WINDOW and found.type not in PATTERNS:
         raise UserCodeError(f"{target} declares the pattern {found.type!r}; patterns are {', '.join(PATTERNS)}.")
-    if kind != "window" and not is_type(found.type):
+    if kind != UserKind.WINDOW and not is_type(found.type):
         raise UserCodeError(
             f"{target} declares that it returns {found.type!r}, which is no Spark type. Types are such as bigint, "
             "double, string, timestamp, decimal(10,2), array<int>, struct<a:int,b:string>."

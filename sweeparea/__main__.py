@@ -1,5 +1,20 @@
-"""``python -m sweeparea`` is the command ``sweeparea``."""
+"""The command ``sweeparea``, also as ``python -m sweeparea``: nothing is imported before Ctrl-C is heeded."""
 
-from sweeparea.spark_jobs.commands.cli import main
+from __future__ import annotations
 
-raise SystemExit(main())
+import sys
+
+
+def main() -> int:
+    """Runs the command of ``sys.argv``; returns its exit code."""
+    try:
+        from sweeparea.spark_jobs.commands.cli import main as command
+
+        return command()
+    except KeyboardInterrupt:
+        print("sweeparea: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -24,3 +24,11 @@ def spark() -> Iterator[SparkSession]:
     with spark_session() as session:
         yield session
         session.stop()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs Spark but has one of its own: ``make test`` runs it beside what shares the session."""
+    for item in items:
+        if item.get_closest_marker("spark") and "spark" not in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.apart)

@@ -21,6 +21,7 @@ from sweeparea.cql.functions import column_types, types, user_functions
 from sweeparea.cql.functions.column_types import Analyze
 from sweeparea.cql.rewrites import MeasuredInput, optimize
 from sweeparea.cql.syntax import foreign_syntax
+from sweeparea.cql.syntax.dialect.streams import StreamOperator
 from sweeparea.cql.syntax.labels import unique_labels
 from sweeparea.cql.syntax.parser import parse_query_text
 from sweeparea.cql.syntax.settings import SETTINGS, check_settings
@@ -279,7 +280,7 @@ def _every(bound: BoundQuery, query: CreateQuery, context: Context) -> tuple[int
     if not written:
         return own or (None, 0)
     place = query.places.get("materialize", query.place)
-    is_rstream = bound.to_stream is not None and bound.to_stream.kind == "RSTREAM"
+    is_rstream = bound.to_stream is not None and bound.to_stream.kind == StreamOperator.RSTREAM
     if written[0] is None and is_rstream:
         return own or (None, 0)
     kept = every_in_ticks(written[0], query.materialize_anchor, context.time, place)

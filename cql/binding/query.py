@@ -26,7 +26,8 @@ from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
 from sweeparea.cql.binding.subqueries.outer import Outer
 from sweeparea.cql.binding.subqueries.queries import BoundQuery, Cte
 from sweeparea.cql.binding.subqueries.subqueries import Subqueries
-from sweeparea.cql.syntax.dialect import ToStream, span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
+from sweeparea.cql.syntax.dialect.streams import ToStream
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, not_offered
 from sweeparea.cql.text.faults import Faults
 from sweeparea.operators.nodes import OneRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sweeparea.cql.binding.scope.context import Context
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import not_offered
 
 _REFUSED_PARTS = {

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sweeparea.cql.syntax.dialect import TO_STREAM, tokenize
+from sweeparea.cql.syntax.dialect.streams import TO_STREAM
+from sweeparea.cql.syntax.dialect.tokenizing import tokenize
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream, Statement
 from sweeparea.cql.text.source_text import SourceText

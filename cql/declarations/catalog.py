@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlglot import exp
-
+from sweeparea.cql.declarations.dependency_order import cycle_error, in_order_of_dependency
+from sweeparea.cql.declarations.environment_sources import exchange_sources, faults_of_settings
+from sweeparea.cql.declarations.known_names import KnownNames, names_in
+from sweeparea.cql.declarations.names import base_name, clash
 from sweeparea.cql.declarations.offered import not_offered_statements
-from sweeparea.cql.syntax.dialect import span_of
 from sweeparea.cql.syntax.parser import parse_leniently, read_file
-from sweeparea.cql.syntax.settings import check_settings
 from sweeparea.cql.syntax.statements import (
     CreateFunction,
     CreateQuery,
@@ -25,13 +25,11 @@ from sweeparea.cql.syntax.statements import (
     SetSetting,
     Statement,
 )
-from sweeparea.cql.syntax.trees import table_names, tables_of
-from sweeparea.cql.syntax.window_text import WindowText
-from sweeparea.cql.text.errors import BindError, ParseError, Place, in_order, listing, nearest, not_offered, raise_all
-from sweeparea.cql.text.hidden_names import is_hidden
-from sweeparea.cql.text.unknown_names import MATERIALIZATIONS, unknown_input, unknown_window
+from sweeparea.cql.syntax.trees import table_names
+from sweeparea.cql.text.errors import BindError, in_order, listing, nearest, not_offered, raise_all
 from sweeparea.infra.environments import Environment
 from sweeparea.infra.errors import SetupError, SweepAreaError
+from sweeparea.operators.plan.plan import UserKind
 
 _WORD = re.compile(r"\w+")
 Declared = CreateStream | CreateRelation | CreateQuery | CreateFunction
@@ -90,8 +88,9 @@ class Catalog:
         catalog.complete, catalog.unread = not errors, unread
         errors += more
         if errors:  # else they are told when the query is bound
+            known = catalog._known_names()
             for query in catalog.queries.values():
-                errors += catalog.unknown_names(query)
+                errors += known.unknown_in(query)
         if environment is not None:
             errors += catalog._use(environment)
         return catalog, in_order(errors)
@@ -113,7 +112,7 @@ class Catalog:
             if isinstance(statement, SetSetting):
                 catalog.settings[statement.name] = statement.value
             elif isinstance(statement, Declared):
-                error = _clash(statement.name, statement.place, taken)
+                error = clash(statement.name, statement.place, taken)
                 if error is not None:
                     errors.append(error)
                     continue
@@ -137,28 +136,7 @@ class Catalog:
         """Exchanges sources and settings for those of an environment."""
         self.environment = environment
         self.settings |= {name.lower(): value for name, value in environment.settings.items()}
-        errors: list[SweepAreaError] = [
-            _in_file(fault, environment) for fault in check_settings(environment.settings, {})
-        ]
-        declared = {n.lower(): n for n in (*self.streams, *self.relations)}
-        for name, uri in environment.sources.items():
-            known = declared.get(name.lower())
-            if known is None:
-                names = list(declared.values())
-                errors.append(
-                    BindError(
-                        f"{environment.file}: [{environment.name}.sources]: {name} is no stream or relation",
-                        None,
-                        nearest(name, names) or f"There are {listing(names) or 'none'}",
-                    )
-                )
-            elif known in self.streams:
-                stream = self.streams[known]
-                self.streams[known] = replace(stream, source=replace(stream.source, uri=uri))
-            else:
-                relation = self.relations[known]
-                self.relations[known] = replace(relation, source=replace(relation.source, uri=uri))
-        return errors
+        return [*faults_of_settings(environment), *exchange_sources(self.streams, self.relations, environment)]
 
     def declared(self) -> dict[str, Declared]:
         """Everything that is declared, by name: functions, sources, then queries, each after what it reads."""
@@ -216,33 +194,15 @@ class Catalog:
         """BindErrors for names in FROM that nothing has: the binder, given a query's inputs only, cannot say what there
         is. A query that names what could not be read gets the fault of that.
         """
-        named = [base_name(name) for name, _ in tables_of(query.select)]
-        named += [window.parts["name"] for window in windows_of(query.select) if window.kind == "user"]
-        named += [call.name for call in query.select.find_all(exp.Anonymous)]
-        rests = [self.unread[n.lower()] for n in named if n.lower() in self.unread]
-        raise_all([*rests, *self.unknown_names(query)])
+        rests = [self.unread[n.lower()] for n in names_in(query) if n.lower() in self.unread]
+        raise_all([*rests, *self._known_names().unknown_in(query)])
 
-    def unknown_names(self, query: CreateQuery) -> list[SweepAreaError]:
-        """BindErrors for streams, relations, queries and windows that a query names and no statement declares. What
-        could not be read counts as declared."""
+    def _known_names(self) -> KnownNames:
         kinds = dict.fromkeys(self.streams, "stream") | dict.fromkeys(self.relations, "relation")
         kinds |= dict.fromkeys((*self.queries, *self.unread), "query")
-        queries = {name.lower() for name in self.queries}
-        known = {name.lower() for name in kinds}
-        errors: list[SweepAreaError] = []
-        for name, node in tables_of(query.select):
-            base = base_name(name).lower()
-            if name.lower() not in known and base not in queries and base not in self.unread:
-                span = span_of(node)
-                place = query.place if span is None else query.source.place(span[0])
-                errors.append(unknown_input(name, place, kinds))
-        functions = {name.lower() for name in self.functions} | self.unread.keys()
-        windows = [f.name for f in self.functions.values() if f.kind == "window"]
-        for window in windows_of(query.select):
-            if window.kind == "user" and window.parts["name"].lower() not in functions:
-                place = window.source.place(window.span[0])
-                errors.append(unknown_window(window.parts["name"], place, windows))
-        return errors
+        windows = [f.name for f in self.functions.values() if f.kind == UserKind.WINDOW]
+        functions = {name.lower() for name in self.functions}
+        return KnownNames(kinds, tuple(self.queries), windows, functions, self.unread.keys())
 
     def owner(self, name: str) -> str:
         """The query that a materialization belongs to (``q`` of ``q__istream``); any other name as it is."""
@@ -255,92 +215,10 @@ class Catalog:
 
     def _order(self) -> list[SweepAreaError]:
         """Puts the queries in order of dependency. Every cycle is told of once."""
-        ordered: dict[str, CreateQuery] = {}
-        cycles: dict[frozenset[str], list[str]] = {}
-
-        # a stack of its own, since a chain of queries may be longer than Python's calls may nest
-        for first in self.queries:
-            open_ = [] if first in ordered else [(first, iter(self.dependencies(self.queries[first])))]
-            visiting = dict.fromkeys(name for name, _ in open_)
-            while open_:
-                name, rest = open_[-1]
-                following = next((n for n in rest if n in self.queries and n not in ordered), None)
-                if following is None:
-                    open_.pop()
-                    del visiting[name]
-                    ordered[name] = self.queries[name]
-                elif following in visiting:
-                    path = list(visiting)
-                    cycle = path[path.index(following) :]
-                    cycles.setdefault(frozenset(cycle), cycle)
-                else:
-                    visiting[following] = None
-                    open_.append((following, iter(self.dependencies(self.queries[following]))))
-        self.queries = ordered
+        self.queries, cycles = in_order_of_dependency(self.queries, self.dependencies)
         errors: list[SweepAreaError] = []
-        for cycle in cycles.values():
-            error = self._cycle(cycle)
+        for cycle in cycles:
+            error = cycle_error(cycle, self.queries)
             self.cycles |= dict.fromkeys(cycle, error)
             errors.append(error)
         return errors
-
-    def _cycle(self, cycle: list[str]) -> BindError:
-        # told from the query that is declared first, however it was found
-        first = min(range(len(cycle)), key=lambda i: _where(self.queries[cycle[i]].place))
-        cycle = [*cycle[first:], *cycle[:first]]
-        place = self.queries[cycle[0]].place
-        if len(cycle) == 1:
-            return BindError(
-                f"query {cycle[0]} reads itself",
-                place,
-                "A result cannot rest on itself: read the streams, or a query of another name",
-            )
-        places = ", ".join(f"{name} at {self.queries[name].place}" for name in cycle)
-        return BindError(
-            f"queries read each other in a circle: {' -> '.join([*cycle, cycle[0]])} (-> means reads; {places})",
-            place,
-            "Let one of them read the streams instead",
-        )
-
-
-def _where(place: Place) -> tuple[str, int, int]:
-    return place.file, place.line, place.column
-
-
-def _in_file(fault: BindError | ParseError, environment: Environment) -> SweepAreaError:
-    """A fault of a setting, told with the environment that it stands in."""
-    return type(fault)(f"{environment.file}: [{environment.name}.settings]: {fault.message}", None, fault.hint)
-
-
-def base_name(name: str) -> str:
-    """``q`` of ``q__istream``; any other name as it is."""
-    base, separator, suffix = name.rpartition("__")
-    return base if separator and suffix.lower() in MATERIALIZATIONS else name
-
-
-def windows_of(query: exp.Expr) -> Iterator[WindowText]:
-    """The windows of a query and its subqueries, as they are written."""
-    for node in query.walk():
-        if isinstance(node.meta.get("window"), WindowText):
-            yield node.meta["window"]
-
-
-def _clash(name: str, place: Place, taken: dict[str, Statement]) -> SweepAreaError | None:
-    before = taken.get(name.lower())
-    if before is not None:
-        return BindError(
-            f"{name} is declared twice: before at {before.place}",
-            place,
-            "Names of streams, relations and queries are shared: rename one",
-        )
-    if not name or not all(c.isalnum() or c == "_" for c in name):
-        return ParseError(
-            f"the name {name!r} cannot be the name of a table's folder",
-            place,
-            "Use letters, digits and _ for streams, relations and queries",
-        )
-    if is_hidden(name.lower()):
-        return BindError(f"{name} looks like the name of a shared subplan", place, "Choose a name of another form")
-    if base_name(name) != name:
-        return BindError(f"{name} ends like a materialization of a query", place, "Choose a name without that ending")
-    return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.syntax.statements import CreateQuery, SourceExpression, Statement
 from sweeparea.cql.text.durations import DurationText

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from sweeparea.cql.printing.plan_printer import NotPrintable, print_plan
-from sweeparea.cql.syntax.dialect import tokenize
+from sweeparea.cql.syntax.dialect.tokenizing import tokenize
 from sweeparea.cql.text.source_text import SourceText
 from sweeparea.cql.text.tokens import Token, TokenType
 from sweeparea.operators.plan.plan import Plan

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sweeparea.cql.functions.calls import function_of
 from sweeparea.cql.functions.functions import SKETCHES
+from sweeparea.operators.plan.plan import UserKind
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def is_aggregate(node: exp.Expr) -> bool:
         return False
     user = node.meta.get("user")
     if user is not None:
-        return user.kind == "aggregate"
+        return user.kind == UserKind.AGGREGATE
     name = node.name.upper()
     return name in AGGREGATES or name in GROUPING or name in SKETCHES or name == "MEASURE"
 

@@ -1,4 +1,4 @@
-"""Literals that Spark's own parser refuses: numbers out of their range, dates that are none, intervals without a unit.
+"""Literals that Spark's own parser refuses: numbers out of their range, dates that are none.
 
 Left to Spark they would be told of only when a query first runs, and without their place.
 """
@@ -11,7 +11,8 @@ from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
-from sweeparea.cql.text.errors import ParseError, Place, nearest
+from sweeparea.cql.functions import interval_checks
+from sweeparea.cql.text.errors import ParseError, Place
 
 _WIDTHS = {"Y": ("TINYINT", 8), "S": ("SMALLINT", 16), "L": ("BIGINT", 64)}
 _SUFFIXED = re.compile(r"(?P<number>[\d.]+(?:[eE][+-]?\d+)?)(?P<suffix>BD|[YSLFD])", re.IGNORECASE)
@@ -21,8 +22,6 @@ _DAY = re.compile(
 )
 _CLOCK = re.compile(r"[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2}))?(?::(?P<second>\d{1,2}))?(?!\d).*", re.DOTALL)
 _TIME = re.compile(r"\s*T?\d{1,2}:\d{1,2}.*", re.DOTALL | re.IGNORECASE)
-_UNITS = (*("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"),)
-_FINER = re.compile(r"(?P<number>[+-]?\d+)?\s*nanoseconds?\s*", re.IGNORECASE)
 MAX_DIGITS = 38
 """Digits of Spark's DECIMAL."""
 
@@ -30,7 +29,7 @@ MAX_DIGITS = 38
 def fault(node: exp.Expr, text: str, place: Place) -> ParseError | None:
     """What is wrong with a literal whose characters are ``text``; None if nothing is, or if the node is none."""
     if isinstance(node, exp.Interval):
-        return _interval(node, place)
+        return interval_checks.fault(node, place)
     if isinstance(node, exp.Literal) and not node.is_string:
         return _number(text, place)
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
@@ -83,29 +82,3 @@ def _is_clock(text: str) -> bool:
     if clock is None:
         return True
     return int(clock["hour"]) < 24 and int(clock["minute"] or 0) < 60 and int(clock["second"] or 0) < 60
-
-
-def _interval(node: exp.Interval, place: Place) -> ParseError | None:
-    unit = node.args.get("unit")
-    text = f"{node.this.name if isinstance(node.this, exp.Literal) else ''} {unit.name if unit is not None else ''}"
-    finer = _FINER.search(text)
-    if finer is not None:
-        count = int(finer["number"] or 1)
-        return ParseError(
-            "Spark's intervals are no finer than microseconds",
-            place,
-            f"Write INTERVAL {count // 1_000} MICROSECONDS"
-            if count and count % 1_000 == 0
-            else "Write INTERVAL 1 MICROSECOND or more",
-        )
-    if not isinstance(unit, exp.Var):
-        return None
-    name = unit.name.lower()
-    if name.removesuffix("s") not in _UNITS:
-        return ParseError(
-            f"{unit.name} is no unit of an INTERVAL", place, nearest(name, _UNITS) or f"Units are {', '.join(_UNITS)}"
-        )
-    value = node.this
-    if isinstance(value, exp.Literal) and not re.fullmatch(r"\s*[+-]?[\d\s.:+-]+", str(value.this)):
-        return ParseError(f"'{value.this}' is no number of {name.removesuffix('s')}s", place, "Write INTERVAL 6 HOURS")
-    return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -67,26 +68,38 @@ def sample_of(type_: str) -> str:
     return FAMILIES["interval"][type_.split()[1] in ("year", "month")]
 
 
-@dataclass(frozen=True, order=True)
-class ResultRule:
-    """How a result's type follows from the arguments': ``const`` (``type``), or from argument ``at``: ``arg`` itself,
-    an ``array`` of it, its ``element``; of a map ``keys``, ``values`` (arrays) or a ``value``.
+class RuleKind(StrEnum):
+    """How a result's type follows from an argument's: it is itself, an array of it, its element; of a map the keys or
+    values (arrays), or a value. ``CONST``: from none.
     """
 
-    kind: str
+    CONST = "const"
+    ARG = "arg"
+    ARRAY = "array"
+    ELEMENT = "element"
+    KEYS = "keys"
+    VALUES = "values"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, order=True)
+class ResultRule:
+    """How a result's type follows from the arguments': from that at position ``at``, or always ``type``."""
+
+    kind: RuleKind
     at: int = 0
     type: str = ""
 
     @classmethod
     def parse(cls, text: str) -> ResultRule:
         kind, _, at = text.partition("@")
-        return cls(kind, int(at)) if at else cls("const", 0, text)
+        return cls(RuleKind(kind), int(at)) if at else cls(RuleKind.CONST, 0, text)
 
     def __str__(self) -> str:
-        return self.type if self.kind == "const" else f"{self.kind}@{self.at}"
+        return self.type if self.kind == RuleKind.CONST else f"{self.kind}@{self.at}"
 
     def apply(self, types: Sequence[str | None]) -> str | None:
-        if self.kind == "const":
+        if self.kind == RuleKind.CONST:
             return self.type
         given = types[self.at]
         if given is None or given == "void" or (given.startswith("interval") and given not in FAMILIES["interval"]):
@@ -94,14 +107,18 @@ class ResultRule:
         return dict(_shapes(given)).get(self.kind)
 
 
-def _shapes(type_: str) -> list[tuple[str, str]]:
+def _shapes(type_: str) -> list[tuple[RuleKind, str]]:
     """Types that a result may have from an argument of a type, by the rule's kind."""
-    found = [("arg", type_), ("array", f"array<{type_}>")]
+    found = [(RuleKind.ARG, type_), (RuleKind.ARRAY, f"array<{type_}>")]
     if type_.startswith("array<"):
-        found.append(("element", type_[6:-1]))
+        found.append((RuleKind.ELEMENT, type_[6:-1]))
     if type_.startswith("map<"):
         key, value = split_types(type_[4:-1])
-        found += [("keys", f"array<{key}>"), ("values", f"array<{value}>"), ("value", value)]
+        found += [
+            (RuleKind.KEYS, f"array<{key}>"),
+            (RuleKind.VALUES, f"array<{value}>"),
+            (RuleKind.VALUE, value),
+        ]
     return found
 
 
@@ -118,7 +135,7 @@ def split_types(text: str) -> list[str]:
 
 def rules_of(types: Sequence[str], result: str) -> set[ResultRule]:
     """All rules that explain a result."""
-    found = {ResultRule("const", 0, result)}
+    found = {ResultRule(RuleKind.CONST, 0, result)}
     for at, type_ in enumerate(types):
         found |= {ResultRule(kind, at) for kind, shape in _shapes(type_) if shape == result}
     return found
@@ -213,7 +230,7 @@ def result(name: str, types: Sequence[str | None]) -> str | None:
     if len(rules) != 1:
         return None
     [rule] = rules
-    if rule is None or (rule.kind != "const" and name.upper() not in _FIRST_ALONE and _mixed(types)):
+    if rule is None or (rule.kind != RuleKind.CONST and name.upper() not in _FIRST_ALONE and _mixed(types)):
         return None
     return rule.apply(types)
 

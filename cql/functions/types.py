@@ -11,12 +11,11 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sweeparea.cql.functions import signatures
+from sweeparea.cql.functions import decimals, signatures
 from sweeparea.cql.functions.signatures import split_types
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
-_DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
 _NAMES = {
     "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int", "BIGINT": "bigint", "FLOAT": "float", "DOUBLE":
     "double",
@@ -94,14 +93,8 @@ def unheld(type_: str | None) -> str:
     return found[0] if found else ""
 
 
-def decimal_of(type_: str | None) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type."""
-    match = _DECIMAL.match(type_ or "")
-    return (int(match[1]), int(match[2])) if match else None
-
-
 def is_numeric(type_: str | None) -> bool:
-    return type_ in INTEGRAL or type_ in ("float", "double") or decimal_of(type_) is not None
+    return type_ in INTEGRAL or type_ in ("float", "double") or decimals.decimal_of(type_) is not None
 
 
 def family(type_: str) -> str:
@@ -136,18 +129,6 @@ def field_type(type_: str | None, name: str) -> str | None:
     return next((t for n, t in fields(type_) or [] if n.lower() == name.lower()), None)
 
 
-def decimal_sum(function: str, argument: str | None) -> str | None:
-    """The type of SUM and AVG over a decimal: Spark widens it by ten digits, or by four behind the point."""
-    digits = decimal_of(argument)
-    if digits is None:
-        return None
-    if function in ("SUM", "TRY_SUM"):
-        return f"decimal({min(38, digits[0] + 10)},{digits[1]})"
-    if function in ("AVG", "TRY_AVG"):
-        return f"decimal({min(38, digits[0] + 4)},{min(38, digits[1] + 4)})"
-    return None
-
-
 def common(types: list[str | None]) -> str | None:
     """The type of a value that may be any of several: certain only if they are equal, or Spark widens them to
     one."""
@@ -170,11 +151,11 @@ def _wider(a: str | None, b: str | None) -> str | None:
         return a if a == b else None
     if "void" in (a, b):
         return b if a == "void" else a
-    digits = _digits(a), _digits(b)
-    if digits[0] is not None and digits[1] is not None and (decimal_of(a) or decimal_of(b)):
+    digits = decimals.digits(a), decimals.digits(b)
+    if digits[0] is not None and digits[1] is not None and (decimals.decimal_of(a) or decimals.decimal_of(b)):
         scale = max(digits[0][1], digits[1][1])
         whole = max(digits[0][0] - digits[0][1], digits[1][0] - digits[1][1])
-        return _decimal(whole + scale, scale) if whole + scale <= 38 else None
+        return decimals.decimal(whole + scale, scale) if whole + scale <= 38 else None
     if a.endswith(">") or b.endswith(">"):
         return _wider_inside(a, b)
     return signatures.result("COALESCE", [a, b])
@@ -196,40 +177,6 @@ def _wider_inside(a: str, b: str) -> str | None:
         found = [_wider(x, y) for x, y in zip(*inner, strict=True)]
         parts = [str(t) for t in found]
     return None if None in found else f"{kind}<{','.join(parts)}>"
-
-
-_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-
-
-def _digits(type_: str | None) -> tuple[int, int] | None:
-    """Precision and scale of a decimal, or of the decimal that an integer becomes beside one."""
-    if type_ in _INTEGER_DIGITS:
-        return _INTEGER_DIGITS[type_], 0
-    return decimal_of(type_)
-
-
-def _decimal(precision: int, scale: int) -> str:
-    """A decimal of at most 38 digits: of what is too much Spark first gives up digits behind the point, down to six."""
-    if precision > 38:
-        precision, scale = 38, max(38 - (precision - scale), min(scale, 6))
-    return f"decimal({precision},{scale})"
-
-
-def _arithmetic(operator: str, a: tuple[int, int], b: tuple[int, int]) -> str | None:
-    """The type of arithmetic over decimals, as Spark has it from SQL Server."""
-    (p1, s1), (p2, s2) = a, b
-    if operator in "+-":
-        scale = max(s1, s2)
-        return _decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
-    if operator == "*":
-        return _decimal(p1 + p2 + 1, s1 + s2)
-    if operator == "/":
-        scale = max(6, s1 + p2 + 1)
-        return _decimal(p1 - s1 + s2 + scale, scale)
-    if operator == "%":
-        scale = max(s1, s2)
-        return _decimal(min(p1 - s1, p2 - s2) + scale, scale)
-    return None
 
 
 def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
@@ -320,10 +267,11 @@ def _operation(node: exp.Expr, known: Mapping[int, str | None]) -> str | None:
     both = beside_null(operator, [of(node.this, known), of(node.expression, known)])
     if operator == "||" and None not in both and not any(str(t).endswith(">") or t == "variant" for t in both):
         return "binary" if both == ["binary", "binary"] else "string"
-    if decimal_of(both[0]) or decimal_of(both[1]):
-        sides = [_literal_digits(t) or _digits(b) for t, b in zip((node.this, node.expression), both, strict=True)]
+    if decimals.decimal_of(both[0]) or decimals.decimal_of(both[1]):
+        pairs = zip((node.this, node.expression), both, strict=True)
+        sides = [_literal_digits(tree) or decimals.digits(type_) for tree, type_ in pairs]
         if sides[0] is not None and sides[1] is not None:
-            return _arithmetic(operator, sides[0], sides[1])
+            return decimals.arithmetic(operator, sides[0], sides[1])
     return signatures.result(operator, both)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from sweeparea.cql.functions import functions
-from sweeparea.cql.syntax.dialect import TO_STREAM
+from sweeparea.cql.syntax.dialect.streams import TO_STREAM
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, Place
 from sweeparea.operators import user
-from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.user_code.user_modules import Modules
 
 _WINDOWS = frozenset(
@@ -50,10 +50,10 @@ def register(statement: CreateFunction, modules: Modules | None = None) -> UserF
     return UserFunction(statement.name, statement.kind, statement.target, code.type, modules)
 
 
-def check_name(name: str, kind: str, place: Place) -> None:
+def check_name(name: str, kind: UserKind, place: Place) -> None:
     """BindError if a user's function cannot have a name."""
     word = name.upper()
-    if kind == "window":
+    if kind == UserKind.WINDOW:
         if word in _WINDOWS:
             raise BindError(f"window {name} has the name of a window of the language", place, "Name it otherwise")
         return
@@ -69,7 +69,7 @@ def mark(tree: exp.Expr, known: Mapping[str, UserFunction]) -> None:
         return
     for node in tree.find_all(exp.Anonymous):
         found = known.get(node.name.lower())
-        if found is not None and found.kind != "window":
+        if found is not None and found.kind != UserKind.WINDOW:
             node.meta["user"] = found
 
 

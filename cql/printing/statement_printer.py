@@ -11,13 +11,23 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
+from sweeparea.cql.syntax.statements import DeclaredKind, HeartbeatKind, SourceKind
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.tokens import TokenType
 from sweeparea.operators.time.domain import MICROS
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KINDS = {"stream": "STREAM", "relation": "RELATION", "query": "CONTINUOUS QUERY"}
+_KINDS = {
+    DeclaredKind.STREAM: "STREAM",
+    DeclaredKind.RELATION: "RELATION",
+    DeclaredKind.QUERY: "CONTINUOUS QUERY",
+}
+_SHOWN = {
+    DeclaredKind.STREAM: "STREAMS",
+    DeclaredKind.RELATION: "RELATIONS",
+    DeclaredKind.QUERY: "CONTINUOUS QUERIES",
+}
 VIOLATIONS = {"quarantine": "QUARANTINE ROW", "fail": "FAIL UPDATE", "warn": "WARN"}
 _NEW_LINE = {
     TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT,
@@ -57,7 +67,7 @@ def _small(statement: st.Statement) -> str:
         case st.Explain():
             return f"EXPLAIN CONTINUOUS QUERY {name(statement.name or '')}"
         case st.Show():
-            return f"SHOW {'CONTINUOUS QUERIES' if statement.kind == 'query' else _KINDS[statement.kind] + 'S'}"
+            return f"SHOW {_SHOWN[statement.kind]}"
         case st.Describe():
             return f"DESCRIBE {name(statement.name)}"
         case _:
@@ -114,7 +124,7 @@ def _relation(statement: st.CreateRelation) -> Iterator[str]:
 
 
 def _source(source: st.SourceSpec) -> str:
-    if source.kind == "delta":
+    if source.kind == SourceKind.DELTA:
         return f"  FROM DELTA {string(source.uri)}"
     parts = [f"  FROM FORMAT {string(source.format)}"]
     if source.uri:
@@ -130,20 +140,20 @@ def _heartbeat(spec: st.HeartbeatSpec) -> str:
     expression = spec.expression.text if spec.expression is not None else ""
     column = name(spec.column or "")
     match spec.kind:
-        case "each_batch":
+        case HeartbeatKind.EACH_BATCH:
             return "EACH BATCH"
-        case "column":
+        case HeartbeatKind.COLUMN:
             return f"FROM COLUMN {column}"
-        case "clock":
+        case HeartbeatKind.CLOCK:
             return f"FROM CLOCK LAG {micros(spec.lag)}" if spec.lag else "FROM CLOCK"
-        case "policy":
+        case HeartbeatKind.POLICY:
             return f"POLICY {string(spec.policy or '')}"
-        case "per":
+        case HeartbeatKind.PER:
             idle = f" IDLE AFTER {micros(spec.idle)}" if spec.idle is not None else ""
             return f"PER {column} AS {expression}{idle}"
-        case "for":
+        case HeartbeatKind.FOR:
             return f"FOR {column} AS {expression}"
-        case _:
+        case HeartbeatKind.MANUAL:
             return "MANUAL"
 
 

@@ -36,6 +36,7 @@ from sweeparea.operators.nodes import (
 )
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.windows import Rows
 
 RATE = 1.0
@@ -137,18 +138,18 @@ def _negation(a: Estimate, b: Estimate) -> float:
     return sum(2 * e.rate * math.log2(d) for e, d in zip((a, b), values, strict=True))
 
 
-def _join(kind: str, condition: Expr | None, a: Estimate, b: Estimate, spent: float, double: float) -> Estimate:
+def _join(kind: JoinKind, condition: Expr | None, a: Estimate, b: Estimate, spent: float, double: float) -> Estimate:
     matching = _matching(condition, a, b)
     pairs, rate = a.size * b.size * matching, _probes(a, b) * matching
     negative = a.negative or b.negative
-    if kind == "anti":
+    if kind == JoinKind.ANTI:
         return Estimate((a.rate + b.rate) / 2, a.size / 2, spent + double * _negation(a, b), True)
-    if kind == "semi":
+    if kind == JoinKind.SEMI:
         kept = min(1.0, b.size * matching)
         return Estimate(a.rate * kept + b.rate, a.size * kept, spent + double * _probes(a, b), negative)
-    if kind == "inner":
+    if kind == JoinKind.INNER:
         return Estimate(rate, pairs, spent + double * _probes(a, b), negative)
-    missing = a.size + (b.size if kind == "full" else 0)
+    missing = a.size + (b.size if kind == JoinKind.FULL else 0)
     return Estimate(rate + a.rate + b.rate, pairs + missing, spent + double * _probes(a, b) + _negation(a, b), True)
 
 

@@ -11,6 +11,7 @@ from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.operators.nodes import Aggregate, Difference, Intersect, Join, Project, Select, TopK, UnionAll
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 def is_distinct(node: Node) -> bool:
@@ -30,7 +31,9 @@ def without_distinct(node: Node) -> Node | None:
     if is_distinct(node):
         assert isinstance(node, Aggregate)
         return without_distinct(node.input) or node.input if _same(node) else Project(node.input, node.keys)
-    if isinstance(node, Select | Project | UnionAll) or (isinstance(node, Join) and node.kind in ("semi", "anti")):
+    if isinstance(node, Select | Project | UnionAll) or (
+        isinstance(node, Join) and node.kind in (JoinKind.SEMI, JoinKind.ANTI)
+    ):
         inputs = list(node.inputs)
         if isinstance(node, Join):
             inputs = inputs[:1]
@@ -52,7 +55,7 @@ def _idempotent(node: Node, _: Rewriting) -> Node | None:
         return None if below is None else node.with_inputs((below,))
     if isinstance(node, Difference | Intersect) and not node.all:
         sides = [without_distinct(child) for child in node.inputs]
-    elif isinstance(node, Join) and node.kind in ("semi", "anti"):
+    elif isinstance(node, Join) and node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         sides = [None, without_distinct(node.right)]
     else:
         return None
@@ -77,9 +80,9 @@ def unique_sets(node: Node) -> list[frozenset[str]]:
             return [frozenset(names[i] for i in s) for s in unique_sets(node.input) if s <= names.keys()]
         case Difference() | Intersect() if not node.all:
             return [ids(node)]
-        case Join() if node.kind in ("semi", "anti"):
+        case Join() if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return unique_sets(node.left)
-        case Join() if node.kind == "inner":
+        case Join() if node.kind == JoinKind.INNER:
             return [a | b for a in unique_sets(node.left) for b in unique_sets(node.right)]
         case _:
             return []
@@ -101,7 +104,7 @@ def _past_join(node: Node, rewriting: Rewriting) -> Node | None:
     if isinstance(join, Project):  # of columns only
         names = {c.id: column_of(e) for c, e in join.outputs}
         keys, join = [names.get(k) if k is not None else None for k in keys], join.input
-    if not isinstance(join, Join) or join.kind != "inner" or None in keys or not ids(join) <= set(keys):
+    if not isinstance(join, Join) or join.kind != JoinKind.INNER or None in keys or not ids(join) <= set(keys):
         return None
     sides = [s if any(u <= ids(s) for u in unique_sets(s)) else distinct(s, rewriting) for s in join.inputs]
     by = {c.id: column(c) for c in join.columns}
@@ -117,11 +120,11 @@ def _join_to_semi(node: Node, rewriting: Rewriting) -> Node | None:
     if isinstance(join, Project):
         by = {c.id: e for c, e in join.outputs}
         keys, join = tuple((c, substitute(e, by)) for c, e in keys), join.input
-    if not isinstance(join, Join) or join.kind != "inner":
+    if not isinstance(join, Join) or join.kind != JoinKind.INNER:
         return None
     if not frozenset().union(*(e.columns for _, e in keys)) <= ids(join.left):
         return None
-    reduced = replace(node, input=replace(join, kind="semi"), keys=keys)
+    reduced = replace(node, input=replace(join, kind=JoinKind.SEMI), keys=keys)
     return reduced if cost(reduced, rewriting) < cost(node, rewriting) else None
 
 

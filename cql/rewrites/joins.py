@@ -21,17 +21,18 @@ from sweeparea.cql.rewrites.selection import select
 from sweeparea.operators.nodes import Aggregate, Enrich, Generate, Join, Project, Select, TopK, Window
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 def _outer_to_inner(node: Node, _: Rewriting) -> Node | None:
     if isinstance(node, Select):
         stronger = _strengthened(node.input, conjuncts(node.condition))
         return None if stronger is None else replace(node, input=stronger)
-    if not isinstance(node, Join) or node.kind == "full":
+    if not isinstance(node, Join) or node.kind == JoinKind.FULL:
         return None
     conditions = conjuncts(node.condition)
     # rows of the left side that match nothing are kept by left joins and are the answer of anti joins
-    left = _strengthened(node.left, conditions) if node.kind in ("inner", "semi") else None
+    left = _strengthened(node.left, conditions) if node.kind in (JoinKind.INNER, JoinKind.SEMI) else None
     right = _strengthened(node.right, conditions)
     if left is None and right is None:
         return None
@@ -40,24 +41,24 @@ def _outer_to_inner(node: Node, _: Rewriting) -> Node | None:
 
 def _strengthened(join: Node, conditions: list[Expr]) -> Node | None:
     """An outer join under conditions that drop rows with NULLs in place of one side."""
-    if not isinstance(join, Join) or join.kind not in ("left", "full"):
+    if not isinstance(join, Join) or join.kind not in (JoinKind.LEFT, JoinKind.FULL):
         return None
     no_left, no_right = (any(rejects_nulls(c, ids(side)) for c in conditions) for side in join.inputs)
-    if join.kind == "left":
-        return replace(join, kind="inner") if no_right else None
+    if join.kind == JoinKind.LEFT:
+        return replace(join, kind=JoinKind.INNER) if no_right else None
     if no_left and no_right:
-        return replace(join, kind="inner")
+        return replace(join, kind=JoinKind.INNER)
     if no_left:
-        return replace(join, kind="left")
+        return replace(join, kind=JoinKind.LEFT)
     if no_right:  # what is left of it is a right join
-        swapped = Join(join.right, join.left, join.condition, "left")
+        swapped = Join(join.right, join.left, join.condition, JoinKind.LEFT)
         return Project(swapped, tuple((c, column(c)) for c in join.columns))
     return None
 
 
 def _transitive(node: Node, rewriting: Rewriting) -> Node | None:
     assert isinstance(node, Join)
-    if node.kind == "full":
+    if node.kind == JoinKind.FULL:
         return None
     types = {c.id: c.type for side in node.inputs for c in side.columns}
     labels = {c.id: c.label for side in node.inputs for c in side.columns}
@@ -70,7 +71,7 @@ def _transitive(node: Node, rewriting: Rewriting) -> Node | None:
             continue
         for source, target, given, renamed in (("left", "right", a, b), ("right", "left", b, a)):
             # rows of the left side without a match are kept or answered by left and anti joins
-            if target == "left" and node.kind not in ("inner", "semi"):
+            if target == "left" and node.kind not in (JoinKind.INNER, JoinKind.SEMI):
                 continue
             for condition in known[source]:
                 if condition.columns != frozenset({given}):
@@ -99,10 +100,10 @@ def _known(node: Node) -> list[Expr]:
         case Aggregate() if not node.global_:
             return _renamed(_known(node.input), {column_of(e): c.id for c, e in node.keys})
         case Join():
-            if node.kind == "full":
+            if node.kind == JoinKind.FULL:
                 return []
-            right = _known(node.right) if node.kind == "inner" else []
-            own = [c for c in conjuncts(node.condition) if len(c.columns) == 1] if node.kind == "inner" else []
+            right = _known(node.right) if node.kind == JoinKind.INNER else []
+            own = [c for c in conjuncts(node.condition) if len(c.columns) == 1] if node.kind == JoinKind.INNER else []
             return [*own, *_known(node.left), *right]
         case Enrich():
             return _known(node.stream)

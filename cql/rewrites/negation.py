@@ -9,14 +9,15 @@ from sweeparea.cql.rewrites.cost import cost
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.operators.nodes import Join
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
-def _pulled(kind: str) -> Callable[[Node, Rewriting], Node | None]:
+def _pulled(kind: JoinKind) -> Callable[[Node, Rewriting], Node | None]:
     """An anti (semi) join on a side of an inner join goes above it: the join changes nothing of what it asks."""
 
     def apply(node: Node, rewriting: Rewriting) -> Node | None:
         assert isinstance(node, Join)
-        if node.kind != "inner":
+        if node.kind != JoinKind.INNER:
             return None
         for name in ("left", "right"):
             side = getattr(node, name)
@@ -29,13 +30,13 @@ def _pulled(kind: str) -> Callable[[Node, Rewriting], Node | None]:
     return apply
 
 
-def _pushed(kind: str) -> Callable[[Node, Rewriting], Node | None]:
+def _pushed(kind: JoinKind) -> Callable[[Node, Rewriting], Node | None]:
     """The reverse: onto the one side of an inner join below whose columns the condition reads."""
 
     def apply(node: Node, rewriting: Rewriting) -> Node | None:
         assert isinstance(node, Join)
         below = node.left
-        if node.kind != kind or not isinstance(below, Join) or below.kind != "inner" or node.condition is None:
+        if node.kind != kind or not isinstance(below, Join) or below.kind != JoinKind.INNER or node.condition is None:
             return None
         outer = node.condition.columns - ids(node.right)
         for name in ("left", "right"):
@@ -58,15 +59,15 @@ RULES = (
         "an anti join on a side of an inner join; the cost model finds it cheaper above, where its negative tuples "
         "reach fewer operators",
         (Join,),
-        _pulled("anti"),
+        _pulled(JoinKind.ANTI),
     ),
     Rule(
         "negation_past_join_down",
         GOLAB,
         "an anti join above an inner join, whose condition reads one side; cheaper below, where it leaves fewer rows",
         (Join,),
-        _pushed("anti"),
+        _pushed(JoinKind.ANTI),
     ),
-    Rule("semi_join_past_join_up", GOLAB, "as for anti joins", (Join,), _pulled("semi")),
-    Rule("semi_join_past_join_down", GOLAB, "as for anti joins", (Join,), _pushed("semi")),
+    Rule("semi_join_past_join_up", GOLAB, "as for anti joins", (Join,), _pulled(JoinKind.SEMI)),
+    Rule("semi_join_past_join_down", GOLAB, "as for anti joins", (Join,), _pushed(JoinKind.SEMI)),
 )

@@ -11,6 +11,7 @@ from sweeparea.cql.rewrites.selection import select
 from sweeparea.operators.nodes import Join, Project
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 MOST = 6
 """Inputs up to which all orders are tried (dynamic programming over their subsets)."""
@@ -19,7 +20,7 @@ GAIN = 0.99
 
 
 def _reorder(node: Node, rewriting: Rewriting) -> Node | None:
-    if not isinstance(node, Join) or node.kind != "inner":
+    if not isinstance(node, Join) or node.kind != JoinKind.INNER:
         return None
     inputs, conditions = _flat(node)
     if not 2 < len(inputs) <= MOST:
@@ -33,7 +34,7 @@ def _reorder(node: Node, rewriting: Rewriting) -> Node | None:
 
 
 def _flat(node: Node) -> tuple[list[Node], list[Expr]]:
-    if not isinstance(node, Join) or node.kind != "inner":
+    if not isinstance(node, Join) or node.kind != JoinKind.INNER:
         return [node], []
     left, right = _flat(node.left), _flat(node.right)
     return [*left[0], *right[0]], [*left[1], *right[1], *conjuncts(node.condition)]

@@ -33,6 +33,7 @@ from sweeparea.operators.nodes import (
 )
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.windows import TimeWindow, UserWindow
 
 
@@ -53,9 +54,9 @@ def push_selection(node: Node, *conditions: Expr) -> Node:
     for condition in conditions:
         if above or not condition.columns:
             above.append(condition)
-        elif condition.columns <= left and node.kind != "full":
+        elif condition.columns <= left and node.kind != JoinKind.FULL:
             on_left.append(condition)
-        elif node.kind != "inner":
+        elif node.kind != JoinKind.INNER:
             above.append(condition)
         else:
             (on_right if condition.columns <= right else on_both).append(condition)
@@ -139,10 +140,10 @@ def _past_join(node: Node, _: Rewriting) -> Node | None:
 
 def _condition_past_join(node: Node, _: Rewriting) -> Node | None:
     assert isinstance(node, Join)
-    if node.condition is None or node.kind == "full":
+    if node.condition is None or node.kind == JoinKind.FULL:
         return None
     left, right = ids(node.left), ids(node.right)
-    to_left = node.kind in ("inner", "semi")  # the other kinds keep or answer left rows that do not match
+    to_left = node.kind in (JoinKind.INNER, JoinKind.SEMI)  # the other kinds keep or answer left rows that do not match
     downs: tuple[list[Expr], list[Expr]] = ([], [])
     stay: list[Expr] = []
     for condition in conjuncts(node.condition):

@@ -27,6 +27,8 @@ from sweeparea.operators.nodes import (
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.windows import Range, TimeWindow, Unbounded
 
 NOW = Range(1)
@@ -34,9 +36,9 @@ NOW = Range(1)
 
 def _as_stream(node: Node, rewriting: Rewriting) -> Node | None:
     assert isinstance(node, RelationToStream)
-    if node.kind == "istream":
+    if node.kind == StreamKind.ISTREAM:
         window: TimeWindow = Unbounded()
-    elif node.kind == "rstream" and node.every in (None, 1):
+    elif node.kind == StreamKind.RSTREAM and node.every in (None, 1):
         window = NOW
     else:
         return None
@@ -111,7 +113,7 @@ def _grows(node: Node) -> bool:
         case Select() | Project() | UnionAll() | Generate():
             return all(_grows(child) for child in node.inputs)
         case Join():
-            return node.kind == "inner" and all(_grows(child) for child in node.inputs)
+            return node.kind == JoinKind.INNER and all(_grows(child) for child in node.inputs)
         case _:
             return False
 

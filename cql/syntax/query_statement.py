@@ -1,4 +1,4 @@
-"""``CREATE CONTINUOUS QUERY``: its clauses, and the query itself, which ``dialect.py`` reads."""
+"""``CREATE CONTINUOUS QUERY``: its clauses, and the query itself, which ``dialect/`` reads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from sqlglot import exp
 
 from sweeparea.cql.syntax import settings as known_settings
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.constraint_clauses import Constraints
-from sweeparea.cql.syntax.source_statements import SourceStatements
+from sweeparea.cql.syntax.clauses.constraint_clauses import ConstraintClauses, Constraints
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import ParseError, Place, raise_all
 from sweeparea.cql.text.keywords import PLACES, misspelt
@@ -17,10 +16,10 @@ from sweeparea.cql.text.tokens import TokenType
 _KINDS = ("RELATION", "ISTREAM", "DSTREAM", "RSTREAM")
 
 
-class QueryStatement(SourceStatements):
+class QueryStatement(ConstraintClauses):
     """Reads what follows CREATE CONTINUOUS QUERY."""
 
-    def _query(self, replace: bool) -> st.CreateQuery:
+    def query(self, replace: bool) -> st.CreateQuery:
         name = self.name("the query's name")
         start: DurationText | None = None
         chronon: int | None = None
@@ -53,7 +52,7 @@ class QueryStatement(SourceStatements):
             self.at,
             self.whole,
             name=name,
-            select=self._whole_query(),
+            select=self.whole_query(),
             source=self.source,
             start_at=start,
             chronon_us=chronon,
@@ -108,7 +107,7 @@ class QueryStatement(SourceStatements):
         self.open("WITH (range_bounds = 'exclusive')")
         while True:
             here = self.here()
-            name = self._setting_name()
+            name = self.setting_name()
             if name in settings:
                 raise ParseError(f"setting {name} is given twice", here, "Keep one of them")
             if not self._match(TokenType.EQ):
@@ -121,13 +120,13 @@ class QueryStatement(SourceStatements):
         raise_all(list(known_settings.check_settings(settings, places, of_query=True)))
         return settings, places
 
-    def _setting_name(self) -> str:
+    def setting_name(self) -> str:
         name = self.name("a setting's name").lower()
         while self._match(TokenType.DOT):
             name += "." + self.name("a setting's name").lower()
         return name
 
-    def _whole_query(self) -> exp.Expr:
+    def whole_query(self) -> exp.Expr:
         first = self._index
         if not self._curr:
             raise self.fail("a query", hint="Write SELECT .. FROM ..")
@@ -144,6 +143,6 @@ class QueryStatement(SourceStatements):
         return query
 
     def only_query(self) -> tuple[exp.Expr, SourceText]:
-        query = self._whole_query()
+        query = self.whole_query()
         self.end()
         return query, self.source

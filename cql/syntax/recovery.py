@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sweeparea.cql.syntax.dialect import tokenize
+from sweeparea.cql.syntax.dialect.tokenizing import tokenize
 from sweeparea.cql.text.errors import ParseError
 from sweeparea.cql.text.tokens import Token, TokenType
 

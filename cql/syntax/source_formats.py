@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sweeparea.cql.syntax.statements import CreateRelation, CreateStream, SourceSpec
+from sweeparea.cql.syntax.statements import CreateRelation, CreateStream, SourceKind, SourceSpec
 from sweeparea.cql.text.errors import BindError, RefusedError
 
 FIXED: dict[str, tuple[tuple[str, str], ...]] = {
@@ -53,7 +53,7 @@ def in_folder(source: SourceSpec) -> bool:
 def format_faults(statement: CreateStream | CreateRelation) -> Iterator[BindError | RefusedError]:
     """What is wrong with a statement's FROM FORMAT."""
     source, place = statement.source, statement.place
-    if source.kind != "format":
+    if source.kind != SourceKind.FORMAT:
         return
     name = source.format.lower()
     if name == "delta":

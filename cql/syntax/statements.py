@@ -4,12 +4,21 @@ from."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from sqlglot import exp
 
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import Place
 from sweeparea.cql.text.source_text import SourceText, Span
+from sweeparea.operators.plan.plan import UserKind
+
+
+class SourceKind(StrEnum):
+    """A Delta table, or any streaming source of Spark's."""
+
+    DELTA = "delta"
+    FORMAT = "format"
 
 
 @dataclass(frozen=True)
@@ -21,7 +30,7 @@ class SourceSpec:
     and their Spark types; empty: what the source says).
     """
 
-    kind: str
+    kind: SourceKind
     uri: str
     format: str = ""
     options: tuple[tuple[str, str], ...] = ()
@@ -45,16 +54,29 @@ class SourceExpression:
         return self.source.place(self.span[0])
 
 
+class HeartbeatKind(StrEnum):
+    """FOR: the maximum of an expression over the admitted elements. PER: the minimum, over the values of a column, of
+    such a maximum. The others are named by their clauses.
+    """
+
+    FOR = "for"
+    PER = "per"
+    EACH_BATCH = "each_batch"
+    COLUMN = "column"
+    CLOCK = "clock"
+    MANUAL = "manual"
+    POLICY = "policy"
+
+
 @dataclass(frozen=True)
 class HeartbeatSpec:
-    """How heartbeats arise. ``kind``: for (maximum of ``expression`` over admitted elements), each_batch, column,
-    clock, per (minimum over the values of ``column`` of the maximum of ``expression``), manual, policy.
+    """How heartbeats arise.
 
     ``column`` is the column that FOR, FROM COLUMN and PER name, ``lag`` the microseconds of FROM CLOCK LAG, ``idle``
     those of IDLE AFTER, ``policy`` the name of a registered Python policy.
     """
 
-    kind: str
+    kind: HeartbeatKind
     column: str | None = None
     expression: SourceExpression | None = None
     lag: int = 0
@@ -197,19 +219,27 @@ class CreateQuery(Statement):
 
 @dataclass(frozen=True)
 class CreateFunction(Statement):
-    """``CREATE FUNCTION | AGGREGATE | WINDOW name AS 'module:object'``; ``kind`` is function, aggregate or window."""
+    """``CREATE FUNCTION | AGGREGATE | WINDOW name AS 'module:object'``."""
 
-    kind: str
+    kind: UserKind
     name: str
     target: str
     replace: bool = False
 
 
+class DeclaredKind(StrEnum):
+    """What statements name by a kind."""
+
+    STREAM = "stream"
+    RELATION = "relation"
+    QUERY = "query"
+
+
 @dataclass(frozen=True)
 class Drop(Statement):
-    """``DROP STREAM | RELATION | CONTINUOUS QUERY name [PURGE]``; ``kind`` is stream, relation or query."""
+    """``DROP STREAM | RELATION | CONTINUOUS QUERY name [PURGE]``."""
 
-    kind: str
+    kind: DeclaredKind
     name: str
     purge: bool = False
 
@@ -247,9 +277,9 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW STREAMS | RELATIONS | CONTINUOUS QUERIES``; ``kind`` is stream, relation or query."""
+    """``SHOW STREAMS | RELATIONS | CONTINUOUS QUERIES``."""
 
-    kind: str
+    kind: DeclaredKind
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from sqlglot import exp
@@ -17,15 +18,29 @@ from sweeparea.cql.text.tokens import Token, TokenType
 
 _SUMS = (TokenType.PLUS, TokenType.DASH)
 _PRODUCTS = (TokenType.STAR, TokenType.SLASH, TokenType.MOD, TokenType.DIV)
-_A = {"number": "a number", "length": "a length", "instant": "an instant"}
+
+
+class AmountKind(StrEnum):
+    """What a constant is; lengths are in microseconds, instants in microseconds since 1970."""
+
+    NUMBER = "number"
+    LENGTH = "length"
+    INSTANT = "instant"
+
+
+_A = {AmountKind.NUMBER: "a number", AmountKind.LENGTH: "a length", AmountKind.INSTANT: "an instant"}
+_NUMBERS = (AmountKind.NUMBER, AmountKind.NUMBER)
+_LENGTHS = (AmountKind.LENGTH, AmountKind.LENGTH)
+_SCALED = (AmountKind.NUMBER, AmountKind.LENGTH)
+_DIVIDED = (AmountKind.LENGTH, AmountKind.NUMBER)
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A constant: ``kind`` is number, length (microseconds) or instant (microseconds since 1970)."""
+    """A constant."""
 
     value: Fraction
-    kind: str
+    kind: AmountKind
 
 
 class Arithmetic(ABC):
@@ -87,19 +102,19 @@ class Arithmetic(ABC):
 
     def _combined(self, left: Amount, operator: Token, right: Amount, first: int) -> Amount:
         text, kinds = operator.text.upper(), (left.kind, right.kind)
-        if text in ("+", "-") and kinds in (("number", "number"), ("length", "length"), ("instant", "length")):
+        if text in ("+", "-") and kinds in (_NUMBERS, _LENGTHS, (AmountKind.INSTANT, AmountKind.LENGTH)):
             return Amount(left.value + right.value if text == "+" else left.value - right.value, left.kind)
-        if text == "*" and kinds in (("number", "number"), ("number", "length"), ("length", "number")):
-            return Amount(left.value * right.value, "length" if "length" in kinds else "number")
+        if text == "*" and kinds in (_NUMBERS, _SCALED, _DIVIDED):
+            return Amount(left.value * right.value, AmountKind.NUMBER if kinds == _NUMBERS else AmountKind.LENGTH)
         whole = left.value.denominator == right.value.denominator == 1
-        fits = kinds == ("number", "number") and (text == "/" or whole)
-        if not fits and (text, kinds) != ("/", ("length", "number")):
+        fits = kinds == _NUMBERS and (text == "/" or whole)
+        if not fits and (text, kinds) != ("/", _DIVIDED):
             written = self.source.splice((self.tokens[first].start, self.tokens[self.index - 1].end + 1))
             raise ParseError(
                 f"{self.what} {written}: {text} does not go between {_A[left.kind]} and {_A[right.kind]}",
                 self.source.place(operator.start),
                 "Put the numbers into parentheses, with the unit behind them: (2 + 3) SECONDS"
-                if kinds == ("number", "length")
+                if kinds == _SCALED
                 else "Write INTERVAL 1 HOUR + INTERVAL 5 MINUTES, 2 * INTERVAL 1 HOUR, or a plain constant",
             )
         if right.value == 0:

@@ -11,38 +11,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 
-from sweeparea.cql.text.constants import Amount, Arithmetic, decimal_text
+from sweeparea.cql.text.constants import Amount, AmountKind, Arithmetic, decimal_text
 from sweeparea.cql.text.errors import ParseError, RefusedError, TypeError_, nearest
 from sweeparea.cql.text.source_text import SourceText, Span
+from sweeparea.cql.text.time_units import CALENDAR, FINER, SHORT, unit_of
+from sweeparea.cql.text.timestamps import micros_of_timestamp
 from sweeparea.cql.text.tokens import Token, TokenType
-from sweeparea.infra import zones
 from sweeparea.operators.time.domain import MICROS, TimeDomain, micros_text
 from sweeparea.operators.time.ticks import MAX_TICK
 
-_FINER = {"NANOSECOND": Fraction(1, 1_000)}
-"""Units that are finer than any tick: multiples of 1,000 of them are exact."""
-CALENDAR = ("MONTH", "QUARTER", "YEAR", "DECADE", "CENTURY")
-SHORT = {
-    **dict.fromkeys(("ns", "nsec", "nsecs", "nanos"), "nanoseconds"),
-    **dict.fromkeys(("us", "usec", "usecs", "micros"), "microseconds"),
-    **dict.fromkeys(("ms", "msec", "msecs", "millis"), "milliseconds"),
-    **dict.fromkeys(("s", "sec", "secs"), "seconds"),
-    **dict.fromkeys(("m", "min", "mins"), "minutes"),
-    **dict.fromkeys(("h", "hr", "hrs"), "hours"),
-    **dict.fromkeys(("d",), "days"),
-    **dict.fromkeys(("w", "wk", "wks"), "weeks"),
-}
-"""Units as other systems shorten them, and how they are spelled."""
 _SHORT_TEXT = re.compile(r"(?P<number>\d+)(?P<unit>[A-Za-z]+)")
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _OPERATORS = (TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.MOD, TokenType.DIV)
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _DAY_TIME = re.compile(r"^\s*([+-]?)\s*(?:(\d+)(?:\s+|$))?(?:(\d+)(?::(\d+))?(?::(\d+(?:\.\d*)?))?)?\s*$")
 _UNIT_PAIR = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([A-Za-z]+)")
-_TIMESTAMP = re.compile(r"^\s*(\d{1,6}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d+)?)?))?\s*(.*?)\s*$")
 
 
 @dataclass(frozen=True)
@@ -138,7 +123,7 @@ def parse_number(source: SourceText, tokens: Sequence[Token], index: int, what: 
     """A constant number at ``tokens[index]``, how it is written, and the index behind it."""
     reader = _DurationReader(source, tokens, index, what, units=False)
     found = reader.sum()
-    if found.kind != "number":
+    if found.kind != AmountKind.NUMBER:
         place = source.place(reader.span()[0])
         raise ParseError(f"{what} {source.splice(reader.span())} is a length of time, and no number", place)
     return found.value, source.splice(reader.span()), reader.index
@@ -210,8 +195,8 @@ class _DurationReader(Arithmetic):
         """A length, a number of ticks, or an instant."""
         found = self.sum()
         span = self.span()
-        if found.kind != "number":
-            return DurationText(span, self.source, micros=found.value, instant=found.kind == "instant")
+        if found.kind != AmountKind.NUMBER:
+            return DurationText(span, self.source, micros=found.value, instant=found.kind == AmountKind.INSTANT)
         if found.value.denominator != 1:
             raise ParseError(
                 f"{self.what} {self.source.splice(span)} is no whole number of ticks: {decimal_text(found.value)}",
@@ -251,9 +236,9 @@ class _DurationReader(Arithmetic):
 
     def behind_parenthesis(self, inner: Amount) -> Amount:
         unit = self.token
-        if inner.kind != "number" or unit is None or not self.units or _unit_of(unit.text) is None:
+        if inner.kind != AmountKind.NUMBER or unit is None or not self.units or unit_of(unit.text) is None:
             return inner
-        return Amount(inner.value * self._unit(self._take()), "length")
+        return Amount(inner.value * self._unit(self._take()), AmountKind.LENGTH)
 
     def _instant(self, token: Token) -> Amount | None:
         kind = token.text.upper()
@@ -264,7 +249,7 @@ class _DurationReader(Arithmetic):
             return None
         self.index += 2
         try:
-            return Amount(Fraction(micros_of_timestamp(literal.text)), "instant")
+            return Amount(Fraction(micros_of_timestamp(literal.text)), AmountKind.INSTANT)
         except ValueError as error:
             raise self._fail(
                 f"'{literal.text}' is no {kind} ({error})", "Write TIMESTAMP '2013-01-31 12:00:00'", literal
@@ -274,24 +259,24 @@ class _DurationReader(Arithmetic):
         sign = self._sign()
         refuse_reference(self.source, self.tokens, self.index, self.what)
         if self._is(*_STRINGS):
-            return Amount(sign * self._quoted(self._take()), "length")
+            return Amount(sign * self._quoted(self._take()), AmountKind.LENGTH)
         following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
         reckoned = self._is(TokenType.L_PAREN) or (following is not None and following.token_type in _OPERATORS)
         if self._is(TokenType.NUMBER) and not reckoned:
-            return Amount(sign * self._pairs((TokenType.DASH, TokenType.PLUS)), "length")
+            return Amount(sign * self._pairs((TokenType.DASH, TokenType.PLUS)), AmountKind.LENGTH)
         if not reckoned:
             raise self._fail("INTERVAL needs a number or a string behind it", "Write INTERVAL 6 HOURS")
         first = self.token
         found = self.sum()
-        if found.kind != "length":
+        if found.kind != AmountKind.LENGTH:
             raise self._fail("INTERVAL needs a unit of time behind its number", "Write INTERVAL 6 HOURS", first)
-        return Amount(sign * found.value, "length")
+        return Amount(sign * found.value, AmountKind.LENGTH)
 
     def _number_or_length(self) -> Amount:
         following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
         if self.units and following is not None and following.token_type not in _STRINGS:
-            if _unit_of(following.text) is not None:
-                return Amount(self._pairs(), "length")
+            if unit_of(following.text) is not None:
+                return Amount(self._pairs(), AmountKind.LENGTH)
             short = SHORT.get(following.text.lower())
             if short is not None and following.token_type != TokenType.IDENTIFIER:
                 number = self.token.text if self.token is not None else ""
@@ -300,9 +285,9 @@ class _DurationReader(Arithmetic):
         token = self._take()
         text = self.source.text[token.start : token.end + 1]
         if re.fullmatch(r"\d+", text):
-            return Amount(Fraction(text), "number")
+            return Amount(Fraction(text), AmountKind.NUMBER)
         if re.fullmatch(r"\d*\.\d+|\d+\.", text) and self.token is not None and self.token.token_type in _OPERATORS:
-            return Amount(Fraction(text + "0"), "number")
+            return Amount(Fraction(text + "0"), AmountKind.NUMBER)
         short = _SHORT_TEXT.fullmatch(text)
         unit = SHORT.get(short["unit"].lower()) if short is not None else None
         raise self._fail(
@@ -317,7 +302,7 @@ class _DurationReader(Arithmetic):
         first = True
         while self._is(TokenType.NUMBER, *signs) or first:
             unit_at = self.index + (0 if self._is(TokenType.NUMBER) else 1) + 1
-            if not first and (unit_at >= len(self.tokens) or _unit_of(self.tokens[unit_at].text) is None):
+            if not first and (unit_at >= len(self.tokens) or unit_of(self.tokens[unit_at].text) is None):
                 break
             sign = self._sign()
             number = self._take()
@@ -333,7 +318,7 @@ class _DurationReader(Arithmetic):
             raise self._fail(f"{text!r} is no number", "", token) from None
 
     def _unit(self, token: Token) -> int | Fraction:
-        unit = _unit_of(token.text)
+        unit = unit_of(token.text)
         if unit is None and token.text.lower() in SHORT:
             raise self._fail(
                 f"units of time are spelled out here, found {token.text!r}",
@@ -353,13 +338,13 @@ class _DurationReader(Arithmetic):
                 self.source.place(token.start),
                 "Write days, such as INTERVAL 30 DAYS",
             )
-        return MICROS.get(unit) or _FINER[unit]
+        return MICROS.get(unit) or FINER[unit]
 
     def _quoted(self, literal: Token) -> Fraction:
         unit = self.token
         if (
             unit is not None
-            and _unit_of(unit.text) is not None
+            and unit_of(unit.text) is not None
             and unit.token_type not in (TokenType.STRING, TokenType.NUMBER)
         ):
             first = self._take()
@@ -369,7 +354,7 @@ class _DurationReader(Arithmetic):
                 self.index += 1
                 last = self._take()
                 self._unit(last)
-                return self._fields(literal, _unit_of(first.text) or "", _unit_of(last.text) or "")
+                return self._fields(literal, unit_of(first.text) or "", unit_of(last.text) or "")
             try:
                 return Fraction(literal.text.strip().replace(" ", "")) * micros
             except (ValueError, ZeroDivisionError):
@@ -412,42 +397,7 @@ def _instant_hint(text: str) -> str:
         micros_of_timestamp(text)
     except ValueError:
         pair = _UNIT_PAIR.fullmatch(text)
-        if pair is not None and _unit_of(pair[2]) is not None:
+        if pair is not None and unit_of(pair[2]) is not None:
             return f"Write INTERVAL '{text}'"
         return "Write TIMESTAMP '2024-01-31 12:00:00'"
     return f"Write TIMESTAMP '{text}'"
-
-
-def _unit_of(text: str) -> str | None:
-    upper = text.upper()
-    singular = "CENTURY" if upper == "CENTURIES" else upper[:-1] if upper.endswith("S") else upper
-    return singular if singular in MICROS or singular in _FINER or singular in CALENDAR else None
-
-
-def micros_of_timestamp(text: str) -> int:
-    """Microseconds since 1970 UTC of a timestamp as Spark writes it; without a zone it is UTC. ValueError if it is
-    none."""
-    match = _TIMESTAMP.match(text)
-    if match is None:
-        raise ValueError("a date such as 2013-01-31 is expected")
-    date, clock, zone = match[1], match[2] or "00:00:00", match[3]
-    year, month, day = (int(p) for p in date.split("-"))
-    hour, minute, *second = clock.split(":")
-    seconds = Fraction(second[0]) if second else Fraction(0)
-    whole = int(seconds)
-    value = datetime(year, month, day, int(hour), int(minute), whole, tzinfo=_zone(zone))
-    fraction = (seconds - whole) * 1_000_000
-    since = value - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds + int(fraction)
-
-
-def _zone(text: str):
-    if text in ("", "Z", "UTC", "GMT"):
-        return UTC
-    if re.fullmatch(r"[+-]\d{1,2}(:\d{2})?", text):
-        sign, hours, *minutes = text[0], *text[1:].split(":")
-        return datetime.strptime(f"{sign}{int(hours):02d}{minutes[0] if minutes else '00'}", "%z").tzinfo
-    try:
-        return zones.zone(text)
-    except Exception:
-        raise ValueError(f"{text!r} is no time zone") from None

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from sweeparea.dags.model import ApplicationCache, ApplicationDags
 from sweeparea.dags.timetables import HeartbeatSchedule
+from sweeparea.tables.publication.name_kinds import NameKind
 
 PAGE = (Path(__file__).parent / "continuous_queries.html").read_text(encoding="utf-8")
 
@@ -108,7 +109,7 @@ def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[
             {
                 "name": name,
                 "dag": dag_id,
-                "kind": source.kind,
+                "kind": source.kind.value,
                 "heartbeat": "static" if row and source.static else heartbeat,
                 "version": row.of_source.source_version if row else None,
                 "at": instant(row.at, 1) if row else None,
@@ -142,7 +143,11 @@ def _chronons(application: ApplicationDags, head: Mapping[str, Any]) -> dict[str
     together = [
         [
             query.name,
-            *(n for n in query.inputs if n not in application.sources or application.sources[n].kind == "stream"),
+            *(
+                n
+                for n in query.inputs
+                if n not in application.sources or application.sources[n].kind == NameKind.STREAM
+            ),
         ]
         for query in application.queries.values()
     ]

@@ -89,10 +89,22 @@ def service(
     command += ["--driver-memory", memory or settings.spark_memory(), "--driver-class-path", classes]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
+    return processes.Service(
+        NAME,
+        [*command, "spark-internal"],
+        _environment(java, home, folder),
+        folder,
+        lambda: processes.port_answers(port),
+        port,
+        settings.SPARK_PORT_VARIABLE,
+    )
+
+
+def _environment(java: Java, home: Path, folder: Path) -> dict[str, str]:
     # inherited Spark settings are someone else's: a SPARK_REMOTE or SPARK_CONF_DIR would change the server
     environment = machine.jvm_environment()
     environment |= {k: v for k, v in settings.environment().items() if k != "SPARK_REMOTE"}
-    environment |= {
+    return environment | {
         "JAVA_HOME": str(java.home),
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(folder / "conf"),
@@ -100,15 +112,6 @@ def service(
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": sys.executable,
     }
-    return processes.Service(
-        NAME,
-        [*command, "spark-internal"],
-        environment,
-        folder,
-        lambda: processes.port_answers(port),
-        port,
-        settings.SPARK_PORT_VARIABLE,
-    )
 
 
 def spark_home() -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sweeparea.operators.aggregates.names import INCREMENTAL, OF_VALUES, ORDERED, SKIP_NULLS
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.expressions import Expr, Part, SortKey
-from sweeparea.operators.plan.node import Evaluated, plain
+from sweeparea.operators.plan.node import Evaluated, ExpressionKind, plain
 from sweeparea.operators.plan.words import listed, order_text
 
 
@@ -94,4 +94,4 @@ def evaluated_call(call: AggregateCall, remembered: bool = False) -> Iterator[Ev
     if call.filter is not None:
         yield Evaluated(f"({call.filter.sql})", [call.filter.text], condition=True)
     if call.function != "SINGLE_VALUE":
-        yield Evaluated(call.sql, [e.text for e in call.given], kind="aggregate")
+        yield Evaluated(call.sql, [e.text for e in call.given], kind=ExpressionKind.AGGREGATE)

@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.aggregates.calls import Argument, BaseCall, Elements, Instants, Result
+from sweeparea.operators.aggregates.calls import Argument, BaseCall
+from sweeparea.operators.aggregates.instants import Elements, Instants, Result
 from sweeparea.operators.kernels import aggregate as kernel
 from sweeparea.operators.values import keys as key_codes
 from sweeparea.operators.values.order import ranks
@@ -37,14 +38,16 @@ class Extremum(Argument):
         self.position = np.zeros(count + 1, np.int64)  # of a row whose value has this rank
         self.position[self.rank] = np.arange(len(self.rank))
         self.lookup, self.shows = self.array, np.ones(count + 1, np.bool_)
-        self.space = (np.zeros(count + 1, np.int64), np.zeros(count + 1, np.bool_), np.empty(count + 1, np.int64))
+        self.space = kernel.Candidates(
+            np.zeros(count + 1, np.int64), np.zeros(count + 1, np.bool_), np.empty(count + 1, np.int64)
+        )
 
     def _ranked(self, call: BaseCall) -> tuple[np.ndarray, int]:
         rank, count = super()._ranked(call)
         return (count - 1 - rank, count) if call.function == "MAX" else (rank, count)
 
     def results(self, at: Instants, call: BaseCall, present: np.ndarray, copies: np.ndarray) -> Result:
-        least, negative = kernel.running_least(*at.cut, self.rank[at.rows], copies, *self.space)
+        least, negative = kernel.running_least(at.cut, self.rank[at.rows], copies, self.space)
         if negative >= 0:
             at.negative(negative, f"copies of a value of {call}")
         return Result(self.position[least], (least >= 0) & self.shows[least], lookup=self.lookup)

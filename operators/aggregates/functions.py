@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sweeparea.operators.aggregates.calls import Argument, BaseCall, Elements, Sum
+from sweeparea.operators.aggregates.calls import Argument, BaseCall
 from sweeparea.operators.aggregates.extrema import Extremum, First, Single
 from sweeparea.operators.aggregates.holistic import Bits, Mode, Percentile
+from sweeparea.operators.aggregates.instants import Elements
 from sweeparea.operators.aggregates.moment_sums import MomentSum
 from sweeparea.operators.aggregates.names import SUMS_OF_POWERS, TOTALS
+from sweeparea.operators.aggregates.sums import Sum
 
 _CLASSES: dict[str, type[Argument]] = {
     **dict.fromkeys(TOTALS, Sum),

@@ -24,7 +24,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators.aggregates.calls import Argument, BaseCall, Elements, Instants, Result
+from sweeparea.operators.aggregates.calls import Argument, BaseCall
+from sweeparea.operators.aggregates.instants import Elements, Instants, Result
 from sweeparea.operators.kernels import holistic as kernel
 from sweeparea.operators.values import keys as key_codes
 
@@ -36,7 +37,7 @@ class Percentile(Argument):
         place, rows = self.places(at)
         discrete = call.function == "PERCENTILE_DISC"
         low, high, weight, negative = kernel.order_statistics(
-            *at.cut, place, copies, len(rows), float(call.share), discrete
+            at.cut, place, copies, len(rows), float(call.share), discrete
         )
         if negative >= 0:
             at.negative(negative, f"copies of a value of {call}")
@@ -63,7 +64,7 @@ class Mode(Argument):
 
     def results(self, at: Instants, call: BaseCall, present: np.ndarray, copies: np.ndarray) -> Result:
         place, rows = self.places(at)
-        best, negative = kernel.most_frequent(*at.cut, place, copies, len(rows))
+        best, negative = kernel.most_frequent(at.cut, place, copies, len(rows))
         if negative >= 0:
             at.negative(negative, f"copies of a value of {call}")
         valid = best >= 0
@@ -79,11 +80,11 @@ class Bits(Argument):
 
     def results(self, at: Instants, call: BaseCall, present: np.ndarray, copies: np.ndarray) -> Result:
         space = np.zeros(self.ranks + 1, np.int64)
-        _, negative = kernel.transitions(*at.cut, self.rank[at.rows], copies, space)
+        _, negative = kernel.transitions(at.cut, self.rank[at.rows], copies, space)
         if negative >= 0:
             at.negative(negative, f"copies of a value of {call}")
         function = ("BIT_AND", "BIT_OR", "BIT_XOR").index(call.function)
-        return Result(kernel.bits(*at.cut, self.words[at.rows], copies, function), at.running(copies) > 0)
+        return Result(kernel.bits(at.cut, self.words[at.rows], copies, function), at.running(copies) > 0)
 
 
 def _one_nan(values: np.ndarray) -> np.ndarray:

@@ -11,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.aggregates import moments
-from sweeparea.operators.aggregates.calls import Additive, BaseCall, Elements, Instants, Result
+from sweeparea.operators.aggregates.calls import BaseCall
+from sweeparea.operators.aggregates.instants import Elements, Instants, Result
+from sweeparea.operators.aggregates.sums import Additive
 from sweeparea.operators.kernels import powers as kernel
+from sweeparea.operators.kernels.events import Terms
 from sweeparea.operators.values import keys as key_codes
 
 _FACTORS = {2: (1, 2), 3: (1, 2, 3), 4: (1, 2, 3, 4), kernel.PAIRS: (1, 1, 2, 2, 2)}
@@ -38,13 +41,13 @@ class MomentSum(Additive):
         self.x, self.y = words[0], words[-1]
         self._read_state(table, i, call)
 
-    def _arrays(self, rows: np.ndarray, copies: np.ndarray) -> tuple:
-        kind, copies, begin, end, data = self._state(rows, copies)
-        return self.sums, self.powers, kind, self.x[rows], self.y[rows], copies, begin, end, data
+    def _summed(self, rows: np.ndarray, copies: np.ndarray) -> tuple[int, int, np.ndarray, np.ndarray, Terms]:
+        # as the kernel takes them
+        return self.sums, self.powers, self.x[rows], self.y[rows], self._terms(rows, copies)
 
     def results(self, at: Instants, call: BaseCall, present: np.ndarray, copies: np.ndarray) -> Result:
         counts = super().results(at, call, present, copies).values
-        offsets, data = kernel.running(*at.cut, *self._arrays(at.rows, copies))
+        offsets, data = kernel.running(at.cut, *self._summed(at.rows, copies))
         text, ends = data.tobytes(), offsets.tolist()
         values, valid = np.zeros(len(counts), np.float64), np.zeros(len(counts), np.bool_)
         last, value = (-1, b""), None
@@ -65,7 +68,7 @@ class MomentSum(Additive):
         return moments.of_sums(function, n, sums, odd[0])
 
     def _encoded(self, first: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return kernel.encode_runs(first, *self._arrays(rows, self.raw(rows)))
+        return kernel.encode_runs(first, *self._summed(rows, self.raw(rows)))
 
 
 def decoded(state: bytes, powers: int) -> tuple[list[tuple[int, int]], tuple[int, int]]:

@@ -1,56 +1,61 @@
-"""Loops of the aggregation: each gives one quantity at the end of every segment (``kernels/instants.py``)."""
+"""Loops of the aggregation: each gives one quantity at the end of every segment (``kernels/events.py``)."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from sweeparea.operators.kernels import exact
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.events import closes, count, opens, row_of, signed
 from sweeparea.operators.time.ticks import INF
 
 
 @njit(cache=True)
-def running_sum(events, first, group, weight):
+def running_sum(cut, weight):
     """Sum of ``weight`` over the rows that count, per segment. The caller makes sure that int64 is wide enough."""
+    events, first, group, _ = cut
     out = np.empty(len(group), np.int64)
     total = np.int64(0)
     for s in range(len(group)):
-        if s == 0 or group[s] != group[s - 1]:
+        if opens(group, s):
             total = np.int64(0)
         for k in range(first[s], first[s + 1]):
             e = events[k]
-            w = weight[e >> 1]
-            total += -w if e & 1 else w
+            total += signed(e, weight[row_of(e)])
         out[s] = total
     return out
 
 
 @njit(cache=True)
-def _apply(acc, row, sign, double, kind, high, low, n, begin, end, data):
-    # n is 0 where a raw row has no value
-    if kind[row] == 1:
-        exact.add_encoded(acc, data, begin[row], end[row], sign)
-    elif n[row] != 0:
+def _apply(acc, row, sign, double, high, low, terms):
+    # a raw row that has no value has no copies
+    if terms.kind[row] == 1:
+        exact.add_encoded(acc, terms.data, terms.begin[row], terms.end[row], sign)
+    elif terms.copies[row] != 0:
         if double:
-            exact.add_double(acc, low[row], sign * n[row])
+            exact.add_double(acc, low[row], sign * terms.copies[row])
         else:
-            exact.add_integer(acc, high[row], low[row], sign * n[row])
+            exact.add_integer(acc, high[row], low[row], sign * terms.copies[row])
 
 
 @njit(cache=True)
-def running_exact(events, first, group, double, rounded, kind, high, low, n, begin, end, data):
+def running_exact(cut, double, rounded, high, low, terms):
     """Exact sums per segment: (fits, high, low). ``rounded``: low holds the bits of the nearest double."""
+    events, first, group, _ = cut
     size = len(group)
     fits = np.ones(size, np.bool_)
     out_high = np.zeros(size, np.int64)
     out_low = np.zeros(size, np.int64)
     acc = exact.new()
+    plus = np.int64(1)  # a literal would have the callees compiled once more
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
+        if opens(group, s):
             exact.clear(acc)
         for k in range(first[s], first[s + 1]):
             e = events[k]
-            _apply(acc, e >> 1, -1 if e & 1 else 1, double, kind, high, low, n, begin, end, data)
+            _apply(acc, row_of(e), signed(e, plus), double, high, low, terms)
         if rounded:
             out_low[s] = exact.to_double(acc, exact.DOUBLE_BIAS if double else exact.INTEGER_BIAS)
         else:
@@ -59,17 +64,17 @@ def running_exact(events, first, group, double, rounded, kind, high, low, n, beg
 
 
 @njit(cache=True)
-def encode_runs(first, double, kind, high, low, n, begin, end, data):
+def encode_runs(first, double, high, low, terms):
     """Encoded exact sum of each run ``[first[r], first[r+1])`` of rows: (offsets, bytes)."""
     runs = len(first) - 1
     out_offsets = np.zeros(runs + 1, np.int64)
     out = np.empty(max(256, 24 * runs), np.uint8)
     acc = exact.new()
-    at, plus = np.int64(0), np.int64(1)  # a literal would have the callees compiled once more
+    at, plus = np.int64(0), np.int64(1)  # as above
     for r in range(runs):
         exact.clear(acc)
         for k in range(first[r], first[r + 1]):
-            _apply(acc, k, plus, double, kind, high, low, n, begin, end, data)
+            _apply(acc, k, plus, double, high, low, terms)
         if at + exact.MAX_BYTES > len(out):
             larger = np.empty(2 * len(out) + exact.MAX_BYTES, np.uint8)
             for i in range(at):  # assigning a slice takes numba seconds to compile
@@ -117,74 +122,94 @@ def decode_small(kind, begin, end, data):
     return True, values
 
 
+class Candidates(NamedTuple):
+    """Work space of ``running_least``, given back as it was: of each rank its copies (zero) and whether it is in the
+    heap (False), and the heap, of as many places as there are ranks.
+    """
+
+    copies: np.ndarray
+    listed: np.ndarray
+    heap: np.ndarray
+
+
 @njit(cache=True)
-def running_least(events, first, group, rank, weight, copies, listed, heap):
+def _pushed(heap, length, r):
+    # put rank r into the heap of so many; gives their number then
+    i = length
+    while i > 0:
+        up = (i - 1) >> 1
+        if heap[up] <= r:
+            break
+        heap[i] = heap[up]
+        i = up
+    heap[i] = r
+    return length + 1
+
+
+@njit(cache=True)
+def _popped(heap, length):
+    # take the least rank out of the heap of so many; gives their number then
+    length -= 1
+    r = heap[length]
+    i = 0
+    while True:
+        down = 2 * i + 1
+        if down >= length:
+            break
+        if down + 1 < length and heap[down + 1] < heap[down]:
+            down += 1
+        if heap[down] >= r:
+            break
+        heap[i] = heap[down]
+        i = down
+    heap[i] = r
+    return length
+
+
+@njit(cache=True)
+def _forget(copies, listed, heap, length):
+    for i in range(length):
+        copies[heap[i]] = 0
+        listed[heap[i]] = False
+
+
+@njit(cache=True)
+def running_least(cut, rank, weight, space):
     """Least rank with a positive number of copies per segment, -1 if none: (ranks, first segment with a negative
     number).
 
     A binary heap of the group's ranks; copies are counted per rank, a rank without copies leaves the heap when it
-    surfaces (lazy deletion), so an event costs O(log n) amortised. The second result is -1 if all is well. ``copies``
-    and ``listed`` (per rank, zero) and ``heap`` are work space, given back as it was.
+    surfaces (lazy deletion), so an event costs O(log n) amortised. The second result is -1 if all is well. ``space``:
+    ``Candidates``.
     """
+    events, first, group, _ = cut
+    copies, listed, heap = space
     size = len(group)
     out = np.empty(size, np.int64)
     length = 0
     below = 0  # ranks with a negative number of copies
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
-            for i in range(length):
-                copies[heap[i]] = 0
-                listed[heap[i]] = False
+        if opens(group, s):
+            _forget(copies, listed, heap, length)
             length = 0
             below = 0
         for k in range(first[s], first[s + 1]):
             e = events[k]
-            row = e >> 1
-            w = weight[row]
+            w = signed(e, weight[row_of(e)])
             if w == 0:
                 continue
-            r = rank[row]
-            before = copies[r]
-            after = before - w if e & 1 else before + w
-            copies[r] = after
-            if before < 0:
-                if after >= 0:
-                    below -= 1
-            elif after < 0:
-                below += 1
+            r = rank[row_of(e)]
+            below += count(copies, r, w)
             if not listed[r]:
                 listed[r] = True
-                i = length
-                length += 1
-                while i > 0:
-                    up = (i - 1) >> 1
-                    if heap[up] <= r:
-                        break
-                    heap[i] = heap[up]
-                    i = up
-                heap[i] = r
+                length = _pushed(heap, length, r)
         if below > 0:
             return out, s
         while length > 0 and copies[heap[0]] == 0:
             listed[heap[0]] = False
-            length -= 1
-            r = heap[length]
-            i = 0
-            while True:
-                down = 2 * i + 1
-                if down >= length:
-                    break
-                if down + 1 < length and heap[down + 1] < heap[down]:
-                    down += 1
-                if heap[down] >= r:
-                    break
-                heap[i] = heap[down]
-                i = down
-            heap[i] = r
+            length = _popped(heap, length)
         out[s] = heap[0] if length > 0 else -1
-    for i in range(length):
-        copies[heap[i]] = 0
-        listed[heap[i]] = False
+    _forget(copies, listed, heap, length)
     return out, -1
 
 
@@ -198,7 +223,7 @@ def emissions(group, tick, present, changed, published):
     size = len(group)
     rows = 0
     for s in range(size):
-        rows += changed[s] or s == 0 or group[s] != group[s - 1]
+        rows += changed[s] or opens(group, s)
     source = np.empty(rows, np.int64)
     ts = np.empty(rows, np.int64)
     te = np.empty(rows, np.int64)
@@ -208,7 +233,7 @@ def emissions(group, tick, present, changed, published):
     since = np.int64(0)
     old = False  # the current row was published by an earlier slice
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
+        if opens(group, s):
             current = -1
             old = tick[s] == published
             differs = present[s]
@@ -227,7 +252,7 @@ def emissions(group, tick, present, changed, published):
         # a row that was absent at the published tick is not old
         if current < 0:
             old = False
-        if (s == size - 1 or group[s + 1] != group[s]) and current >= 0 and not old:
+        if closes(group, s) and current >= 0 and not old:
             source[k] = current
             ts[k] = since
             te[k] = INF

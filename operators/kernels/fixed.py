@@ -12,6 +12,7 @@ import numpy as np
 
 from sweeparea.operators.kernels import exact
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.events import opens, row_of, signed
 
 _BITS = 62
 _MASK = (1 << _BITS) - 1
@@ -30,10 +31,11 @@ def _parts(bits):
 
 
 @njit(cache=True)
-def unit_of(bits, n, kind, begin, end, data):
-    """(whether fixed point is wide enough, its unit) for n[i] copies of each double, and the sums that rows of ``kind``
-    1 carry as bytes (``exact.encode``).
+def unit_of(bits, terms):
+    """(whether fixed point is wide enough, its unit) for the copies of each double, and the sums that are carried as
+    bytes (``exact.encode``).
     """
+    kind, n, begin, end, data = terms
     least = np.int64(1) << 40
     top = -least
     total = 0.0
@@ -85,8 +87,9 @@ def _negated(high, low):
 
 
 @njit(cache=True)
-def words(bits, n, kind, begin, end, data, unit):
-    """(high, low) of each row: n[i] copies of its double, or the sum that it carries."""
+def words(bits, terms, unit):
+    """(high, low) of each row: the copies of its double, or the sum that it carries."""
+    kind, n, begin, end, data = terms
     size = len(bits)
     high = np.zeros(size, np.int64)
     low = np.zeros(size, np.int64)
@@ -159,20 +162,21 @@ def _rounded(high, low, unit):
 
 
 @njit(cache=True)
-def running(events, first, group, high, low, weight, unit):
+def running(cut, high, low, weight, unit):
     """Bits of the correctly rounded sum per segment, of each row ``weight`` times: -1, 0 or 1."""
+    events, first, group, _ = cut
     size = len(group)
     out = np.empty(size, np.int64)
     h = np.int64(0)
     w = np.int64(0)
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
+        if opens(group, s):
             h = np.int64(0)
             w = np.int64(0)
         for k in range(first[s], first[s + 1]):
             e = events[k]
-            row = e >> 1
-            sign = -weight[row] if e & 1 else weight[row]
+            row = row_of(e)
+            sign = signed(e, weight[row])
             if sign > 0:
                 h += high[row]
                 w += low[row]

@@ -1,8 +1,5 @@
-"""From rows with intervals to instants: the events of a slice in the order of (key, tick), cut where either changes.
-
-An event is coded ``2*row`` where the row starts to count and ``2*row + 1`` where it ceases to. All events of one key
-at one tick form a *segment*; operators look at their state only at the end of a segment, so both sides of an instant
-are seen.
+"""From rows with intervals to instants: the events of a slice in the order of (key, tick), cut where either changes
+(``events.py`` tells how they are coded).
 """
 
 from __future__ import annotations
@@ -10,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.events import Segments, end_of, start_of
 from sweeparea.operators.kernels.sorting import sorted_order
 from sweeparea.operators.time.ticks import INF
 
@@ -55,11 +53,11 @@ def _merge(group, start, end, by_end, last, mark):
             seg_tick[segments] = tick
             segments += 1
             while i < b and start[i] == tick:
-                events[count] = 2 * i
+                events[count] = start_of(i)
                 count += 1
                 i += 1
             while j < b and end[by_end[j]] == tick:
-                events[count] = 2 * by_end[j] + 1
+                events[count] = end_of(by_end[j])
                 count += 1
                 j += 1
             if mark == tick:
@@ -82,8 +80,8 @@ def gathered(rows, a, b):
     return of_a, of_b
 
 
-def segments(group, start, end, last: int, mark: int = NO_MARK):
-    """(events, first, group, tick): ``events[first[s]:first[s+1]]`` are those of segment s, at (group[s], tick[s]).
+def segments(group: np.ndarray, start: np.ndarray, end: np.ndarray, last: int, mark: int = NO_MARK) -> Segments:
+    """The segments of rows that count from ``start`` to before ``end``.
 
     Rows are sorted by (group, start) and have start < end. What lies after ``last`` is no event. At tick ``mark`` the
     first group (0 if there are no rows) gets a segment whether anything happens or not.
@@ -92,4 +90,4 @@ def segments(group, start, end, last: int, mark: int = NO_MARK):
         by_end = np.arange(len(group))
     else:
         by_end = sorted_order((group, np.minimum(end, last + 1)))
-    return _merge(group, start, end, by_end, last, mark)
+    return Segments(*_merge(group, start, end, by_end, last, mark))

@@ -14,9 +14,12 @@ sum of length 0 may be followed by the two counts of values that are not finite,
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.events import Segments, opens, row_of, signed, start_of
 
 DIGITS = 296
 FACTOR = 1074
@@ -27,17 +30,28 @@ PAIRS = 5
 """Instead of a number of powers: the five sums of pairs."""
 
 
+class PowerSums(NamedTuple):
+    """Sums as above: a row of ``digits`` each, the range of them that is in use, counts of values that are not
+    finite.
+    """
+
+    digits: np.ndarray
+    bounds: np.ndarray
+    odd: np.ndarray
+
+
 @njit(cache=True)
 def new(sums):
-    """(digits, range in use, counts of what is not finite) of an accumulator of zero."""
+    """An accumulator of zero."""
     bounds = np.empty((sums, 2), np.int64)
     bounds[:, 0] = DIGITS
     bounds[:, 1] = -1
-    return np.zeros((sums, DIGITS), np.int64), bounds, np.zeros(2, np.int64)
+    return PowerSums(np.zeros((sums, DIGITS), np.int64), bounds, np.zeros(2, np.int64))
 
 
 @njit(cache=True)
-def clear(digits, bounds, odd):
+def clear(acc):
+    digits, bounds, odd = acc
     for j in range(len(bounds)):
         for i in range(bounds[j, 0], bounds[j, 1] + 1):
             digits[j, i] = 0
@@ -127,10 +141,11 @@ def _copies(a, n):
 
 
 @njit(cache=True)
-def add(digits, bounds, odd, powers, x, y, n, a, b):
+def add(acc, powers, x, y, n, a, b):
     """Add n copies of x, or with ``powers`` ``PAIRS`` of (x, y), given by their IEEE 754 bits. ``a`` and ``b``: work
     space.
     """
+    digits, bounds, odd = acc
     x_finite = (x >> 52) & 0x7FF != 0x7FF
     fx, ex = _parts(x)
     minus = n < 0
@@ -199,8 +214,9 @@ def _normalize(digits, bounds, j):
 
 
 @njit(cache=True)
-def encode(digits, bounds, odd, out, at):
+def encode(acc, out, at):
     """Write the bytes of an accumulator to ``out`` from ``at``; gives the position after them."""
+    digits, bounds, odd = acc
     begin = at
     empty = odd[0] == 0 and odd[1] == 0
     for j in range(len(bounds)):
@@ -243,8 +259,9 @@ def encode(digits, bounds, odd, out, at):
 
 
 @njit(cache=True)
-def add_encoded(digits, bounds, odd, data, at, end, sign):
+def add_encoded(acc, data, at, end, sign):
     """Add (sign 1) or subtract (sign -1) the accumulator encoded in ``data[at:end]``."""
+    digits, bounds, odd = acc
     if at == end:
         return
     for j in range(len(bounds)):
@@ -296,10 +313,13 @@ def _grown(out, at, room):
 
 
 @njit(cache=True)
-def running(events, first, group, sums, powers, kind, x, y, n, begin, end, data):
-    """(offsets, bytes): the encoded sums per segment. A row of ``kind`` 1 holds sums, others n copies of x (and y)."""
+def running(cut, sums, powers, x, y, terms):
+    """(offsets, bytes): the encoded sums per segment of copies of x (and y), and of the sums that are carried."""
+    events, first, group, _ = cut
     size = len(group)
-    digits, bounds, odd = new(sums)
+    acc = new(sums)
+    kind, copies, begin, end, data = terms
+    plus = np.int64(1)
     a = np.zeros(32, np.int64)
     b = np.zeros(32, np.int64)
     room = _room(sums)
@@ -307,24 +327,24 @@ def running(events, first, group, sums, powers, kind, x, y, n, begin, end, data)
     offsets = np.zeros(size + 1, np.int64)
     at = np.int64(0)
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
-            clear(digits, bounds, odd)
+        if opens(group, s):
+            clear(acc)
         for k in range(first[s], first[s + 1]):
-            row = events[k] >> 1
-            sign = np.int64(-1) if events[k] & 1 else np.int64(1)
+            e = events[k]
+            row = row_of(e)
             if kind[row] == 1:
-                add_encoded(digits, bounds, odd, data, begin[row], end[row], sign)
-            elif n[row] != 0:
-                add(digits, bounds, odd, powers, x[row], y[row], sign * n[row], a, b)
+                add_encoded(acc, data, begin[row], end[row], signed(e, plus))
+            elif copies[row] != 0:
+                add(acc, powers, x[row], y[row], signed(e, copies[row]), a, b)
         out = _grown(out, at, room)
-        at = encode(digits, bounds, odd, out, at)
+        at = encode(acc, out, at)
         offsets[s + 1] = at
     return offsets, out[:at].copy()
 
 
 @njit(cache=True)
-def encode_runs(first, sums, powers, kind, x, y, n, begin, end, data):
+def encode_runs(first, sums, powers, x, y, terms):
     """(offsets, bytes): the encoded sums of each run ``[first[r], first[r+1])`` of rows."""
     runs = len(first) - 1
-    events = 2 * np.arange(first[runs])
-    return running(events, first, np.arange(runs), sums, powers, kind, x, y, n, begin, end, data)
+    each = np.arange(runs)
+    return running(Segments(start_of(np.arange(first[runs])), first, each, each), sums, powers, x, y, terms)

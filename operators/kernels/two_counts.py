@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.events import closes, opens, row_of, signed
 from sweeparea.operators.time.ticks import INF
 
 DIFFERENCE, EXCEPT, STRICT, INTERSECT_ALL, INTERSECT, SEMI, MAX_UNION, DISTINCT = range(8)
+_NEVER = -INF - 1
+
+
+class Rows(NamedTuple):
+    """Of each row: whether it counts to the right bag, whether an earlier slice left it, and its copies."""
+
+    right: np.ndarray
+    carried: np.ndarray
+    n: np.ndarray
 
 
 @njit(cache=True)
 def multiplicity(op, a, b):
-    """Copies in the result of a record of which the left bag has ``a`` and the right bag ``b``."""
+    """Copies in the result of a record of which the left bag has ``a`` and the right bag ``b``; of a bag that has
+    fewer than none it has none.
+    """
+    a = max(np.int64(0), a)
+    b = max(np.int64(0), b)
     if op == DIFFERENCE:
         return max(np.int64(0), a - b)
     if op == EXCEPT:
@@ -31,87 +47,80 @@ def multiplicity(op, a, b):
 
 
 @njit(cache=True)
-def emissions(events, first, group, tick, right, carried, n, op, ahead, signed, h0, last):
-    """(segment, ts, te, n, negative): the rows by which the result changes within the segments given.
+def _written(out, k, s, ts, te, copies):
+    # the number of rows with one more
+    out[0, k] = s
+    out[1, k] = ts
+    out[2, k] = te
+    out[3, k] = copies
+    return k + 1
 
-    A row of the input counts to the left bag or, where ``right``, to the other. A stack of levels per group pairs
-    what comes with what goes, the youngest first. ``ahead`` False: the result's own changes after ``h0``; a group's
-    segment at or before ``h0`` tells what is published, which ends by a negative row. ``ahead`` True: what the rows
-    add to the result of the ``carried`` ones alone, which is never negative where rows only add; ``signed``: it may be
-    (then the levels of the stack are negative, while it is). ``negative`` is the first segment at or before ``last``
-    that has fewer than no copies of its record in a bag, or with ``ahead``, not ``signed``, in what is added; -1 if
-    there is none.
+
+# one function: counts, stack and published levels are one state, which calls would have to hand over at every event
+@njit(cache=True)
+def emissions(cut, rows, op, ahead, may_fall, h0, last):
+    """(segment, ts, te, n, negative): the rows by which the result changes within the segments of ``cut``.
+
+    A stack of levels per group pairs what comes with what goes, the youngest first. ``ahead`` False: the result's own
+    changes after ``h0``; a group's segment at or before ``h0`` tells what is published, which ends by a negative row.
+    ``ahead`` True: what the rows add to the result of the carried ones alone, which is never negative where rows only
+    add; ``may_fall``: it may be (then the levels of the stack are negative, while it is). ``negative`` is the first
+    segment at or before ``last`` that has fewer than no copies of its record in a bag, or with ``ahead``, not
+    ``may_fall``, in what is added; -1 if there is none.
     """
+    events, first, group, tick = cut
+    right, carried, n = rows
     size = len(group)
-    capacity = 2 * size + 2  # each change of a level opens one entry and ends at most one in part
-    source = np.empty(capacity, np.int64)
-    ts = np.empty(capacity, np.int64)
-    te = np.empty(capacity, np.int64)
-    copies = np.empty(capacity, np.int64)
+    out = np.empty((4, 2 * size + 2), np.int64)  # each change of a level opens one entry and ends at most one in part
     k = 0
     since = np.empty(size + 1, np.int64)
     level = np.empty(size + 1, np.int64)
+    counts = np.zeros((2, 2), np.int64)  # of the left and the right bag: all copies, and the carried ones
     depth = 0
-    a = np.int64(0)
-    b = np.int64(0)
-    old_a = np.int64(0)
-    old_b = np.int64(0)
     before = np.int64(0)
+    published = _NEVER if ahead else h0
     negative = -1
     for s in range(size):
-        if s == 0 or group[s] != group[s - 1]:
-            a = np.int64(0)
-            b = np.int64(0)
-            old_a = np.int64(0)
-            old_b = np.int64(0)
+        if opens(group, s):
+            counts[:] = 0
             before = np.int64(0)
             depth = 0
         for i in range(first[s], first[s + 1]):
             e = events[i]
-            row = e >> 1
-            w = -n[row] if e & 1 else n[row]
-            if right[row]:
-                b += w
-                if carried[row]:
-                    old_b += w
-            else:
-                a += w
-                if carried[row]:
-                    old_a += w
+            row = row_of(e)
+            w = signed(e, n[row])
+            side = 1 if right[row] else 0
+            counts[side, 0] += w
+            if carried[row]:
+                counts[side, 1] += w
         t = tick[s]
-        if (a < 0 or b < 0) and negative < 0 and t <= last:
+        if (counts[0, 0] < 0 or counts[1, 0] < 0) and negative < 0 and t <= last:
             negative = s
-        value = multiplicity(op, max(a, np.int64(0)), max(b, np.int64(0)))
+        value = multiplicity(op, counts[0, 0], counts[1, 0])
         if ahead:
-            value -= multiplicity(op, max(old_a, np.int64(0)), max(old_b, np.int64(0)))
-            if value < 0 and not signed and negative < 0:
+            value -= multiplicity(op, counts[0, 1], counts[1, 1])
+            if value < 0 and not may_fall and negative < 0:
                 negative = s
         change = value - before
         before = value
-        # levels are positive, but for ``signed`` ones: those all have the sign of what was added before
+        # levels are positive, but for those that ``may_fall``: all have the sign of what was added before
         while change != 0 and depth > 0 and (change < 0) != (level[depth - 1] < 0):
             top = depth - 1
             gone = min(-change, level[top]) if change < 0 else max(-change, level[top])
-            source[k] = s
-            old = not ahead and since[top] <= h0
-            ts[k] = t if old else since[top]
-            te[k] = INF if old else t
-            copies[k] = -gone if old else gone
-            k += 1
+            if since[top] <= published:
+                k = _written(out, k, s, t, INF, -gone)
+            else:
+                k = _written(out, k, s, since[top], t, gone)
             change += gone
             level[top] -= gone
             if level[top] == 0:
                 depth = top
-        if change > 0 or (change < 0 and ahead and signed):
+        if change > 0 or (change < 0 and ahead and may_fall):
             since[depth] = t
             level[depth] = change
             depth += 1
-        if s == size - 1 or group[s + 1] != group[s]:
+        if closes(group, s):
             for j in range(depth):
-                if ahead or since[j] > h0:
-                    source[k] = s
-                    ts[k] = since[j]
-                    te[k] = INF
-                    copies[k] = level[j]
-                    k += 1
-    return source[:k].copy(), ts[:k].copy(), te[:k].copy(), copies[:k].copy(), negative
+                if since[j] > published:
+                    k = _written(out, k, s, since[j], INF, level[j])
+    return out[0, :k].copy(), out[1, :k].copy(), out[2, :k].copy(), out[3, :k].copy(), negative

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.map import Map
 from sweeparea.operators.plan.expressions import Column, Expr
-from sweeparea.operators.plan.node import Evaluated, Ids, ids_of
+from sweeparea.operators.plan.node import Evaluated, ExpressionKind, Ids, ids_of
 from sweeparea.operators.plan.words import columns_text, cut
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
@@ -54,7 +54,7 @@ class Generate(Map):
         return self.computed()
 
     def computed(self) -> Iterator[Evaluated]:
-        yield Evaluated(self.generator.sql, [self.generator.text], kind="generator", columns=self.outputs)
+        yield Evaluated(self.generator.sql, [self.generator.text], kind=ExpressionKind.GENERATOR, columns=self.outputs)
 
 
 _MAY_BE_EMPTY = re.compile(r"\s*(explode|posexplode|inline)\s*\(", re.IGNORECASE)

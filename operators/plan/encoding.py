@@ -100,4 +100,5 @@ class Edges:
                 return f"{edge}: negative tuples, its ends cannot travel"
             case "corrected":
                 return f"{edge}: expected ends travel, earlier ones by negative tuples"
-        return str(edge)
+            case _:
+                return str(edge)

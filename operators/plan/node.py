@@ -12,6 +12,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol, Self
 
 from sweeparea.operators.plan.carriers import Carriers
@@ -34,19 +35,26 @@ class Ends(Protocol):
         ...
 
 
+class ExpressionKind(StrEnum):
+    """What Spark takes beside what: aggregates not beside values, of generators one alone."""
+
+    VALUE = "value"
+    AGGREGATE = "aggregate"
+    GENERATOR = "generator"
+
+
 @dataclass(frozen=True)
 class Evaluated:
     """Spark SQL of a node, the author's texts of its parts, what it must be, and the columns that it gives.
 
-    ``remembered``: rows are remembered by it, in a table. ``kind`` is ``aggregate`` or ``generator`` where it is one:
-    what Spark takes neither beside values nor, of the latter, beside others.
+    ``remembered``: rows are remembered by it, in a table.
     """
 
     sql: str
     texts: Sequence[str]
     condition: bool = False
     remembered: bool = False
-    kind: str = "value"
+    kind: ExpressionKind = ExpressionKind.VALUE
     columns: tuple[Column, ...] = ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
@@ -19,15 +20,23 @@ class Constraint:
     on_violation: str
 
 
+class UserKind(StrEnum):
+    """What a user's code is."""
+
+    FUNCTION = "function"
+    AGGREGATE = "aggregate"
+    WINDOW = "window"
+
+
 @dataclass(frozen=True)
 class UserFunction:
-    """What CREATE FUNCTION, AGGREGATE or WINDOW registered: ``kind`` is function, aggregate or window, ``target`` is
-    ``module:object``, ``type`` the declared result type (Spark DDL; of a window: its declared update pattern),
-    ``modules`` those of the application that registered it.
+    """What CREATE FUNCTION, AGGREGATE or WINDOW registered: ``target`` is ``module:object``, ``type`` the
+    declared result type (Spark DDL; of a window: its declared update pattern), ``modules`` those of the application
+    that registered it.
     """
 
     name: str
-    kind: str
+    kind: UserKind
     target: str
     type: str
     modules: Modules | None = field(default=None, compare=False, repr=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from sweeparea.infra.deep_stack import bottom_up
 from sweeparea.operators.base.stored_names import name_of
@@ -24,7 +25,7 @@ def shared(root: Node) -> Node:
     True
     """
     seen: dict[int, Node] = {}
-    known: dict[tuple, Node] = {}
+    known: dict[tuple[Any, ...], Node] = {}
 
     def visit(node: Node) -> Node:
         if id(node) not in seen:

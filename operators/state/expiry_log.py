@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sweeparea.operators.intervals.coalesce import coalesce
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.state.sweep_area import to_merge
+from sweeparea.operators.state.area_files import to_merge
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.bag import BAG, TE

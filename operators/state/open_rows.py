@@ -27,8 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.state.area_files import to_merge
 from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, leaf_range, owner
-from sweeparea.operators.state.sweep_area import to_merge
 from sweeparea.tables.log import scan, stats
 from sweeparea.tables.log.files import DataFile, write_file
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from sweeparea.operators.state.sweep_area import Due
+from sweeparea.operators.state.due import Due
 
 
 class Run(Protocol):

@@ -41,7 +41,7 @@ from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, renamed
 from sweeparea.operators.plan.edge import Edge
 from sweeparea.operators.plan.expressions import Column, Expr, reference
-from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, plain
+from sweeparea.operators.plan.node import Ends, Evaluated, ExpressionKind, Ids, Node, plain
 from sweeparea.operators.plan.words import cut
 from sweeparea.operators.sweeps import distinct
 from sweeparea.operators.time.domain import TimeDomain
@@ -52,19 +52,20 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from sweeparea.operators.aggregates import calls as kinds
-    from sweeparea.operators.aggregates import extrema, functions
+    from sweeparea.operators.aggregates import extrema, functions, sums
+    from sweeparea.operators.aggregates import instants as kinds
     from sweeparea.operators.aggregates.calls import Argument, BaseCall
     from sweeparea.operators.kernels import aggregate as kernel
     from sweeparea.operators.kernels import instants, sorting
     from sweeparea.operators.values import keys as key_codes
 else:
-    np, pa, kinds, extrema, functions, kernel, instants, sorting, key_codes = later(
+    np, pa, kinds, extrema, functions, sums, kernel, instants, sorting, key_codes = later(
         "numpy",
         "pyarrow",
-        "sweeparea.operators.aggregates.calls",
+        "sweeparea.operators.aggregates.instants",
         "sweeparea.operators.aggregates.extrema",
         "sweeparea.operators.aggregates.functions",
+        "sweeparea.operators.aggregates.sums",
         "sweeparea.operators.kernels.aggregate",
         "sweeparea.operators.kernels.instants",
         "sweeparea.operators.kernels.sorting",
@@ -153,7 +154,7 @@ class Aggregate(Node):
         for column, expr in self.keys:
             yield Evaluated(expr.sql, [expr.text], columns=(column,))
         for column, call in self.calls:
-            yield Evaluated(call.sql, [e.text for e in call.given], kind="aggregate", columns=(column,))
+            yield Evaluated(call.sql, [e.text for e in call.given], kind=ExpressionKind.AGGREGATE, columns=(column,))
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         """Selection commutes with grouping only on its keys (Patroumpas & Sellis 2006, section 4.2)."""
@@ -374,7 +375,7 @@ class _Sweep:
                 m = _add_runs(argument.copies(rows), first)
                 nonzero |= m != 0
                 columns[f"m{i}"] = pa.array(m)
-                if isinstance(argument, kinds.Additive):
+                if isinstance(argument, sums.Additive):
                     columns[f"p{i}"], lengths = argument.encoded(rows, first)
                     nonzero |= lengths != 0
         table = self._carry_table(rows[first[:-1]], n, kinds.SUMS, columns)

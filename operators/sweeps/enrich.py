@@ -30,6 +30,7 @@ from sweeparea.operators.plan.edge import Edge
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
 from sweeparea.operators.plan.words import cut
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import TE, TS, N
 
@@ -50,13 +51,13 @@ class Enrich(Node):
     """Join of a stream with a non-retroactive relation (Golab & Oezsu 2005, section 4.1), below the stream's window.
 
     An element at s is joined with the relation's contents from changes before s; later changes undo nothing. ``kind``
-    is inner or left. A stream: its elements have the instants of ``stream``'s.
+    is ``INNER`` or ``LEFT``. A stream: its elements have the instants of ``stream``'s.
     """
 
     stream: Node
     relation: Node
     condition: Expr | None = None
-    kind: str = "inner"
+    kind: JoinKind = JoinKind.INNER
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -68,7 +69,7 @@ class Enrich(Node):
 
     def words(self, time: TimeDomain) -> str:
         on = f" ON {cut(self.condition.text)}" if self.condition is not None else ""
-        return f"Enrich{' (left)' if self.kind == 'left' else ''}{on}"
+        return f"Enrich{' (left)' if self.kind == JoinKind.LEFT else ''}{on}"
 
     def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
         """Rule 1: a relation that is not retroactive adds nothing."""
@@ -125,5 +126,5 @@ def apply(node: Enrich, stream: DataFrame, relation: DataFrame) -> DataFrame:
     condition = f"{FROM} < {TS} AND {TS} <= {TO}"
     if node.condition is not None:
         condition = f"({node.condition.sql}) AND {condition}"
-    joined = stream.join(held, expr(condition), "left" if node.kind == "left" else "inner")
+    joined = stream.join(held, expr(condition), "left" if node.kind == JoinKind.LEFT else "inner")
     return joined.selectExpr(*(c.id for c in node.columns), TS, TE, f"{N} * coalesce({COPIES}, 1L) AS {N}")

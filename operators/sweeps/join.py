@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
@@ -53,27 +54,45 @@ from sweeparea.operators.values.bag import TE, TS, N
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_WORDS = {"inner": "Join", "left": "Left join", "full": "Full join", "semi": "Semi join", "anti": "Anti join"}
+
+class JoinKind(StrEnum):
+    """Which rows a join answers. RIGHT JOIN is a left join with its sides exchanged."""
+
+    INNER = "inner"
+    LEFT = "left"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+_WORDS = {
+    JoinKind.INNER: "Join",
+    JoinKind.LEFT: "Left join",
+    JoinKind.FULL: "Full join",
+    JoinKind.SEMI: "Semi join",
+    JoinKind.ANTI: "Anti join",
+}
 
 
 @stored("Join", "left", "right", "condition", "kind")
 @dataclass(frozen=True)
 class Join(Node):
-    """Join on any condition (None: every pair matches). ``kind`` is inner, left, full, semi or anti: the last two are
-    ``semi_join.py``, those before ``outer_join.py``.
+    """Join on any condition (None: every pair matches). Semi and anti join are ``semi_join.py``, left and full join
+    ``outer_join.py``.
 
-    Output: left columns, then right columns; of semi and anti the left columns alone. RIGHT JOIN is a left join with
-    its sides exchanged.
+    Output: left columns, then right columns; of semi and anti the left columns alone.
     """
 
     left: Node
     right: Node
     condition: Expr | None = None
-    kind: str = "inner"
+    kind: JoinKind = JoinKind.INNER
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.left.columns if self.kind in ("semi", "anti") else self.left.columns + self.right.columns
+        return (
+            self.left.columns if self.kind in (JoinKind.SEMI, JoinKind.ANTI) else self.left.columns + self.right.columns
+        )
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -82,35 +101,35 @@ class Join(Node):
     def words(self, time: TimeDomain) -> str:
         if self.condition is not None:
             return f"{_WORDS[self.kind]} ON {cut(self.condition.words)}"
-        return "Cross join" if self.kind == "inner" else _WORDS[self.kind]
+        return "Cross join" if self.kind == JoinKind.INNER else _WORDS[self.kind]
 
     def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
         """Rule 3: what matches ends with the first of its parts. Rule 5: an arrival takes back what had no match."""
-        return weak(below) if self.kind in ("inner", "semi") else STRICT
+        return weak(below) if self.kind in (JoinKind.INNER, JoinKind.SEMI) else STRICT
 
     @property
     def monotonic(self) -> bool:
-        return self.kind in ("inner", "semi") and self.left.monotonic and self.right.monotonic
+        return self.kind in (JoinKind.INNER, JoinKind.SEMI) and self.left.monotonic and self.right.monotonic
 
     @property
     def lengthens(self) -> bool:
-        return self.kind == "semi" or super().lengthens
+        return self.kind == JoinKind.SEMI or super().lengthens
 
     @property
     def compares(self) -> bool:
-        return self.kind in ("anti", "left", "full")
+        return self.kind in (JoinKind.ANTI, JoinKind.LEFT, JoinKind.FULL)
 
     @property
     def replaces(self) -> bool:
-        return self.kind != "inner"
+        return self.kind != JoinKind.INNER
 
     @property
     def readable_again(self) -> bool:
-        return self.kind == "inner" and super().readable_again
+        return self.kind == JoinKind.INNER and super().readable_again
 
     @property
     def read_again(self) -> tuple[Node, ...]:
-        return tuple(side for side in self.inputs if side.readable_again) if self.kind == "inner" else ()
+        return tuple(side for side in self.inputs if side.readable_again) if self.kind == JoinKind.INNER else ()
 
     def needs(self, needed: Ids) -> Iterator[Ids]:
         for child in self.inputs:
@@ -125,16 +144,16 @@ class Join(Node):
         alternatives = take_apart(self.condition, ids_of(self.left), ids_of(self.right))
         equal = [(e.left.bare, e.right.bare) for e in alternatives[0].equalities] if len(alternatives) == 1 else []
         found: Carriers = {}
-        if self.kind in ("inner", "left", "semi", "anti"):
+        if self.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI):
             for column, own in left.items():
                 found[column] = own.union(*(right[r] for mine, r in equal if mine == column and r in right))
-        if self.kind == "inner":
+        if self.kind == JoinKind.INNER:
             for column, own in right.items():
                 found[column] = own.union(*(left[other] for other, mine in equal if mine == column and other in left))
         return found
 
     def kept(self, ends: Ends) -> str | None:
-        if self.kind != "inner":
+        if self.kind != JoinKind.INNER:
             return f"the values of the right input and the rows of both that are valid after h1 ({self.kind} join)"
         pairs = (("left", self.left, self.right), ("right", self.right, self.left))
         needed = [(name, side) for name, side, other in pairs if not other.settled(ends.static)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.sweeps.join import Join
+from sweeparea.operators.sweeps.join import Join, JoinKind
 from sweeparea.operators.values.bag import BAG
 from sweeparea.tables.log.schema import ddl_type
 
@@ -29,11 +29,11 @@ def unmatched(node: Join) -> tuple[Join, ...]:
     """The anti joins whose results are padded: that of the left side, of a full outer join that of the right as well.
 
     >>> from sweeparea.operators.nodes import RelationScan
-    >>> [j.left.name for j in unmatched(Join(RelationScan("L", ()), RelationScan("R", ()), kind="full"))]
+    >>> [j.left.name for j in unmatched(Join(RelationScan("L", ()), RelationScan("R", ()), kind=JoinKind.FULL))]
     ['L', 'R']
     """
-    left = replace(node, kind="anti")
-    return (left,) if node.kind == "left" else (left, replace(left, left=node.right, right=node.left))
+    left = replace(node, kind=JoinKind.ANTI)
+    return (left,) if node.kind == JoinKind.LEFT else (left, replace(left, left=node.right, right=node.left))
 
 
 def pad(node: Join, bag: DataFrame, like: DataFrame) -> DataFrame:

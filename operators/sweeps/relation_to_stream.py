@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
@@ -33,6 +33,7 @@ from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import MONOTONIC, Edge
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Ends, Ids, Node
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.plan.words import every_text
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
@@ -64,13 +65,13 @@ TO = "__to"
 @stored("RelationToStream", "input", "kind", "every", "anchor", "instant")
 @dataclass(frozen=True)
 class RelationToStream(Node):
-    """``kind`` is istream, dstream or rstream (Arasu section 5.1). ``every`` / ``anchor`` in ticks, rstream only.
+    """A stream of a relation (Arasu section 5.1). ``every`` / ``anchor`` in ticks, rstream only.
 
     ``instant`` as in StreamScan: the output's ``ts`` column if something above refers to it.
     """
 
     input: Node
-    kind: str
+    kind: StreamKind
     every: int | None = None
     anchor: int = 0
     instant: Column | None = None
@@ -183,7 +184,7 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     Errors (DataError): a record's multiplicity falls below zero (seen only where levels are kept).
     """
     start, end, n = (key_codes.int64_of(rows.column(c)) for c in (TS, TE, N))
-    group, groups = _records(rows, spec)
+    group, groups = _grouped(rows, spec)
     old = start <= h0
     begins = np.flatnonzero(~old & (n != 0) & (end > start))
     ends = np.flatnonzero((n != 0) & (end != INF) & (end > h0) & (end > start))
@@ -196,46 +197,50 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     future = changes[:, changes[1] > h1]
     at = np.flatnonzero(old & (end > h0) & (n != 0))
     opened_before = netting.netted(group[at], start[at], n[at])
-    row_of = key_codes.first_rows(group, groups)
-    names = [*spec.columns, *spec.checks]
-    records = key_codes.canonical(rows.select(names))
+    records = _Records(
+        key_codes.canonical(rows.select([*spec.columns, *spec.checks])), key_codes.first_rows(group, groups)
+    )
 
     closed = np.empty((4, 0), np.int64)
     opened = np.empty((3, 0), np.int64)
     if spec.relation or spec.rstream:
-        closed, opened = _levels(opened_before, now, records, row_of)
-
-    def table(groups_: np.ndarray, copies: np.ndarray | None, **ticks: np.ndarray) -> pa.Table:
-        if copies is not None:
-            groups_ = np.repeat(groups_, copies)
-            ticks = {k: np.repeat(v, copies) for k, v in ticks.items()}
-        columns = records.take(pa.array(row_of[groups_])).columns if names else []
-        fields = [*records.schema, *(pa.field(name, pa.int64()) for name in ticks)]
-        return pa.Table.from_arrays([*columns, *(pa.array(v) for v in ticks.values())], schema=pa.schema(fields))
-
-    def shown(groups_: np.ndarray, copies: np.ndarray, **ticks: np.ndarray) -> pa.Table:
-        if not spec.relation:
-            groups_, copies, ticks = groups_[:0], copies[:0], {k: v[:0] for k, v in ticks.items()}
-        return table(groups_, copies, **ticks)
-
+        closed, opened = _levels(opened_before, now, records)
     plus = now[:, now[2] > 0] if spec.istream else now[:, :0]
     minus = now[:, now[2] < 0] if spec.dstream else now[:, :0]
+    was, are = (closed, opened) if spec.relation else (closed[:, :0], opened[:, :0])
     repeated = _repeated(closed, opened, spec, h0, h1)
-    infinite = np.full(opened.shape[1] + future.shape[1], INF)
-    carry = {
-        TS: np.concatenate([opened[1], future[1]]),
-        TE: infinite,
-        N: np.concatenate([opened[2], future[2]]),
-    }
+    carried, since, copies = np.concatenate([opened, future], axis=1)
     return Materialized(
-        istream=table(plus[0], plus[2], **{TICK: plus[1]}),
-        dstream=table(minus[0], -minus[2], **{TICK: minus[1]}),
-        closed=shown(closed[0], closed[3], **{FROM: closed[1], TO: closed[2]}),
-        opened=shown(opened[0], opened[2], **{FROM: opened[1]}),
-        carry=table(np.concatenate([opened[0], future[0]]), None, **carry),
-        rstream=table(repeated.group, repeated.n, **{TICK: repeated.tick}),
+        istream=records.each(plus[0], plus[2], {TICK: plus[1]}),
+        dstream=records.each(minus[0], -minus[2], {TICK: minus[1]}),
+        closed=records.each(was[0], was[3], {FROM: was[1], TO: was[2]}),
+        opened=records.each(are[0], are[2], {FROM: are[1]}),
+        carry=records.table(carried, {TS: since, TE: np.full(len(since), INF), N: copies}),
+        rstream=records.each(repeated.group, repeated.n, {TICK: repeated.tick}),
         rstream_rows=repeated.rows,
     )
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The records and their checks: that of a group is in row ``row_of[group]``."""
+
+    rows: pa.Table
+    row_of: np.ndarray
+
+    def table(self, groups: np.ndarray, ticks: dict[str, np.ndarray]) -> pa.Table:
+        """The records of groups beside columns of numbers."""
+        columns = self.rows.take(pa.array(self.row_of[groups])).columns if self.rows.num_columns else []
+        fields = [*self.rows.schema, *(pa.field(name, pa.int64()) for name in ticks)]
+        return pa.Table.from_arrays([*columns, *(pa.array(v) for v in ticks.values())], schema=pa.schema(fields))
+
+    def each(self, groups: np.ndarray, copies: np.ndarray, ticks: dict[str, np.ndarray]) -> pa.Table:
+        """``table``, one row for each copy."""
+        return self.table(np.repeat(groups, copies), {k: np.repeat(v, copies) for k, v in ticks.items()})
+
+    def of(self, group: int) -> dict[str, Any]:
+        """The record of a group, for a message."""
+        return {k: v[0] for k, v in self.rows.slice(int(self.row_of[group]), 1).to_pydict().items()}
 
 
 @dataclass(frozen=True)
@@ -265,21 +270,18 @@ def _repeated(closed: np.ndarray, opened: np.ndarray, spec: MaterializeSpec, h0:
     return _Repeated(group[each], spec.rstream.anchor + number * spec.rstream.every, n[each], rows)
 
 
-def _records(rows: pa.Table, spec: MaterializeSpec) -> tuple[np.ndarray, int]:
+def _grouped(rows: pa.Table, spec: MaterializeSpec) -> tuple[np.ndarray, int]:
     if not spec.columns:
         return np.zeros(rows.num_rows, np.int64), min(1, rows.num_rows)
     return key_codes.codes([rows.column(c) for c in spec.columns])
 
 
-def _levels(
-    opened: np.ndarray, now: np.ndarray, records: pa.Table, row_of: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _levels(opened: np.ndarray, now: np.ndarray, records: _Records) -> tuple[np.ndarray, np.ndarray]:
     # all open levels lie before all changes in time, so one order by (group, tick) puts them first
     group, tick, n = np.concatenate([opened, now], axis=1)
     order = sorting.sorted_order((group, tick))
     closed, opened, negative = kernel.levels(group[order], tick[order], n[order])
     if negative >= 0:
         i = order[negative]
-        record = {k: v[0] for k, v in records.slice(int(row_of[group[i]]), 1).to_pydict().items()}
-        raise below_zero(record, tick[i])
+        raise below_zero(records.of(group[i]), tick[i])
     return closed, opened

@@ -23,7 +23,8 @@ semi join is known where that of both inputs is; an anti join's is unknown, sinc
 >>> from sweeparea.operators.nodes import RelationScan
 >>> left = RelationScan("L", ((Column("a", "a", "int"), "a"), (Column("b", "b", "int"), "b")))
 >>> right = RelationScan("R", ((Column("c", "c", "int"), "c"), (Column("d", "d", "int"), "d")))
->>> plan = plan_of(Join(left, right, Expr("a = c AND d > 0", columns=frozenset("acd")), "anti"), lambda *_: "int")
+>>> join = Join(left, right, Expr("a = c AND d > 0", columns=frozenset("acd")), JoinKind.ANTI)
+>>> plan = plan_of(join, lambda *_: "int")
 >>> plan.by_sum, [lookup.condition.sql for lookup in plan.lookups]
 (True, ['((a) = (__key0))'])
 """

@@ -148,14 +148,14 @@ class _Sweep:
         if self.spec.ahead:  # also what is known of the time to come
             last = max(int(start[-1] if self.groups == 1 else start.max()), int(end[end != INF].max(initial=self.h1)))
         cut = segments(group, start, end, min(last, INF - 1))
+        rows = kernel.Rows(self.right[order], self.carried[order], self.n[order])
+        op = self.spec.operation
         source, ts, te, n, negative = kernel.emissions(
-            *cut, self.right[order], self.carried[order], self.n[order],
-            self.spec.operation.code, self.spec.ahead, not self.spec.operation.grows, self.h0, self.h1,
-        )  # fmt: skip
-        events, first, _, tick = cut
+            cut, rows, op.code, self.spec.ahead, not op.grows, self.h0, self.h1
+        )
         if negative >= 0:
-            self._below_zero(int(order[events[first[negative]] >> 1]), int(tick[negative]))
-        return self._table(order[events[first[source]] >> 1], ts, te, n)
+            self._below_zero(int(order[cut.a_row(negative)]), int(cut.tick[negative]))
+        return self._table(order[cut.a_row(source)], ts, te, n)
 
     def _below_zero(self, row: int, tick: int) -> None:
         record = {c: self.rows.column(c)[row].as_py() for c in self.spec.columns}

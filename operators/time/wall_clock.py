@@ -63,7 +63,8 @@ def _first_day(day: date, unit: str) -> date:
             return day.replace(month=day.month - (day.month - 1) % 3, day=1)
         case "year":
             return day.replace(month=1, day=1)
-    return day
+        case _:
+            return day
 
 
 def _date_starts(micros: int, unit: str, zone: str) -> list[int]:

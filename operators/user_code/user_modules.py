@@ -322,6 +322,7 @@ def _received(modules: Modules, target: str, constants: Mapping[str, str], by_va
     """A call in a worker. Its modules are imported there; where they cannot be (a data file or a library is only on the
     machine that sent them), or give other constants (an environment variable, a clock), the function comes as it was.
     """
+    function: Any = None
     try:
         function = find(modules.load(target.partition(":")[0]), target)
         here = _constants(modules)

@@ -153,7 +153,8 @@ def _with_package(modules: Packages, function: Callable[..., Any], *arguments: A
     elif arguments:
         arguments = (_package(modules, arguments[0]), *arguments[1:])
     else:  # files() of the caller's own package
-        arguments = (_package(modules, sys._getframe(1).f_globals.get("__package__")),)
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - Python has no other name for it
+        arguments = (_package(modules, caller.f_globals.get("__package__")),)
     return function(*arguments, **named)
 
 

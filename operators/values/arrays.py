@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +29,7 @@ def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return column
 
 
-def numpy_of(array: pa.Array, null) -> np.ndarray:
+def numpy_of(array: pa.Array, null: Any) -> np.ndarray:
     """The array's values with NULL replaced; a writable copy where Arrow's own memory cannot be used."""
     return (pc.fill_null(array, null) if array.null_count else array).to_numpy(zero_copy_only=False)
 

@@ -12,28 +12,40 @@ directly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
+
 import numpy as np
 
 from sweeparea.operators.kernels import exact as kernel
 
 
-class Accumulator:
-    """A sum that is never rounded. ``kind`` is "double" or "integer" (integers, unscaled decimals: 128 bits)."""
+class Summed(StrEnum):
+    """What an accumulator sums: integers are also unscaled decimals, of 128 bits."""
 
-    def __init__(self, kind: str = "double", encoded: bytes = b""):
-        if kind not in ("double", "integer"):
+    DOUBLE = "double"
+    INTEGER = "integer"
+
+
+class Accumulator:
+    """A sum that is never rounded. ``kind`` is a ``Summed``, or its value."""
+
+    def __init__(self, kind: str = Summed.DOUBLE, encoded: bytes = b""):
+        if kind not in set(Summed):
             raise ValueError(f"an accumulator sums 'double' or 'integer', not {kind!r}")
-        self.kind = kind
-        self._bias = kernel.DOUBLE_BIAS if kind == "double" else kernel.INTEGER_BIAS
+        self.kind = Summed(kind)
+        self._bias = kernel.DOUBLE_BIAS if self.kind == Summed.DOUBLE else kernel.INTEGER_BIAS
         self._acc = kernel.new()
         self.add_encoded(encoded)
 
-    def add(self, values, copies=None) -> Accumulator:
+    def add(
+        self, values: Sequence[float] | np.ndarray, copies: Sequence[int] | np.ndarray | None = None
+    ) -> Accumulator:
         """Add ``copies[i]`` (default 1, may be negative) copies of ``values[i]``: doubles, or Python ints within 128
         bits.
         """
         n = np.ones(len(values), np.int64) if copies is None else np.ascontiguousarray(copies, np.int64)
-        if self.kind == "double":
+        if self.kind == Summed.DOUBLE:
             kernel.sum_doubles(np.ascontiguousarray(values, np.float64).view(np.int64), n, self._acc)
         else:
             words = np.frombuffer(b"".join(int(v).to_bytes(16, "little", signed=True) for v in values), np.int64)
@@ -57,6 +69,8 @@ class Accumulator:
     def integer(self) -> int:
         """The exact value of an integer accumulator; OverflowError beyond 128 bits."""
         fits, high, low = kernel.to_integer(self._acc)
-        if self.kind != "integer" or not fits:
-            raise OverflowError("the sum does not fit in 128 bits" if self.kind == "integer" else "a sum of doubles")
+        if self.kind != Summed.INTEGER or not fits:
+            raise OverflowError(
+                "the sum does not fit in 128 bits" if self.kind == Summed.INTEGER else "a sum of doubles"
+            )
         return int(high) << 64 | int(low) & 0xFFFFFFFFFFFFFFFF

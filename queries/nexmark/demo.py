@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from queries.nexmark import answers, loader
 from sweeparea.infra import settings
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, exit_code_of
 from sweeparea.spark_jobs.admission.admit import admit, advance
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.orchestration.process import process
@@ -70,4 +70,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main, "run the same command again: it goes on where it stopped"))

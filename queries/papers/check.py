@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeparea.infra.errors import exit_code_of
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.spark.session import spark_session
 
@@ -51,4 +52,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main, "run the same command again"))

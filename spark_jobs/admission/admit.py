@@ -40,6 +40,7 @@ from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.info import SourceInfo
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 from sweeparea.tables.sources.source import SourceTable
 
@@ -118,7 +119,9 @@ class StreamAdmission:
         self.rules = Rules.of(self.declared, domain, [f.name for f in self.columns])
         self.expressions = expressions(self.rules, heartbeat, constraints)
         while True:
-            publication = Publication(str(application.data), application.ledger, name, "stream", self.registration)
+            publication = Publication(
+                str(application.data), application.ledger, name, NameKind.STREAM, self.registration
+            )
             attempt = publication.begin()
             state = StreamState.of(publication.previous)
             report.heartbeat, report.source_version = state.heartbeat, state.source_version

@@ -12,6 +12,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.spark_jobs.spark.instants import instant_of, instant_text, tick_of
 from sweeparea.tables.errors import LostRace
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 
 TRIES = 5
@@ -52,7 +53,7 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
         row = application.ledger.head().get(name)
         if row is None:
             raise NotReadyError(f"Stream {name} has not been admitted yet. Run `{application.command('admit', name)}`.")
-        publication = Publication(str(application.data), application.ledger, name, "stream", row.registration)
+        publication = Publication(str(application.data), application.ledger, name, NameKind.STREAM, row.registration)
         publication.begin()
         state = StreamState.of(publication.previous)
         decision = policies.Manual().set(name, state.heartbeat, heartbeat, partial(instant_text, domain))
@@ -72,7 +73,7 @@ def publish_clock(application: Application, name: str, registration: str, read_t
     ``read_time`` is when the source's log was read: what was committed since is not known. Returns the heartbeat.
     """
     declared = application.stream(name)
-    publication = Publication(str(application.data), application.ledger, name, "stream", registration)
+    publication = Publication(str(application.data), application.ledger, name, NameKind.STREAM, registration)
     publication.begin()
     state = StreamState.of(publication.previous)
     spec = declared.heartbeat

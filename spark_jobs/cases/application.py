@@ -20,6 +20,7 @@ from sweeparea.spark_jobs.deployment.registry import Registry
 from sweeparea.tables.log.schema import spark_type
 from sweeparea.tables.publication.deployed import Deployed
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.declarations.analysis import Checking
@@ -153,8 +154,8 @@ class ReplayApplication(Application):
         rstreams: dict[str, tuple[int, int]] | None = None,
     ) -> None:
         declared = _Declared(
-            [n for n, s in sources.items() if s.kind == "stream"],
-            [n for n, s in sources.items() if s.kind == "relation"],
+            [n for n, s in sources.items() if s.kind == NameKind.STREAM],
+            [n for n, s in sources.items() if s.kind == NameKind.RELATION],
             dict(queries),
         )
         super().__init__("replay", declared, folder)  # type: ignore[arg-type]

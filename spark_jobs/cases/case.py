@@ -22,6 +22,7 @@ from sweeparea.spark_jobs.spark import json_values
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.info import SourceInfo, laid_over
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ class Case:
         self.time = MICROSECOND if str(case.get("time", "BIGINT")).upper() == "TIMESTAMP" else TimeDomain()
         self.sources = {
             name: CaseSource(name, kind, spec, spec.get(member, []) if isinstance(spec, dict) else [], self.time)
-            for kind, member, group in (("stream", "rows", "streams"), ("relation", "changes", "relations"))
+            for kind, member, group in (
+                (NameKind.STREAM, "rows", "streams"),
+                (NameKind.RELATION, "changes", "relations"),
+            )
             for name, spec in shaped(case.get(group), dict, f"The member {group}").items()
         }
         queries = [
@@ -135,7 +139,7 @@ class Case:
     def _admit(self, application: Application, source: CaseSource, heartbeat: int) -> None:
         before = source.heartbeat
         rows = source.advance(heartbeat)
-        if source.kind == "relation":
+        if source.kind == NameKind.RELATION:
             source.check_net(rows)
         registration = application.registry.registration(source.name, application.ledger.head().get(source.name))
         publication = Publication(str(self.folder), application.ledger, source.name, source.kind, registration)

@@ -13,12 +13,15 @@ from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text, whole
 from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
 from sweeparea.spark_jobs.spark import json_values
 from sweeparea.tables.log.schema import arrow_type
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class CaseSource:
     """One input of a case: its rows as Arrow columns, in order of tick, and how far they have been admitted."""
 
-    def __init__(self, name: str, kind: str, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain) -> None:
+    def __init__(
+        self, name: str, kind: NameKind, spec: dict[str, Any], rows: list[list[Any]], time: TimeDomain
+    ) -> None:
         self.name, self.kind, self.time = name, kind, time
         columns = shaped(member(spec, "columns", f"{kind.capitalize()} {name}"), dict, f"The columns of {name}")
         self.types = {column: _type(name, column, ddl) for column, ddl in columns.items()}
@@ -64,7 +67,7 @@ class CaseSource:
 
     def _receive(self, row: list[Any]) -> None:
         if not isinstance(row, list) or len(row) < 2 or not isinstance(row[-1], list):
-            shape = "[tick, [values]]" if self.kind == "stream" else '[tick, "+" or "-", [values]]'
+            shape = "[tick, [values]]" if self.kind == NameKind.STREAM else '[tick, "+" or "-", [values]]'
             raise DataError(f"{self.name}: a row is {shape}, not {row!r}.")
         tick, values = self.tick(row[0]), row[-1]
         if len(values) != len(self.types):
@@ -75,7 +78,7 @@ class CaseSource:
             self.quarantine.append(
                 [self.name, tick, values, "timestamp is outside the time domain of [-2^62, 2^62] ticks"]
             )
-        elif self.late == "reject" and self.kind == "stream" and self.is_late(tick):
+        elif self.late == "reject" and self.kind == NameKind.STREAM and self.is_late(tick):
             self.quarantine.append(
                 [self.name, self._shown(tick), values, f"late: at or below the heartbeat (tick {self.heartbeat})"]
             )
@@ -83,7 +86,7 @@ class CaseSource:
             self.pending.append((tick, self._sign(row), values))
 
     def _sign(self, row: list[Any]) -> int:
-        if self.kind == "stream":
+        if self.kind == NameKind.STREAM:
             return 1
         if row[1] not in ("+", "-"):
             raise DataError(f"relation {self.name}: a change is '+' or '-', not {row[1]!r}.")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sweeparea.cql.functions.column_types import Untyped
 from sweeparea.infra.errors import SetupError, UnfitSetupError
 from sweeparea.operators.plan.expressions import Column
-from sweeparea.operators.plan.node import Evaluated, Node
+from sweeparea.operators.plan.node import Evaluated, ExpressionKind, Node
 from sweeparea.operators.plan.plan import UserFunction
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError, readable
 from sweeparea.spark_jobs.spark.frames import storable
@@ -56,7 +56,7 @@ class Checking:
         compute other answers.
         """
         from sweeparea.spark_jobs.declarations import user_code
-        from sweeparea.spark_jobs.spark.machine_probe import require_zones
+        from sweeparea.spark_jobs.spark.zone_guards import require_zones
 
         spark = self.session()
         if spark is None:
@@ -195,7 +195,7 @@ class _Analysis:
             if alone and (condition is None or condition[1].startswith("UNRESOLVED_ROUTINE")):
                 return None  # it says nothing of the expression
             return Untyped(str(readable(error, where, names)), texts)
-        for field, each in zip(schema, asked, strict=not any(each.kind == "generator" for each in asked)):
+        for field, each in zip(schema, asked, strict=not any(each.kind == ExpressionKind.GENERATOR for each in asked)):
             if each.condition and field.dataType.typeName() != "boolean":
                 type_ = ddl_type(field.dataType).upper()
                 return Untyped(
@@ -232,11 +232,11 @@ class _Analysis:
 def _askable(asked: Iterable[Evaluated]) -> Iterator[list[Evaluated]]:
     """What Spark can be asked about at once."""
     given = [*asked]
-    for kind in ("value", "aggregate"):
+    for kind in (ExpressionKind.VALUE, ExpressionKind.AGGREGATE):
         if part := [each for each in given if each.kind == kind]:
             yield part
-    yield from ([each] for each in given if each.kind == "generator")
+    yield from ([each] for each in given if each.kind == ExpressionKind.GENERATOR)
 
 
 def _named(asked: Evaluated) -> str:
-    return asked.sql if asked.kind == "generator" else f"{asked.sql} AS `{asked.columns[0].id}`"
+    return asked.sql if asked.kind == ExpressionKind.GENERATOR else f"{asked.sql} AS `{asked.columns[0].id}`"

@@ -22,7 +22,7 @@ from sweeparea.cql.functions import user_functions
 from sweeparea.cql.text.errors import BindError, Place
 from sweeparea.heartbeats.user_policy import PolicyVersion
 from sweeparea.operators import user
-from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.user_code.user_modules import Modules
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def register(spark: SparkSession, functions: Iterable[UserFunction]) -> None:
         module = function.target.partition(":")[0]
         if function.modules is None or not function.modules.has(module):
             cloudpickle.register_pickle_by_value(importlib.import_module(module))
-        if function.kind == "function":
+        if function.kind == UserKind.FUNCTION:
             call: Any = user.loaded(function).call
             made: Any = arrow_udf(_variadic(call), function.type)  # pyright: ignore
             spark.udf.register(function.name, made)

@@ -27,7 +27,7 @@ class ChangedDefinition(SweepAreaError):
 def refusal(declared: Declarations, name: str, found: DefinitionDifference, below: Sequence[str]) -> ChangedDefinition:
     """The error that says what differs and what can be done; ``below`` are the queries that rest on the name."""
     statement = declared.catalog.declared()[name]
-    kind = {"query": "CONTINUOUS QUERY"}.get(kind_of(statement), kind_of(statement).upper())
+    kind = kind_of(statement).words.upper()
     write = "" if getattr(statement, "replace", False) else f"write CREATE OR REPLACE {kind} {name} and "
     also = f" and of {', '.join(below)}, which rest{'s' if len(below) == 1 else ''} on it," if below else ""
     apply, shown = declared.command("apply"), declared.command("plan")

@@ -15,15 +15,16 @@ from sweeparea.spark_jobs.declarations.user_code import source_fingerprint
 from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
 from sweeparea.tables.publication.deployed import DeployedRow
 from sweeparea.tables.publication.ledger import now_micros
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
-def kind_of(statement: Declared) -> str:
-    """stream, relation, query or function."""
+def kind_of(statement: Declared) -> NameKind:
+    """What a statement declares."""
     kinds = {
-        CreateStream: "stream",
-        CreateRelation: "relation",
-        CreateQuery: "query",
-        CreateFunction: "function",
+        CreateStream: NameKind.STREAM,
+        CreateRelation: NameKind.RELATION,
+        CreateQuery: NameKind.QUERY,
+        CreateFunction: NameKind.FUNCTION,
     }
     return kinds[type(statement)]
 
@@ -65,7 +66,7 @@ class DeclaredRows:
         except NotPrintable:
             text = ""
         reads = dict.fromkeys((*map(self.declared.owner, plan.inputs), *(f.name for f in plan.functions)))
-        return DeployedRow(name, "shared", text, name, "", tuple(reads), {}, engine_version())
+        return DeployedRow(name, NameKind.SHARED, text, name, "", tuple(reads), {}, engine_version())
 
     def _outside(self, statement: Declared) -> dict[str, str]:
         """What applies to a declaration from outside its text."""
@@ -73,16 +74,14 @@ class DeclaredRows:
         if isinstance(statement, CreateQuery):
             own = dict(statement.settings)
             return {name: value for name, value in catalog.settings.items() if name not in own}
-        exchanged = {name.lower() for name in catalog.environment.sources}
-        if isinstance(statement, CreateStream | CreateRelation):
-            source = statement.source.uri if statement.name.lower() in exchanged else ""
-            policy = "" if statement.heartbeat is None else statement.heartbeat.policy
-            code = source_fingerprint(policy, self.declared.modules) if policy else ""
-            return {name: value for name, value in (("source", source), ("policy", code)) if value}
-        if isinstance(statement, CreateFunction) and self.declared.functions:
-            code = source_fingerprint(statement.target, self.declared.modules)
+        if isinstance(statement, CreateFunction):
+            code = source_fingerprint(statement.target, self.declared.modules) if self.declared.functions else ""
             return {"code": code} if code else {}
-        return {}
+        exchanged = {name.lower() for name in catalog.environment.sources}
+        source = statement.source.uri if statement.name.lower() in exchanged else ""
+        policy = "" if statement.heartbeat is None else statement.heartbeat.policy
+        code = source_fingerprint(policy, self.declared.modules) if policy else ""
+        return {name: value for name, value in (("source", source), ("policy", code)) if value}
 
 
 def engine_version() -> str:

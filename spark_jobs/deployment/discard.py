@@ -7,7 +7,7 @@ import uuid
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
-from sweeparea.tables.log.files import has_folder, move_folder, remove_at_once, remove_folder, tables_in
+from sweeparea.tables.log.folders import has_folder, move_folder, remove_at_once, remove_folder, tables_in
 from sweeparea.tables.publication.deployed import Deployed
 
 SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")

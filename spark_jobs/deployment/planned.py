@@ -12,6 +12,7 @@ from typing import Any
 
 from sweeparea.cql.rewrites import MeasuredInput
 from sweeparea.tables.publication.deployed import DeployedRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ def shared_by_others(deployed: Mapping[str, DeployedRow], free: Iterable[str] = 
     """The hidden queries that deployed queries read, those of ``free`` left out."""
     left_out = set(free)
     for row in deployed.values():
-        if row.kind == "query" and row.name not in left_out:
+        if row.kind == NameKind.QUERY and row.name not in left_out:
             yield from Planned.of(row.planned).shared
 
 
 def readers_of(deployed: Mapping[str, DeployedRow], hidden: str) -> tuple[str, ...]:
     """The deployed queries that read a hidden query."""
     rows = deployed.values()
-    return tuple(row.name for row in rows if row.kind == "query" and hidden in Planned.of(row.planned).shared)
+    return tuple(row.name for row in rows if row.kind == NameKind.QUERY and hidden in Planned.of(row.planned).shared)

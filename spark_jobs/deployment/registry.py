@@ -7,83 +7,23 @@ difference, and what says it otherwise without changing a row is taken over.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sweeparea.cql.declarations.differences import Change, DefinitionDifference, difference, unified
 from sweeparea.cql.rewrites import take
-from sweeparea.cql.syntax.column_lists import without_column_types
-from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.hidden_names import is_hidden
-from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.plan.plan_identity import result_identity
-from sweeparea.spark_jobs.declarations.declarations import Declarations
-from sweeparea.spark_jobs.deployment.changed_definition import ChangedDefinition, outside_changes, parsed, refusal
-from sweeparea.spark_jobs.deployment.declared_rows import DeclaredRows
+from sweeparea.spark_jobs.deployment.changed_definition import ChangedDefinition
+from sweeparea.spark_jobs.deployment.deployed_definitions import DeployedDefinitions
 from sweeparea.spark_jobs.deployment.discard import discard
 from sweeparea.spark_jobs.deployment.planned import Planned
-from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
-from sweeparea.spark_jobs.deployment.stale import columns_hash, stale_state
 from sweeparea.tables.errors import LostRace
-from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.deployed import DeployedRow, Rows
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
-class Registry:
-    """The deployed table of an application, seen against its files."""
-
-    def __init__(self, declared: Declarations, plans: QueryPlans) -> None:
-        self.declared, self.plans, self.deployed = declared, plans, plans.deployed
-        self._declared_rows = DeclaredRows(declared, plans)
-
-    def wanted(self, name: str) -> DeployedRow:
-        """The row that the declaration of a name in the files would give, with a new registration."""
-        return self._declared_rows.row(name)
-
-    def fingerprint(self, name: str) -> str:
-        """The identity of a name's definition."""
-        return self.wanted(name).fingerprint
-
-    def paused(self, name: str) -> bool:
-        """Whether a query was paused (PAUSE CONTINUOUS QUERY)."""
-        row = self.deployed.rows().get(name)
-        return row is not None and row.paused
-
-    # -- against what is deployed -------------------------------------------------------------------------------------
-
-    def difference(self, name: str, row: DeployedRow) -> DefinitionDifference:
-        """What the files say otherwise than the deployed row; empty if nothing."""
-        wanted = self.wanted(name)
-        if is_hidden(name):
-            return DefinitionDifference(())  # another one would have another name
-        if (wanted.fingerprint, wanted.settings) == (row.fingerprint, row.settings):
-            return DefinitionDifference(())
-        statement = self.declared.catalog.declared()[name]
-        old = parsed(row.definition)
-        if old is None:
-            found = DefinitionDifference((Change("the definition", "the deployed one", "the one in the files"),))
-        else:
-            found = difference(old, statement)
-        changes = (*found.changes, *outside_changes(row.settings, wanted.settings))
-        found = DefinitionDifference(changes, unified(row.definition, wanted.definition))
-        if found.rebuild and isinstance(old, CreateQuery) and self._same_result(old, row):
-            return replace(found, changes=tuple(replace(c, rebuild=False) for c in found.changes))
-        return found
-
-    def _same_result(self, old: CreateQuery, row: DeployedRow) -> bool:
-        """Whether the deployed text and the files' are planned alike: then they have the same results (law S4)."""
-        try:
-            planned = Planned.of(row.planned)
-            rates, columns = planned.inputs or {}, planned.columns
-            old = replace(old, name=row.name, select=without_column_types(old.select))
-            before = self.plans.bind(old, row.settings, rates, columns)
-            now = self.plans.bind(self.declared.query(row.name), self.declared.catalog.settings, rates, columns)
-            return result_identity(before) == result_identity(now)
-        except SweepAreaError:
-            return False  # what cannot be planned is not known to be the same
+class Registry(DeployedDefinitions):
+    """What changes the deployed table of an application."""
 
     def registration(self, name: str, row: LedgerRow | None) -> str:
         """The registration of a name, which is registered now if it never was.
@@ -109,60 +49,9 @@ class Registry:
             )
         return deployed.registration
 
-    def computed(self, deployed: DeployedRow, row: LedgerRow | None) -> bool:
-        """Whether anything was computed by a deployed definition; by a function, whether a query that calls it was."""
-        ledger = self.declared.ledger
-        if deployed.kind == "function":
-            head = ledger.head()
-            return any(reader in head for reader in self.readers(deployed.name))
-        return row is not None or ledger.used(app_of(deployed))
-
-    def refused(self, name: str, row: LedgerRow | None) -> str:
-        """Why a name is not run as its files now stand, in a sentence; empty if it is. Changes nothing."""
-        deployed = self.deployed.rows().get(name)
-        try:
-            if deployed is None:
-                self._check_case(name)
-                self._check_adopted(name, row)
-                return ""
-            found = self.difference(name, deployed)
-            if found.rebuild and self.computed(deployed, row):
-                return str(self.refusal(name, found)).splitlines()[0]
-        except SweepAreaError as error:
-            return str(error)
-        if row is not None and deployed.kind == "query":
-            changed = (self.refused(f, None) for f in self.declared.catalog.functions_of(name))
-            if why := next(filter(None, changed), ""):
-                return why
-        if row is not None and row.registration != deployed.registration:
-            return f"an `apply` or `drop` was interrupted: run `{self.declared.command('apply')}` to finish it"
-        return ""
-
-    def refusal(self, name: str, found: DefinitionDifference) -> ChangedDefinition:
-        """The error that says what differs and what can be done."""
-        return refusal(self.declared, name, found, self.readers(name))
-
-    def readers(self, name: str) -> tuple[str, ...]:
-        """The deployed or declared queries that rest on a name, directly or through others, nearest first."""
-        catalog, deployed = self.declared.catalog, self.deployed.rows()
-        reads = {row.name: row.depends_on for row in deployed.values() if row.kind == "query"}
-        reads |= {q: (*catalog.dependencies(q), *catalog.functions_of(q)) for q in catalog.queries}
-        found: dict[str, None] = {}
-        pending = [name]
-        while pending:
-            source = pending.pop(0)
-            for query, inputs in reads.items():
-                if source in inputs and query not in found and query != name:
-                    found[query] = None
-                    pending.append(query)
-        return tuple(found)
-
-    # -- changing it --------------------------------------------------------------------------------------------------
-
     def register(self, name: str, row: LedgerRow | None) -> DeployedRow:
         """Registers a name that is not deployed. Tables made before there was a deployed table are adopted."""
-        self._check_case(name)
-        self._check_adopted(name, row)
+        self.require_registrable(name, row)
         wanted = self.wanted(name)
         if row is not None:  # its plan was chosen by its text alone
             return self.deployed.register(replace(wanted, registration=row.registration))
@@ -189,14 +78,18 @@ class Registry:
         return stands
 
     def _with_planned(self, wanted: DeployedRow) -> DeployedRow:
-        return replace(wanted, planned=self.plans.fresh(wanted.name).as_dict()) if wanted.kind == "query" else wanted
+        return (
+            replace(wanted, planned=self.plans.fresh(wanted.name).as_dict())
+            if wanted.kind == NameKind.QUERY
+            else wanted
+        )
 
     def _unused(self, deployed: DeployedRow) -> str:
         """The registration for a first commit. One that has committed before is not used again: the history would take
         the new commits for done.
         """
         ledger = self.declared.ledger
-        if not ledger.used(app_of(deployed)):
+        if not ledger.used(deployed.app):
             return deployed.registration
         row = ledger.row(deployed.name)
         if row is not None:
@@ -213,7 +106,7 @@ class Registry:
         if deployed is None or is_hidden(name) or Planned.of(deployed.planned).inputs is not None:
             return
         ledger = self.declared.ledger
-        if name in ledger.head() or ledger.used(app_of(deployed)):
+        if name in ledger.head() or ledger.used(deployed.app):
             return
         self.plans.forget_rates(name)
         inputs, shared = self.plans.rates(name), Planned.of(deployed.planned).shared
@@ -238,59 +131,12 @@ class Registry:
             kept = dict(rows)
             for row in rows.values():
                 planned = Planned.of(row.planned)
-                if row.kind == "query" and name in row.depends_on and name not in planned.columns:
+                if row.kind == NameKind.QUERY and name in row.depends_on and name not in planned.columns:
                     known = {**planned.columns, name: tuple(columns)}
                     kept[row.name] = replace(row, planned=replace(planned, columns=known).as_dict())
             return rows if kept == rows else kept
 
         self.deployed.change(keep)
-
-    def _check_case(self, name: str) -> None:
-        for other in self.deployed.rows():
-            if other != name and other.lower() == name.lower():
-                raise ChangedDefinition(
-                    f"{name} is deployed as {other}: names that differ in case only are one name. Write {other} in the"
-                    f" files, or run `{self.declared.command('drop', other)}` first."
-                )
-
-    def _check_adopted(self, name: str, row: LedgerRow | None) -> None:
-        known = None if row is None else row.of_query.definition
-        if known is None or is_hidden(name):
-            return
-        statement = self.declared.catalog.declared()[name]
-        first = hashlib.sha256(" ".join(statement.text.split()).encode()).hexdigest()[:16]  # as version 0.1.0 told
-        if known not in (first, self.wanted(name).fingerprint):
-            raise ChangedDefinition(
-                f"{statement.place}: The definition of {name} has changed since it was first run, and the text of then"
-                " is not known. Results of two definitions are never mixed. Give the new definition a new name, or run"
-                f" `{self.declared.command('drop', name)}` to remove the old tables and start again."
-            )
-
-    # -- SweepAreas ---------------------------------------------------------------------------------------------------
-
-    def check_state(self, plan: Plan, row: LedgerRow | None) -> None:
-        """Refuses to continue SweepAreas that another plan has left, though the text is the same."""
-        if row is not None and self.stale(plan, row):
-            raise ChangedDefinition(
-                f"{plan.name} is planned otherwise than when its SweepAreas were written (by another version of"
-                f" SweepArea, or over other inputs), so they cannot be continued. Run"
-                f" `{self.declared.command('apply')}`: it computes {plan.name} anew from START."
-            )
-
-    def other_columns(self, row: LedgerRow) -> list[str]:
-        """What a query reads of other queries that has got other columns since its last slice."""
-        known = row.of_query.columns or {}
-        return [n for n, hash_ in known.items() if hash_ != columns_hash(DeltaLog(self.plans.result_table(n)))]
-
-    def stale(self, plan: Plan, row: LedgerRow) -> bool:
-        """Whether a query's SweepAreas, or those of the hidden queries that it was registered with, are not those of
-        its plan, or a query that it reads has got other columns since.
-        """
-        if self.other_columns(row):
-            return True
-        deployed = self.deployed.rows().get(plan.name)
-        shared = set() if deployed is None else set(Planned.of(deployed.planned).shared)
-        return stale_state(plan, row) or shared != {name for name in plan.inputs if is_hidden(name)}
 
 
 def _overtaken(name: str) -> LostRace:
@@ -298,8 +144,3 @@ def _overtaken(name: str) -> LostRace:
         f"{name} was dropped or registered anew by another run meanwhile. Nothing of this run was stored. Start it"
         " again: it goes on from what stands there."
     )
-
-
-def app_of(row: DeployedRow) -> str:
-    """The application id that a registration's commits carry (``LedgerRow.app``)."""
-    return f"{row.name}:{row.registration}"

@@ -17,7 +17,9 @@ import pyarrow as pa
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import bridge
 from sweeparea.operators.state import expiry_log
-from sweeparea.operators.state.sweep_area import DUE, SEQ, AreaFile, Due, Lazily, SweepArea, to_merge
+from sweeparea.operators.state.area_files import DUE, SEQ, AreaFile, to_merge
+from sweeparea.operators.state.due import Due, Lazily
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE
 from sweeparea.spark_jobs.spark import frames

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.columns import BAG_FIELDS

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.nodes import RelationScan, StreamScan
@@ -26,19 +27,32 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+class InputKind(Enum):
+    """What an input is read from: an admitted stream or relation, or another query's result."""
+
+    STREAM = auto()
+    RELATION = auto()
+    QUERY_STREAM = auto()
+    QUERY_RELATION = auto()
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it is another query's result."""
+        return self in (InputKind.QUERY_STREAM, InputKind.QUERY_RELATION)
+
+
 @dataclass(frozen=True)
 class Input:
     """One input of a query as its slice sees it.
 
-    ``kind`` is stream, relation (admitted) or query_stream, query_relation (another query's result); ``pin`` the
-    sequence number up to which rows are read; ``static`` whether it can never change. ``version``: the table's version
-    to read, the latest if None: of results, whose rows carry no sequence number. ``scale``: how many of an admitted
-    relation's own ticks make one of the query's. ``taken_back``: elements of the stream were taken back, which negative
-    copies of them tell.
+    ``pin`` is the sequence number up to which rows are read; ``static`` whether it can never change. ``version``: the
+    table's version to read, the latest if None: of results, whose rows carry no sequence number. ``scale``: how many of
+    an admitted relation's own ticks make one of the query's. ``taken_back``: elements of the stream were taken back,
+    which negative copies of them tell.
     """
 
     name: str
-    kind: str
+    kind: InputKind
     log: DeltaLog
     pin: int
     static: bool = False
@@ -103,7 +117,7 @@ class InputReader:
         source = self.inputs[node.name]
         if low > high:
             return None
-        if source.kind == "stream":
+        if source.kind is InputKind.STREAM:
             frame = self._read(source, node, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
             tick, n = "__tick", N
         else:
@@ -134,7 +148,7 @@ class InputReader:
         if source.static and not self.first:
             return None
         low = None if self.first else self.h0 + 1
-        if source.kind == "relation":
+        if source.kind is InputKind.RELATION:
             frame = self._read(
                 source,
                 node,
@@ -150,7 +164,7 @@ class InputReader:
         source = self.inputs[node.name]
         if self.first:
             return None
-        if source.kind == "relation":
+        if source.kind is InputKind.RELATION:
             frame = self._read(
                 source,
                 node,

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.state.due import Due
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.state.sweep_area import Due, SweepArea
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.spark_jobs.evaluation.running import Bags, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated
@@ -47,7 +48,7 @@ class Sweeps:
     def _task(self, sweep: Sweep, area: bridge.Target | SweepArea) -> bridge.SweepTask:
         return bridge.SweepTask(sweep, self._slice.h0, self._slice.h1, area, self._slice.attempt)
 
-    def through(
+    def through(  # eight parameters: what a task reads, by what it is spread and when due, and what it makes
         self,
         op: str,
         new: DataFrame | None,

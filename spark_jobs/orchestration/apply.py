@@ -21,6 +21,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.orchestration.deployment_plan import DeploymentPlan
 from sweeparea.spark_jobs.orchestration.drop import drop, drop_unread, take_away
 from sweeparea.spark_jobs.orchestration.steps import Deployer
+from sweeparea.tables.publication.name_kinds import NameKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,21 +59,21 @@ class Deployment:
         registry.renew(name, registry.deployed.rows()[name])
         self.tell(f"{name}: changed")
 
-    def take_away(self, name: str, kind: str, lost: int) -> None:
+    def take_away(self, name: str, kind: NameKind, lost: int) -> None:
         """Takes the old results of a name away; readers are cleared before what they read."""
         application = self.application
         old = application.registry.deployed.rows().get(name)
         take_away(application, name, purge=True)
         application.registry.renew(name, old)
-        if kind != "function":
+        if kind != NameKind.FUNCTION:
             self.tell(f"{name}: {lost:,} rows dropped")
 
-    def announce(self, name: str, kind: str) -> None:
-        if kind in ("shared", "function"):
+    def announce(self, name: str, kind: NameKind) -> None:
+        if kind in (NameKind.SHARED, NameKind.FUNCTION):
             self.tell(f"{name}: registered anew")
             return
-        job = "process" if kind == "query" else "admit"
-        what = "computed anew from START" if kind == "query" else "admitted anew"
+        job = "process" if kind == NameKind.QUERY else "admit"
+        what = "computed anew from START" if kind == NameKind.QUERY else "admitted anew"
         self.tell(f"{name}: registered anew; `{self.application.command(job, name)}`: {what}")
 
     def build_beside(self, name: str) -> None:
@@ -93,9 +94,9 @@ class Deployment:
         if not report.repaired:
             self.tell(f"{name}: nothing of what it reads has changed")
 
-    def drop(self, name: str, kind: str) -> None:
+    def drop(self, name: str, kind: NameKind) -> None:
         # a hidden query has gone with its last reader
-        for line in drop_unread(self.application) if kind == "shared" else drop(self.application, name):
+        for line in drop_unread(self.application) if kind == NameKind.SHARED else drop(self.application, name):
             self.tell(line)
 
     def _session(self) -> SparkSession:
@@ -129,7 +130,7 @@ def _apply(plan: DeploymentPlan, deployer: Deployer) -> int:
     for step in reversed(plan.steps):
         step.clear(deployer)
     # a hidden query is made from its readers' plans, so these come first
-    for step in sorted(plan.steps, key=lambda step: step.kind == "shared"):
+    for step in sorted(plan.steps, key=lambda step: step.kind == NameKind.SHARED):
         step.make(deployer)
     for step in plan.steps:
         step.drop(deployer)

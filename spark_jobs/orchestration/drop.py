@@ -14,6 +14,7 @@ from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.discard import discard
 from sweeparea.spark_jobs.deployment.planned import readers_of, shared_by_others
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class NotDropped(SweepAreaError):
@@ -38,12 +39,13 @@ def drop(application: Application, name: str, kind: str | None = None, purge: bo
             f" {', '.join(read)}. It goes with its last reader: drop {'it' if len(read) == 1 else 'them'}, if you mean"
             f" that ({'; '.join(application.command('drop', q) for q in read)})."
         )
-    if kind is not None and known[name] != kind and not is_hidden(name):
+    is_ = known[name]
+    if kind is not None and is_ != kind and not is_hidden(name):
         raise NotDropped(
-            f"{name} is a {_said(known[name])}, not a {_said(kind)}. Write DROP {_words(known[name])} {name}."
+            f"{name} is a {is_.words}, not a {NameKind(kind).words}. Write DROP {is_.words.upper()} {name}."
         )
     # hidden queries go with their readers, which read what these read
-    readers = {row.name for row in deployed.values() if name in row.depends_on and row.kind != "shared"}
+    readers = {row.name for row in deployed.values() if name in row.depends_on and row.kind != NameKind.SHARED}
     if is_hidden(name):
         readers |= set(readers_of(deployed, name))
     readers |= {q for q in application.catalog.queries if q in head and name in application.catalog.dependencies(q)}
@@ -86,7 +88,7 @@ def take_away(application: Application, name: str, purge: bool) -> list[str]:
     """
     ledger, done = application.ledger, list[str]()
     row, deployed = ledger.row(name), application.registry.deployed.rows().get(name)
-    if deployed is not None and deployed.kind == "function":
+    if deployed is not None and deployed.kind == NameKind.FUNCTION:
         return done
     registrations = [each.registration for each in (deployed, row) if each is not None]
     for registration in registrations:
@@ -98,14 +100,10 @@ def take_away(application: Application, name: str, purge: bool) -> list[str]:
     return done + discard(application, application.registry.deployed, name, next(iter(registrations), "x"), purge)
 
 
-def _declared(application: Application) -> list[tuple[str, list[str]]]:
+def _declared(application: Application) -> list[tuple[NameKind, list[str]]]:
     catalog = application.catalog
-    return [("stream", [*catalog.streams]), ("relation", [*catalog.relations]), ("query", [*catalog.queries])]
-
-
-def _said(kind: str) -> str:
-    return {"query": "continuous query"}.get(kind, kind)
-
-
-def _words(kind: str) -> str:
-    return _said(kind).upper()
+    return [
+        (NameKind.STREAM, [*catalog.streams]),
+        (NameKind.RELATION, [*catalog.relations]),
+        (NameKind.QUERY, [*catalog.queries]),
+    ]

@@ -16,6 +16,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.declared_rows import kind_of
 from sweeparea.spark_jobs.deployment.input_sizes import before_start
 from sweeparea.spark_jobs.deployment.rates import measured
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 def explained(application: Application, name: str, form: str = "tree") -> str:
@@ -24,7 +25,7 @@ def explained(application: Application, name: str, form: str = "tree") -> str:
     found = next((known for known in other if known.lower() == name.lower()), None)
     if found is not None:
         kind = kind_of(other[found])
-        if kind != "function":
+        if kind != NameKind.FUNCTION:
             show = application.command("run", "-c", f"DESCRIBE {found}")
             hint = f"DESCRIBE shows its declaration, columns and heartbeat: {show}"
             did = "its rows are admitted as they are"
@@ -111,5 +112,5 @@ def readers(application: Application, hidden: str) -> list[str]:
     """The queries that read a hidden query as they are registered, or would be now."""
     registry = application.registry
     deployed = registry.deployed.rows()
-    names = [*application.catalog.queries, *(row.name for row in deployed.values() if row.kind == "query")]
+    names = [*application.catalog.queries, *(row.name for row in deployed.values() if row.kind == NameKind.QUERY)]
     return [name for name in dict.fromkeys(names) if hidden in application.plans.planned(name).shared]

@@ -40,5 +40,5 @@ class Padding:
             now = self.application.sources.table(name).char_columns()
             admitted = {column for column, _ in self.application.plans.input_schema(name).columns}
         except SweepAreaError:
-            return {}, {}  # told of by _check
+            return {}, {}  # told of by ``PlanChecks``
         return dict(head.of_source.chars or {}), {c: kind for c, kind in now.items() if c in admitted}

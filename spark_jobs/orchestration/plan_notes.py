@@ -12,6 +12,7 @@ from sweeparea.spark_jobs.deployment.planned import Planned
 from sweeparea.spark_jobs.orchestration.padding import Padding
 from sweeparea.tables.publication.deployed import DeployedRow
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.declarations.analysis import Checking
@@ -49,7 +50,7 @@ class PlanNotes:
     def _zones(self) -> Iterator[str]:
         """Queries whose results were computed by other rules of a time zone."""
         for name, row in self.head.items():
-            if row.kind == "query" and (found := zones.changed(row.of_query.zones or {})):
+            if row.kind == NameKind.QUERY and (found := zones.changed(row.of_query.zones or {})):
                 several = len(found) > 1
                 yield (
                     f"the rules of the time zone{'s' * several} {', '.join(found)} have changed since results of {name}"

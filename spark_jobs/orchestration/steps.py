@@ -12,6 +12,7 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 from sweeparea.cql.declarations.differences import DefinitionDifference
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 class Action(Enum):
@@ -41,11 +42,11 @@ class Deployer(Protocol):
         """Stores the files' definition under a new registration: nothing was computed by the old one."""
         ...
 
-    def take_away(self, name: str, kind: str, lost: int) -> None:
+    def take_away(self, name: str, kind: NameKind, lost: int) -> None:
         """Takes the tables of a name away and registers it anew."""
         ...
 
-    def announce(self, name: str, kind: str) -> None:
+    def announce(self, name: str, kind: NameKind) -> None:
         """Tells which job computes a name's new results."""
         ...
 
@@ -57,7 +58,7 @@ class Deployer(Protocol):
         """Lets a query take over what differs in what it reads; builds it beside where that was replaced."""
         ...
 
-    def drop(self, name: str, kind: str) -> None:
+    def drop(self, name: str, kind: NameKind) -> None:
         """Forgets a name with its tables."""
         ...
 
@@ -74,7 +75,7 @@ class Step:
     needs_spark: ClassVar[bool] = False
 
     name: str
-    kind: str
+    kind: NameKind
     why: str = ""
     difference: DefinitionDifference = field(default_factory=lambda: DefinitionDifference(()))
     rows: int | None = None
@@ -83,7 +84,7 @@ class Step:
     @property
     def called(self) -> str:
         """The name with its kind, for people."""
-        return self.name if self.kind == "shared" else f"{self.kind} {self.name}"
+        return self.name if self.kind == NameKind.SHARED else f"{self.kind} {self.name}"
 
     def explained(self) -> str:
         """What is done, in words."""

@@ -17,7 +17,8 @@ from sweeparea.operators.plan.touched import warm_from
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.deployment.input_sizes import new_rows
-from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell, slices
 from sweeparea.spark_jobs.slices.corrections import pending

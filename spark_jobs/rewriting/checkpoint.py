@@ -17,16 +17,18 @@ import pyarrow.parquet as pq
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.state.area_files import SEQ
 from sweeparea.operators.state.leaves import leaf_stem
 from sweeparea.operators.state.open_rows import holds_open
-from sweeparea.operators.state.sweep_area import SEQ
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.slices.corrections import pending
 from sweeparea.spark_jobs.slices.place import BESIDE, SlicePlace
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import DataFile, copy_staged, filesystem, is_file, write_pieces
+from sweeparea.tables.log.files import DataFile, copy_staged, is_file, write_pieces
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.info import without
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import TABLES, Publication
 from sweeparea.tables.publication.snapshot import version_at
 
@@ -81,7 +83,7 @@ def seed(application: Application, plan: Plan, row: LedgerRow, place: SlicePlace
 
     Rows that say which slice has written them say an earlier one than any of the place.
     """
-    publication = Publication(place.data, place.ledger, row.name, "query", place.registration)
+    publication = Publication(place.data, place.ledger, row.name, NameKind.QUERY, place.registration)
     attempt = publication.begin()
     for op, log, files in _areas(application, row):
         there = DeltaLog(place.layout.state(row.name, op))

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.state import splice
-from sweeparea.operators.state.sweep_area import HASH, SweepArea, growth
+from sweeparea.operators.state.area_files import HASH, growth
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.bag import TE, TS, N

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.touched import Stretch, touched
+from sweeparea.operators.state.splice import NotMet
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.rewriting.rewrite import NotMet, NotSelectable, Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
+from sweeparea.spark_jobs.rewriting.rewritten_areas import NotSelectable
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import announced, pending
@@ -22,6 +25,7 @@ from sweeparea.spark_jobs.slices.only import only
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark.instants import slice_text
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 
 if TYPE_CHECKING:
@@ -114,7 +118,7 @@ def _acknowledge(
 ) -> None:
     """Notes that an input's corrections concern no instant that the query has committed."""
     place = SlicePlace.of(application, plan.name)
-    publication = Publication(place.data, place.ledger, plan.name, "query", place.registration)
+    publication = Publication(place.data, place.ledger, plan.name, NameKind.QUERY, place.registration)
     publication.begin()
     publication.require(row)
     publication.commit(committed=row.committed, pins=dict(read), info=dict(row.info))

@@ -18,14 +18,15 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.planned import Planned
-from sweeparea.spark_jobs.rewriting.rewrite import Rewrite, Rewritten
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.slices.corrections import pending
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import remove_at_once, remove_folder
+from sweeparea.tables.log.folders import remove_at_once, remove_folder
 from sweeparea.tables.publication.deployed import definition
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import recover

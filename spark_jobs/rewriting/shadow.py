@@ -26,7 +26,7 @@ from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import remove_folder
+from sweeparea.tables.log.folders import remove_folder
 from sweeparea.tables.publication.attempts import Attempts
 from sweeparea.tables.publication.info import QueryInfo
 from sweeparea.tables.publication.ledger import LedgerRow

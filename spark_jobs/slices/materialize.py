@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.state.sweep_area import SweepArea, bag_due
+from sweeparea.operators.state.due import bag_due
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import relation_to_stream
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS

@@ -25,7 +25,7 @@ from sweeparea.spark_jobs.deployment.planned import readers_of
 from sweeparea.spark_jobs.deployment.stale import columns_hash
 from sweeparea.spark_jobs.evaluation.areas import LAZY_PERCENT, SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
-from sweeparea.spark_jobs.evaluation.inputs import Input, InputReader
+from sweeparea.spark_jobs.evaluation.inputs import Input, InputKind, InputReader
 from sweeparea.spark_jobs.evaluation.long_expressions import has_many_levels, room_for_expressions
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.audit import audit
@@ -36,14 +36,15 @@ from sweeparea.spark_jobs.slices.materialize import Materialization
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.result_tables import Line, ResultTables
 from sweeparea.spark_jobs.slices.staged_areas import stage_areas
-from sweeparea.spark_jobs.spark import machine_probe
+from sweeparea.spark_jobs.spark import zone_guards
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import remove_file, remove_folder
+from sweeparea.tables.log.folders import remove_file, remove_folder
 from sweeparea.tables.publication.info import AreasInfo, QueryInfo
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 from sweeparea.tables.publication.snapshot import version_at
 
@@ -91,7 +92,7 @@ class Slice:
     def run(self) -> QueryInfo:
         """Returns what the ledger says of the slice."""
         place = self.place
-        publication = Publication(place.data, place.ledger, self.plan.name, "query", place.registration)
+        publication = Publication(place.data, place.ledger, self.plan.name, NameKind.QUERY, place.registration)
         try:
             with room_for_expressions(self.spark, self.plan):
                 return self._deeply(publication) if has_many_levels(self.plan) else self._run(publication)
@@ -126,7 +127,7 @@ class Slice:
         inputs = {name: self._input(name, head[owner], pins[name]) for name, owner in owners.items()}
         arrived = new_rows(application.plans, plan, self.h0, self.h1)
         areas = self._areas(previous, attempt, arrived)
-        machine_probe.require_zones_of(self.spark, self._declared)
+        zone_guards.require_zones_of(self.spark, self._declared)
         evaluation = self._evaluation(inputs, areas, attempt)
         self._lap("plan")
         try:
@@ -147,7 +148,7 @@ class Slice:
             rows=rows,
             areas=state,
             verdicts=verdicts,
-            columns={n: columns_hash(i.log) for n, i in inputs.items() if i.kind.startswith("query_")},
+            columns={n: columns_hash(i.log) for n, i in inputs.items() if i.kind.is_result},
         )
         info = self._info(told, previous)
         read = {name: {"seq": pins[name], "heartbeat": head[owner].committed} for name, owner in owners.items()}
@@ -185,7 +186,7 @@ class Slice:
         plan = self.plan
         reader = InputReader(self.spark, inputs, plan.time, plan.start, self.h0, self.h1, self.only)
         most = number_setting(plan, "rstream.max_rows_per_slice", RSTREAM_ROWS)
-        running = replace(plan, root=machine_probe.guarded(self.spark, plan.root))
+        running = replace(plan, root=zone_guards.guarded(self.spark, plan.root))
         return Evaluation(self.spark, running, reader, areas, attempt, areas.partitions, most)
 
     def _materialize(self, evaluation: Evaluation, areas: SweepAreas, attempt: str) -> tuple[list[Line], ResultTables]:
@@ -206,7 +207,7 @@ class Slice:
             seconds=self.seconds,
             chronon=plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0,
             start=plan.start,
-            zones=machine_probe.rules(machine_probe.zones_of(self._declared), before.zones or {}) or None,
+            zones=zone_guards.rules(zone_guards.zones_of(self._declared), before.zones or {}) or None,
             correction_seq=before.correction_seq,
             rewrite=before.rewrite,
             built=before.built,
@@ -265,7 +266,8 @@ class Slice:
     def _input(self, name: str, row: LedgerRow, pin: int) -> Input:
         application = self.application
         if application.is_query(application.owner(name)):
-            kind = "query_stream" if application.plans.input_schema(name).kind == "stream" else "query_relation"
+            is_stream = application.plans.input_schema(name).kind == "stream"
+            kind = InputKind.QUERY_STREAM if is_stream else InputKind.QUERY_RELATION
             log = DeltaLog(application.plans.result_table(name))
             log.refuse_foreign(application.owner(name))
             # what was computed anew stands for the results that were pinned before: these were damaged, or are gone
@@ -277,14 +279,14 @@ class Slice:
                     " longest run."
                 )
             return Input(name, kind, log, pin, version=version)
-        kind = "stream" if name in application.catalog.streams else "relation"
+        kind = InputKind.STREAM if name in application.catalog.streams else InputKind.RELATION
         log = DeltaLog(application.layout.admitted(name))
         log.refuse_foreign(name)
         return Input(
             name, kind, log, pin,
             static=application.never_changes(name, row),
             scale=application.scale(name, self.plan.time),
-            taken_back=kind == "stream" and bool(row.of_source.taken_back),
+            taken_back=kind is InputKind.STREAM and bool(row.of_source.taken_back),
         )  # fmt: skip
 
     def _area_log(self, op: str) -> DeltaLog:

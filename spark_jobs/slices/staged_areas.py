@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import bridge
-from sweeparea.operators.state.sweep_area import growth
+from sweeparea.operators.state.area_files import growth
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
-from sweeparea.tables.log.files import DataFile, describe_file, files_in
+from sweeparea.tables.log.files import DataFile, describe_file
+from sweeparea.tables.log.folders import files_in
 from sweeparea.tables.publication.info import AreasInfo
 from sweeparea.tables.publication.publish import Publication
 

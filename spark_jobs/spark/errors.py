@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from sweeparea.infra.errors import DataError, SetupError, SweepAreaError, shortened
-from sweeparea.tables.log.files import said_full, write_error
+from sweeparea.tables.log.write_errors import said_full, write_error
 
 
 class ArgumentTypeError(SweepAreaError):

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError
-from sweeparea.tables.log.files import QUICK, filesystem, remove_folder
+from sweeparea.tables.log.files import QUICK
+from sweeparea.tables.log.folders import filesystem, remove_folder
 from sweeparea.tables.log.scan import ScanPlan, comparable
 from sweeparea.tables.log.schema import arrow_type, ddl_type, spark_type
 

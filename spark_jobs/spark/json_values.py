@@ -45,7 +45,6 @@ def decode(value: Any, kind: pa.DataType) -> Any:
     """A JSON value as the Python value that pyarrow takes for ``kind``. Raises ValueError or TypeError for one that
     does not fit.
     """
-    # long, but flat: a case for each type
     if value is None:
         return None
     if pa.types.is_boolean(kind):
@@ -83,6 +82,11 @@ def decode(value: Any, kind: pa.DataType) -> Any:
             if kind.tz
             else (EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=None)
         )
+    return _decode_nested(value, kind)
+
+
+def _decode_nested(value: Any, kind: pa.DataType) -> Any:
+    # what holds values of other types; any other type has no values in JSON
     if pa.types.is_struct(kind) and isinstance(value, dict):
         names = [kind.field(i).name for i in range(kind.num_fields)]
         if sorted(value) != sorted(names):

@@ -51,6 +51,8 @@ CONF = {
     "spark.sql.subexpressionElimination.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # each job's plan is written out for the page of Spark, which takes some of the time of a small slice
+    "spark.sql.ui.explainMode": "simple",
     # a plain Parquet read must not depend on how many files a slice left behind
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
@@ -67,6 +69,10 @@ _STATIC = {
     "spark.python.daemon.module": worker_daemon.MODULE,
     "spark.driver.memory": "4g",
 }
+
+_ASKED_FOR = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
+"""What pyspark looks up in its JVM in nearly every call, by a name without a package. Unless it is imported by itself,
+that is sought in one package after the other, each time in all jars: 1 ms, some 30 times a slice."""
 
 PATIENCE = 5.0
 """Seconds within which a server must answer: one that is being started again may take some."""
@@ -218,7 +224,16 @@ def _local() -> SparkSession:
     for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
     with _noise_into(scratch / "spark.log"), _environment_of_jvm(ours), worker_daemon.safe_path():
-        return _configure(builder.getOrCreate())
+        spark = builder.getOrCreate()
+    _import_into_jvm(spark)
+    return _configure(spark)
+
+
+def _import_into_jvm(spark: SparkSession) -> None:
+    from py4j.java_gateway import java_import
+
+    for name in _ASKED_FOR:
+        java_import(spark.sparkContext._jvm, name)
 
 
 def _beside(active: SparkSession) -> SparkSession:

@@ -10,7 +10,7 @@ from pyarrow.fs import FileType
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
 from sweeparea.tables.publication.publish import State, state_of
 

@@ -18,8 +18,10 @@ from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.upkeep import laws
 from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import DataFile, filesystem
+from sweeparea.tables.log.files import DataFile
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import recover
 
 THREADS = 8
@@ -62,7 +64,7 @@ def check(application: Application, name: str | None = None, tell: Tell = lambda
         for table in () if row is None else tables_of(row):
             assert row is not None
             _table(application, row, table, outcome, tell)
-        if row is not None and row.kind == "query":
+        if row is not None and row.kind == NameKind.QUERY:
             _laws(application, row, outcome, tell)
     return outcome
 

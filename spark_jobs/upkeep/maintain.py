@@ -20,6 +20,7 @@ from sweeparea.tables.log.compaction import Compacted, compact
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.attempts import Attempts
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import recover
 from sweeparea.tables.publication.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
 
@@ -154,7 +155,7 @@ def _pack(log: DeltaLog, table: str, dry_run: bool) -> Compacted:
 
 def _pinned(application: Application, row: LedgerRow, log: DeltaLog) -> list[int]:
     """The versions of a query's table that its readers have pinned: a backfill of theirs reads these."""
-    readers = application.ledger.head().values() if row.kind == "query" else ()
+    readers = application.ledger.head().values() if row.kind == NameKind.QUERY else ()
     pins = [pin["seq"] for r in readers for source, pin in r.pins.items() if application.owner(source) == row.name]
     return pinned_versions(log, row.app, pins)
 

@@ -18,7 +18,7 @@ from sweeparea.operators.time.ticks import INF
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import gone_up_to
 from sweeparea.spark_jobs.rewriting.backfill import exchange, until_first
-from sweeparea.spark_jobs.rewriting.rewrite import Rewritten
+from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.slices.catch_up import Tell
 from sweeparea.spark_jobs.spark.errors import NotReadyError
@@ -26,7 +26,7 @@ from sweeparea.spark_jobs.spark.instants import slice_text
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import has_folder, move_folder
+from sweeparea.tables.log.folders import has_folder, move_folder
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.publish import recover
 

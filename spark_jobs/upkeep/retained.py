@@ -27,6 +27,7 @@ from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_pieces
 from sweeparea.tables.publication.info import SourceInfo, laid_over
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _readers(
         if name in plan.inputs:
             yield query, _least(plan, head.get(query), name, late, repairs), plan
     for row in deployed.values():
-        if row.kind == "query" and row.name not in application.catalog.queries and name in row.depends_on:
+        if row.kind == NameKind.QUERY and row.name not in application.catalog.queries and name in row.depends_on:
             yield row.name, "is deployed and no file declares it any more, so what it needs is not known", None
 
 
@@ -137,7 +138,7 @@ def let_go(application: Application, name: str) -> Retention | None:
         return found
     layout = application.layout
     registration = application.registry.registration(name, application.ledger.head().get(name))
-    publication = Publication(layout.data_folder, application.ledger, name, "stream", registration)
+    publication = Publication(layout.data_folder, application.ledger, name, NameKind.STREAM, registration)
     attempt = publication.begin()
     previous = publication.previous
     assert previous is not None

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from pyarrow.fs import FileSystem
 
-from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.log.folders import filesystem
 
 _TRANSACTION = re.compile(r'\s*\{\s*"txn"\s*:')
 

@@ -19,7 +19,8 @@ from sweeparea.tables.errors import CommitConflict, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import DataFile, remove_folder, write_file
+from sweeparea.tables.log.files import DataFile, write_file
+from sweeparea.tables.log.folders import remove_folder
 
 TARGET_BYTES = 64 << 20
 """Files of half this size and more are left alone."""

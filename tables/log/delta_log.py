@@ -32,16 +32,11 @@ from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.add_actions import live_files
 from sweeparea.tables.log.commits import Commit, read_apps, read_commit
-from sweeparea.tables.log.files import (
-    DataFile,
-    explain_write_errors,
-    files_in,
-    filesystem,
-    side_by_side,
-    sync,
-    write_error,
-)
-from sweeparea.tables.log.schema import bare, describe_columns, same_columns, spark_type
+from sweeparea.tables.log.files import DataFile, sync
+from sweeparea.tables.log.fitting import Fitting, Layout
+from sweeparea.tables.log.folders import files_in, filesystem
+from sweeparea.tables.log.schema import bare, describe_columns, same_columns
+from sweeparea.tables.log.write_errors import explain_write_errors, write_error
 
 DATA_TABLE = {
     "delta.checkpointInterval": "25",
@@ -81,9 +76,7 @@ class DeltaLog:
         self.storage_options = storage_options
         self._handle: DeltaTable | None = None
         self._fresh_at = 0.0
-        self._sound: dict[str, DataFile] = {}
-        """Files of the last actions that were looked into and fit the columns of ``_fitted``."""
-        self._fitted: tuple[dict[str, str], set[str], set[str]] | None = None
+        self._fitting = Fitting(self.uri, storage_options)
 
     def exists(self) -> bool:
         """Whether a Delta table is here."""
@@ -292,11 +285,6 @@ class DeltaLog:
             raise self._conflict(base_version, table.version())
         columns = table.schema() if schema is None else DeltaSchema.from_json(schema)
         self.validate(adds, removes, base_version, None if schema is None else pa.schema(columns))
-        now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = [
-            RemoveAction(file.path, data_change, now, file.size, file.partition or None) for file in removes
-        ]
-        actions += [AddAction(file.path, file.size, file.partition, now, data_change, file.stats) for file in adds]
         properties = CommitProperties(
             custom_metadata=metadata,
             max_commit_retries=0,
@@ -305,7 +293,7 @@ class DeltaLog:
         crash_point("commit.within", self.uri)
         try:
             table.create_write_transaction(
-                actions,
+                _actions(adds, removes, data_change),
                 "append" if schema is None else "overwrite",
                 columns,
                 partition_columns,
@@ -434,32 +422,10 @@ class DeltaLog:
                 f"The table {self.uri} does not hold the file {absent[0]}, so it cannot be removed: the table was"
                 " rearranged since it was read. Run again, which reads it anew."
             )
-        columns = {f.name: spark_type(f.type) for f in (self.schema() if schema is None else schema)}
         later = {field.name for field in self._held().schema().fields if ADDED in (field.metadata or {})}
         partition_columns = set(self._held().metadata().partition_columns)
-        self._check_files(adds, columns, partition_columns, later)
-
-    def _check_files(
-        self, adds: Collection[DataFile], columns: dict[str, str], partition_columns: set[str], later: set[str]
-    ) -> None:
-        """Looks into files that are to be added, and only after those that it has looked into for the actions before:
-        what is staged is validated again when it is committed.
-        """
-        fs, base = filesystem(self.uri, self.storage_options)
-        fitted = columns, partition_columns, later
-        sound = self._sound if fitted == self._fitted else {}
-        self._sound, self._fitted = {}, fitted
-        again = [file for file in adds if sound.get(file.path) == file]
-        there = fs.get_file_info([f"{base.rstrip('/')}/{file.path}" for file in again])
-        same = {file.path for file, info in zip(again, there, strict=True) if info.size == file.size}
-        types = _Types()
-        side_by_side(
-            lambda file: _check_file(
-                fs, f"{base.rstrip('/')}/{file.path}", file, columns, partition_columns, later, types
-            ),
-            [file for file in adds if file.path not in same],
-        )
-        self._sound = {file.path: file for file in adds}
+        layout = Layout.of(self.schema() if schema is None else schema, partition_columns, later)
+        self._fitting.check(adds, layout)
 
     def _held(self) -> DeltaTable:
         """The handle at the version it stands at."""
@@ -526,56 +492,9 @@ def schema_text(schema: pa.Schema) -> str:
     return DeltaSchema.from_arrow(bare(schema)).to_json()
 
 
-class _Types:
-    """The columns of one file after the other, which are mostly those of the file before."""
-
-    def __init__(self) -> None:
-        self._last: tuple[pa.Schema, dict[str, str]] | None = None
-
-    def of(self, schema: pa.Schema) -> dict[str, str]:
-        last = self._last
-        if last is None or not last[0].equals(schema):
-            last = self._last = schema, {field.name: spark_type(field.type) for field in schema}
-        return dict(last[1])
-
-
-def _check_file(
-    fs: Any,
-    path: str,
-    file: DataFile,
-    columns: dict[str, str],
-    partition_columns: set[str],
-    later: set[str],
-    types: _Types,
-) -> None:
-    try:
-        with fs.open_input_file(path) as source:
-            size = source.size()
-            schema = pq.read_schema(source)
-    except FileNotFoundError:
-        raise TableError(
-            f"The data file {path} is missing, so it cannot be committed. Run the slice again, which writes it anew."
-        ) from None
-    except pa.ArrowInvalid as error:
-        raise TableError(f"The data file {path} is no complete Parquet file ({error}). Run the slice again.") from error
-    if size != file.size:
-        raise TableError(
-            f"The data file {path} has {size} bytes instead of {file.size}: it was written twice. Run again."
-        )
-    found = types.of(schema)
-    for name in partition_columns:
-        found.pop(name, None)
-    # a file staged before its table gained a column has NULL there
-    left_out = partition_columns | (later - found.keys())
-    wanted = {name: ddl for name, ddl in columns.items() if name not in left_out}
-    if found != wanted:
-        odd = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))[0]
-        raise TableError(
-            f"The data file {path} does not fit its table: column {odd} is {found.get(odd, 'missing')} in the file and"
-            f" {wanted.get(odd, 'missing')} in the table. Cast the rows to the table's columns before staging them."
-        )
-    if file.partition.keys() != partition_columns:
-        raise TableError(
-            f"The data file {path} names the partition columns {sorted(file.partition)}, its table has"
-            f" {sorted(partition_columns)}."
-        )
+def _actions(
+    adds: Iterable[DataFile], removes: Iterable[DataFile], data_change: bool
+) -> list[AddAction | RemoveAction]:
+    now = int(time.time() * 1000)
+    removed = [RemoveAction(file.path, data_change, now, file.size, file.partition or None) for file in removes]
+    return [*removed, *(AddAction(file.path, file.size, file.partition, now, data_change, file.stats) for file in adds)]

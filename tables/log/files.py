@@ -12,7 +12,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -22,10 +22,11 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from sweeparea.infra import storage
-from sweeparea.infra.errors import SetupError
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.faults import crash_point
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.stats import float_leaves_with_nan, stats_json
+from sweeparea.tables.log.write_errors import explain_write_errors
 
 SYNC = "SWEEPAREA_SYNC"
 """Environment variable; ``off``: files are not forced to the disk, so that a power cut may take what was committed."""
@@ -40,7 +41,6 @@ hold.
 """
 _WAITING = 8
 """So many threads wait for a disk or a store."""
-_FULL = ("No space left", "quota exceeded", "File too large")
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=-]*\Z", re.ASCII)
@@ -79,84 +79,6 @@ def quick(schema: pa.Schema, repeating: Sequence[str]) -> dict[str, Any]:
         "column_encoding": dict.fromkeys(whole.difference(repeating), _DIFFERENCES),
         "compression": QUICK if nested else {name: "none" if name in whole else QUICK for name in kinds},
     }
-
-
-def filesystem(uri: str, storage_options: dict[str, str] | None = None) -> tuple[pafs.FileSystem, str]:
-    """The file system of ``uri``, a path or an address, and the path in it. Options: ``infra/storage.py``."""
-    if storage.is_remote(uri):
-        return storage.filesystem(uri)
-    return pafs.LocalFileSystem(), uri.removeprefix("file://")
-
-
-def files_in(folder: str) -> list[pafs.FileInfo]:
-    """The files of a folder, not of those in it; none where there is no such folder."""
-    fs, base = filesystem(folder)
-    found = fs.get_file_info(pafs.FileSelector(base, allow_not_found=True))
-    return [info for info in found if info.type == pafs.FileType.File]
-
-
-def folders_in(folder: str) -> list[str]:
-    """The folders of a folder, not of those in it, by their addresses; none where there is no such folder."""
-    fs, base = filesystem(folder)
-    try:
-        found = fs.get_file_info(pafs.FileSelector(base, allow_not_found=True))
-    except NotADirectoryError:
-        return []
-    return [f"{folder.rstrip('/')}/{info.base_name}" for info in found if info.type == pafs.FileType.Directory]
-
-
-def tables_in(folder: str) -> list[str]:
-    """The Delta tables in a folder, however deep, by their addresses."""
-    fs, base = filesystem(folder)
-    found = fs.get_file_info(pafs.FileSelector(base, recursive=True, allow_not_found=True))
-    ends = {info.path.rsplit("/_delta_log/", 1)[0] for info in found if "/_delta_log/" in info.path}
-    return sorted(folder.rstrip("/") + path[len(base) :] for path in ends)
-
-
-def has_folder(folder: str) -> bool:
-    """Whether there is a folder, which on an object store has something in it."""
-    fs, base = filesystem(folder)
-    return fs.get_file_info(base).type == pafs.FileType.Directory
-
-
-def move_folder(old: str, new: str) -> None:
-    """Move a folder with all that is in it. On an object store file by file: one that dies is to be called again."""
-    fs, source = filesystem(old)
-    target = filesystem(new)[1]
-    if not storage.is_remote(old):
-        fs.create_dir(target.rsplit("/", 1)[0], recursive=True)
-        fs.move(source, target)
-        return
-    for info in fs.get_file_info(pafs.FileSelector(source, recursive=True)):
-        if info.type == pafs.FileType.File:
-            fs.copy_file(info.path, target + info.path[len(source) :])
-    fs.delete_dir(source)
-
-
-def remove_folder(uri: str, quietly: bool = False) -> None:
-    """Remove a folder with all that is in it, if it is there; ``quietly``: as far as that can be done."""
-    with suppress(OSError if quietly else FileNotFoundError):  # somebody else may be removing it
-        fs, base = filesystem(uri)
-        if fs.get_file_info(base).type == pafs.FileType.Directory:
-            fs.delete_dir(base)
-
-
-def remove_at_once(folder: str, aside: str) -> None:
-    """Removes a folder for which others may make a new one. It is moved first, in one step: who is suspended while it
-    removes file by file must not go on among those of another. ``aside``: a path that is nobody's, on the same disk.
-    """
-    if not storage.is_remote(folder):
-        with suppress(OSError):  # another file system, or somebody else removes it: then as far as it is there
-            move_folder(folder, aside)
-            remove_folder(aside)
-    remove_folder(folder)
-
-
-def remove_file(uri: str) -> None:
-    """Remove a file that no log knows, if it is there."""
-    fs, path = filesystem(uri)
-    with suppress(FileNotFoundError):
-        fs.delete_file(path)
 
 
 def sync(fs: pafs.FileSystem, *paths: str) -> None:
@@ -453,58 +375,3 @@ def copy_staged(source: str, file: DataFile, target: str, attempt: str) -> DataF
     path = f"data/{attempt}/{file.path.rsplit('/', 1)[-1]}"
     copy_file(f"{source}/{file.path}", f"{target}/{path}")
     return replace(file, path=path)
-
-
-@contextmanager
-def explain_write_errors(path: str) -> Iterator[None]:
-    """Turn "disk full" and "permission denied" into a SetupError that names ``path`` and the way out."""
-    try:
-        yield
-    except OSError as error:
-        explained = write_error(path, error)
-        if explained is None:
-            raise
-        raise explained from error
-
-
-def has_space(folder: str) -> bool:
-    """Whether something can still be written to a folder's disk: 64 KB. An object store has space."""
-    if storage.is_remote(folder):
-        return True
-    disk = os.statvfs(folder.removeprefix("file://"))
-    return disk.f_bavail * disk.f_frsize >= 65_536
-
-
-def said_full(text: str) -> str | None:
-    """The line of an error's text, of whatever program, that tells that a disk is full or takes no writes; None: none
-    does. For programs whose errors are text: Spark's JVM.
-    """
-    signs = (*_FULL, "Read-only file")
-    return next((line.strip() for line in text.splitlines() if any(sign in line for sign in signs)), None)
-
-
-def write_error(path: str, error: BaseException) -> SetupError | None:
-    """The SetupError for a failed write to ``path``, or None if the failure is of another kind.
-
-    Looks at the text too: delta-rs reports the operating system's errors as text only.
-    """
-    code = getattr(error, "errno", None)
-    text = str(error)
-    if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or any(sign in text for sign in _FULL):
-        return SetupError(
-            f"There is no disk space left to write {path} ({text}). Free some space (old versions: VACUUM) and run the"
-            " same command again: nothing is lost, and what was half written is ignored."
-        )
-    if code == errno.ENOTDIR or "Not a directory" in text:
-        return SetupError(f"{path} cannot be written: a part of that path is a file ({text}). Choose another folder.")
-    if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "Permission denied" in text or "Read-only file" in text:
-        return SetupError(
-            f"{path} may not be written: {text}. Give this user the right to write to the data folder, or choose"
-            " another one, and run the same command again."
-        )
-    if "AWS Error" in text:
-        return SetupError(
-            f"{path} cannot be written: {text}. Check the address, AWS_ENDPOINT_URL, AWS_REGION and the keys that the"
-            " environment gives, then run the same command again."
-        )
-    return None

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 
 from sweeparea.tables.log import stats
 from sweeparea.tables.log.delta_log import DataFile, DeltaLog
-from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.log.folders import filesystem
 
 SMALL_BYTES = 8 << 20
 """Plans up to this many bytes are read as Arrow by the driver."""

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import IO
 
 from sweeparea.tables.layout import Layout
-from sweeparea.tables.log.files import explain_write_errors, folders_in, remove_folder
+from sweeparea.tables.log.folders import folders_in, remove_folder
+from sweeparea.tables.log.write_errors import explain_write_errors
 
 FOREIGN_SECONDS = 7 * 86_400.0
 """After so long an attempt of another machine counts as dead: VACUUM's default retention."""

@@ -23,7 +23,9 @@ import pyarrow.parquet as pq
 from sweeparea.tables.errors import CommitConflict, TableError
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
-from sweeparea.tables.log.files import filesystem, write_file
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.folders import filesystem
+from sweeparea.tables.publication.name_kinds import NameKind
 
 GIVE_UP_SECONDS = 60.0
 SCHEMA = pa.schema(
@@ -48,7 +50,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class DeployedRow:
     """One name as it was registered.
 
-    ``kind`` is stream, relation, query, function or shared (a hidden query); ``definition`` the canonical text;
+    ``definition`` is the canonical text;
     ``fingerprint`` its identity; ``registration`` the id that its commits carry; ``depends_on`` the names it reads;
     ``settings`` what applied to it from outside its text (``SET``, an environment: settings by name, ``source`` for a
     source that was exchanged, ``code`` for a function's Python source, ``policy`` for that of a heartbeat's policy);
@@ -57,7 +59,7 @@ class DeployedRow:
     """
 
     name: str
-    kind: str
+    kind: NameKind
     definition: str
     fingerprint: str
     registration: str
@@ -67,6 +69,11 @@ class DeployedRow:
     paused: bool = False
     deployed_at: int = 0
     planned: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def app(self) -> str:
+        """The application id that the registration's commits carry (``LedgerRow.app``)."""
+        return f"{self.name}:{self.registration}"
 
 
 Rows = dict[str, DeployedRow]
@@ -213,6 +220,7 @@ def _from_table(table: pa.Table) -> list[DeployedRow]:
     at = table.column("deployed_at").cast(pa.int64()).to_pylist()
     found = []
     for record, micros in zip(table.drop_columns(["deployed_at"]).to_pylist(), at, strict=True):
+        record["kind"] = NameKind(record["kind"])
         record["depends_on"] = tuple(json.loads(record["depends_on"]))
         record["settings"] = json.loads(record["settings"])
         planned = record["settings"].pop("planned", {})

@@ -24,10 +24,14 @@ import pyarrow.parquet as pq
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
-from sweeparea.tables.log.files import explain_write_errors, filesystem, write_file
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.folders import filesystem
+from sweeparea.tables.log.write_errors import explain_write_errors
 from sweeparea.tables.publication.info import QueryInfo, SourceInfo
+from sweeparea.tables.publication.name_kinds import NameKind
 
-KINDS = ("stream", "relation", "query")
+KINDS = (NameKind.STREAM, NameKind.RELATION, NameKind.QUERY)
+"""Of which names there are rows."""
 GIVE_UP_SECONDS = 120.0
 """A commit that others' commits have beaten for so long is reported as an error."""
 SCHEMA = pa.schema(
@@ -59,7 +63,7 @@ class LedgerRow:
     """
 
     name: str
-    kind: str
+    kind: NameKind
     registration: str
     seq: int
     committed: int | None
@@ -142,7 +146,8 @@ class Ledger:
         """
         if row.kind not in KINDS or row.seq != (expected_seq or 0) + 1:
             raise TableError(
-                f"{row.name}: a ledger row of kind {row.kind!r} and sequence {row.seq} cannot follow {expected_seq}."
+                f"{row.name}: a ledger row of kind {str(row.kind)!r} and sequence {row.seq} cannot follow"
+                f" {expected_seq}."
             )
         self.create()
 
@@ -333,6 +338,12 @@ def _to_table(rows: list[LedgerRow]) -> pa.Table:
 
 def _from_table(table: pa.Table) -> list[LedgerRow]:
     at = table.column("at").cast(pa.int64()).to_pylist()
-    records = table.drop_columns(["at"]).to_pylist()
-    parsed = [{**record, **{key: json.loads(record[key]) for key in ("pins", "actions", "info")}} for record in records]
-    return [LedgerRow(**record, at=micros) for record, micros in zip(parsed, at, strict=True)]
+    return [
+        LedgerRow(**_parsed(record), at=micros)
+        for record, micros in zip(table.drop_columns(["at"]).to_pylist(), at, strict=True)
+    ]
+
+
+def _parsed(record: dict[str, Any]) -> dict[str, Any]:
+    texts = {key: json.loads(record[key]) for key in ("pins", "actions", "info")}
+    return {**record, "kind": NameKind(record["kind"]), **texts}

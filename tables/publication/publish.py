@@ -34,6 +34,7 @@ from sweeparea.tables.log.files import DataFile, is_file
 from sweeparea.tables.publication.attempts import Attempts
 from sweeparea.tables.publication.deployed import Deployed
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.name_kinds import NameKind
 
 TABLES = "tables"
 """Key of a row's ``info``: per table the last sequence that changed it. What a table says must agree."""
@@ -71,7 +72,7 @@ class Publication:
         data_folder: str | PathLike[str],
         ledger: Ledger,
         name: str,
-        kind: str,
+        kind: NameKind,
         registration: str,
         *,
         replaces: bool = False,

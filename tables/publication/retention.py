@@ -17,7 +17,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.storage import is_remote
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import filesystem, folders_in, remove_folder
+from sweeparea.tables.log.folders import filesystem, folders_in, remove_folder
 from sweeparea.tables.publication.attempts import Attempts
 
 HOURS = 7 * 24

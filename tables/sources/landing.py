@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from sweeparea.tables.errors import TableError
-from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.schema import arrow_type, spark_type
 from sweeparea.tables.sources.source import SourceTable
 

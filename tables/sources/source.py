@@ -25,7 +25,7 @@ from sweeparea.infra import storage
 from sweeparea.tables.errors import TableError, VersionGone
 from sweeparea.tables.log.add_actions import live_files
 from sweeparea.tables.log.commits import Commit, FileAction, read_commit
-from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.schema import delta_type
 from sweeparea.tables.sources.char_columns import char_columns, pad
 from sweeparea.tables.sources.fine_instants import columns_of_instants, holds_nanoseconds, may_be_before_1970

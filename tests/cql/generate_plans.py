@@ -28,6 +28,8 @@ from sweeparea.operators.nodes import (
 )
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sweeps.join import JoinKind
 from tests.cql.plan_oracle import Relation, Stream
 
 LAST = 8
@@ -142,14 +144,14 @@ class Plans:
     def stream(self, depth: int) -> Node:
         roll = self.r.random()
         if depth > 0 and roll < 0.12:
-            kind = self.r.choice(("istream", "dstream", "istream", "rstream"))
+            kind = self.r.choice((StreamKind.ISTREAM, StreamKind.DSTREAM, StreamKind.ISTREAM, StreamKind.RSTREAM))
             below = self.plain(depth - 1) if self.r.random() < 0.6 else self.relation(depth - 1)
             instant = self.column("int") if self.r.random() < 0.4 else None
             return RelationToStream(below, kind, instant=instant)
         if roll < 0.2:
             scan, relation = self.scan("S"), self.scan("R")
             condition = self.condition((*scan.columns, *relation.columns), 2)
-            return Enrich(scan, relation, condition, self.r.choice(("inner", "left")))
+            return Enrich(scan, relation, condition, self.r.choice((JoinKind.INNER, JoinKind.LEFT)))
         return self.scan(self.r.choice(STREAMS))
 
     def plain(self, depth: int) -> Node:
@@ -243,16 +245,16 @@ class Plans:
 
     def join(self, depth: int) -> Node:
         left, right = self.relation(depth - 1), self.relation(depth - 1)
-        kind = self.r.choice(("inner", "inner", "left", "full", "semi", "anti"))
+        kind = self.r.choice((JoinKind.INNER, *JoinKind))
         both = (*left.columns, *right.columns)
         parts = [self.condition(both)]
         pairs = [(a, b) for a in left.columns for b in right.columns if a.type == b.type]
-        if pairs and (self.r.random() < 0.7 or kind == "full"):
+        if pairs and (self.r.random() < 0.7 or kind == JoinKind.FULL):
             a, b = self.r.choice(pairs)
             parts.append(Expr(f"`{a.id}` = `{b.id}`", "", frozenset({a.id, b.id})))
-            if kind == "full":
+            if kind == JoinKind.FULL:
                 parts = parts[-1:]  # DuckDB's full joins want equalities
-        if kind != "full" and self.r.random() < 0.1:
+        if kind != JoinKind.FULL and self.r.random() < 0.1:
             parts.append(Expr("TRUE", "TRUE"))
         sql = " AND ".join(f"({p.sql})" for p in parts)
         return Join(left, right, Expr(sql, sql, frozenset().union(*(p.columns for p in parts))), kind)
@@ -279,7 +281,7 @@ class Plans:
             return node
         a, b = self.r.choice(pairs)
         equal = Expr(f"`{a.id}` = `{b.id}`", "", frozenset({a.id, b.id}))
-        return Join(node, right, equal, self.r.choice(("semi", "anti")))
+        return Join(node, right, equal, self.r.choice((JoinKind.SEMI, JoinKind.ANTI)))
 
     def union(self, *parts: Node) -> Node:
         width = min(len(p.columns) for p in parts)

@@ -52,6 +52,7 @@ from sweeparea.operators.nodes import (
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.tables.log.schema import arrow_type
 
@@ -118,7 +119,7 @@ def emitted(plan: Plan, inputs: Inputs, last: int) -> Elements:
             for t in range(plan.start, last + 1)
             for row in sorted(oracle.appearing(plan.root, t).elements(), key=order_key)
         ]
-    stream = RelationToStream(plan.root, kind, plan.every, plan.anchor)
+    stream = RelationToStream(plan.root, StreamKind(kind), plan.every, plan.anchor)
     return sorted(oracle.elements(stream, last), key=lambda e: (e[0], order_key(e[1])))
 
 

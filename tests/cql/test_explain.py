@@ -38,6 +38,8 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.patterns import edge_of, reach_of
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from tests.cql.schemas import plan
@@ -130,7 +132,7 @@ OTHER, EVER = Window(T, w.Range(5)), Window(T, w.Unbounded())
 R = RelationScan("R", ((B, "b"),))
 KEY, TRUE = Expr("`c1`", "a", frozenset({"c1"})), Expr("TRUE")
 ROWS = Window(S, w.Rows(3))
-NESTED = RelationToStream(Window(S, w.Range(7)), "istream")
+NESTED = RelationToStream(Window(S, w.Range(7)), StreamKind.ISTREAM)
 
 
 @pytest.mark.parametrize(
@@ -157,11 +159,11 @@ NESTED = RelationToStream(Window(S, w.Range(7)), "istream")
         (UnionAll((ROWS, Window(T, w.Rows(3))), (C,)), "WK, expiry unknown"),
         (UnionAll((Window(NESTED, w.Range(5)), Window(NESTED, w.Range(9))), (C,)), "WK, expiry known"),
         (Join(ALL, EVER), "monotonic, expiry known"),
-        (Join(FIVE, OTHER, kind="semi"), "WK, expiry known"),
-        (Join(FIVE, R, kind="semi"), "STR, expiry unknown"),
-        (Join(ALL, EVER, kind="left"), "STR, expiry unknown"),
-        (Join(FIVE, OTHER, kind="full"), "STR, expiry unknown"),
-        (Join(FIVE, OTHER, kind="anti"), "STR, expiry unknown"),
+        (Join(FIVE, OTHER, kind=JoinKind.SEMI), "WK, expiry known"),
+        (Join(FIVE, R, kind=JoinKind.SEMI), "STR, expiry unknown"),
+        (Join(ALL, EVER, kind=JoinKind.LEFT), "STR, expiry unknown"),
+        (Join(FIVE, OTHER, kind=JoinKind.FULL), "STR, expiry unknown"),
+        (Join(FIVE, OTHER, kind=JoinKind.ANTI), "STR, expiry unknown"),
         (Difference(FIVE, OTHER, (C,)), "STR, expiry unknown"),
         (Intersect(FIVE, OTHER, (C,)), "WK, expiry known"),
         (Intersect(ALL, EVER, (C,), all=False), "monotonic, expiry known"),
@@ -169,7 +171,7 @@ NESTED = RelationToStream(Window(S, w.Range(7)), "istream")
         (Aggregate(R, ((C, KEY),), ((A, AggregateCall("COUNT")),)), "WK, expiry unknown"),
         (TopK(FIVE, (SortKey(KEY),), 1), "STR, expiry unknown"),
         (Analytic(ALL, ((C, WindowFunction("COUNT")),)), "STR, expiry unknown"),
-        (RelationToStream(Difference(FIVE, OTHER, (C,)), "dstream"), "monotonic, expiry known"),
+        (RelationToStream(Difference(FIVE, OTHER, (C,)), StreamKind.DSTREAM), "monotonic, expiry known"),
     ],
     ids=str,
 )
@@ -196,10 +198,10 @@ def test_every_operator_has_an_update_pattern(node: Node, edge: str) -> None:
         (Intersect(ALL, EVER, (C,), all=False), True),
         (Difference(ALL, EVER, (C,)), False),
         (Join(ALL, EVER), True),
-        (Join(ALL, EVER, TRUE, "semi"), True),
-        (Join(ALL, EVER, TRUE, "left"), False),
-        (Join(ALL, EVER, TRUE, "full"), False),
-        (Join(ALL, EVER, TRUE, "anti"), False),
+        (Join(ALL, EVER, TRUE, JoinKind.SEMI), True),
+        (Join(ALL, EVER, TRUE, JoinKind.LEFT), False),
+        (Join(ALL, EVER, TRUE, JoinKind.FULL), False),
+        (Join(ALL, EVER, TRUE, JoinKind.ANTI), False),
         (Join(ALL, R, TRUE), False),
         (TopK(ALL, (SortKey(KEY),), 1), False),
         (Analytic(ALL, ((C, WindowFunction("COUNT")),)), False),

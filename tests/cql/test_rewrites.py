@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import cache, cached_property
 from random import Random
 
 import pytest
@@ -19,6 +20,8 @@ from sweeparea.operators.nodes import Aggregate, Join, Project, RelationToStream
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.windows import Range
 from tests.cql.generate_plans import LAST, Plans, inputs
@@ -43,20 +46,37 @@ def rates(r: Random) -> dict[str, MeasuredInput]:
     }
 
 
+class Drawn:
+    """A random plan and its statistics. What it gives is computed once, for all rules that fire on it."""
+
+    def __init__(self, seed: int) -> None:
+        self._r = r = Random(seed)
+        self.root = Plans(r).relation(r.choice((2, 3)))
+        self.rates = rates(r)
+
+    @cached_property
+    def given(self) -> dict:
+        return inputs(self._r)
+
+    @cached_property
+    def contents(self) -> list[Counter]:
+        return contents(self.root, self.given)
+
+
+drawn = cache(Drawn)
+
+
 @pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.name)
 def test_a_rule_changes_nothing(rule: Rule) -> None:
     fired, shown = 0, 0
     for seed in range(TRIES):
-        r = Random(seed)
-        root = Plans(r).relation(r.choice((2, 3)))
-        names: dict[str, None] = {}
-        after = apply([rule], root, Rewriting.of(root, rates(r)), names)
+        plan, names = drawn(seed), dict[str, None]()
+        after = apply([rule], plan.root, Rewriting.of(plan.root, plan.rates), names)
         if not names:
             continue
-        assert after.columns == root.columns, seed
-        given = inputs(r)
-        before = contents(root, given)
-        assert contents(after, given) == before, f"seed {seed}"
+        assert after.columns == plan.root.columns, seed
+        before = plan.contents
+        assert contents(after, plan.given) == before, f"seed {seed}"
         fired += 1
         shown += any(before)
         if fired >= CASES and shown >= CASES // 2:
@@ -159,7 +179,8 @@ def as_input(plan: Plan, tables: dict):
     """A query's result as an input of others."""
     labels = tuple(c.label for c in plan.root.columns)
     if plan.stream:
-        return Stream(labels, elements(RelationToStream(plan.root, plan.stream, plan.every, plan.anchor), tables, LAST))
+        stream = RelationToStream(plan.root, StreamKind(plan.stream), plan.every, plan.anchor)
+        return Stream(labels, elements(stream, tables, LAST))
     oracle, before, changes = Oracle(tables), Counter(), []
     for tick in range(LAST + 1):
         now = Counter(oracle.contents(plan.root, tick))
@@ -237,8 +258,8 @@ def test_the_binder_pushes_by_the_kind_of_the_join() -> None:
         return Expr(" = ".join(f"`{c}`" for c in columns), "", frozenset(columns))
 
     a, b = left.columns[0].id, right.columns[0].id
-    for kind in ("inner", "left", "full", "semi", "anti"):
+    for kind in JoinKind:
         pushed = push_selection(Join(left, right, on(a, b), kind), on(a))
-        assert isinstance(pushed, Select if kind == "full" else Join), kind
-    for kind in ("left", "full"):
+        assert isinstance(pushed, Select if kind == JoinKind.FULL else Join), kind
+    for kind in (JoinKind.LEFT, JoinKind.FULL):
         assert isinstance(push_selection(Join(left, right, on(a, b), kind), on(b)), Select)

@@ -9,14 +9,14 @@ from sweeparea.cql.functions.user_functions import register
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, CqlError
-from sweeparea.operators.plan.plan import Plan, UserFunction
+from sweeparea.operators.plan.plan import Plan, UserFunction, UserKind
 from tests.cql.readable import Readable
 from tests.cql.schemas import TICKS
 
 FUNCTIONS = [
-    UserFunction("celsius", "function", "m:f", "double"),
-    UserFunction("Spread", "aggregate", "m:g", "decimal(10,2)"),
-    UserFunction("hold_for", "window", "m:w", "WK"),
+    UserFunction("celsius", UserKind.FUNCTION, "m:f", "double"),
+    UserFunction("Spread", UserKind.AGGREGATE, "m:g", "decimal(10,2)"),
+    UserFunction("hold_for", UserKind.WINDOW, "m:w", "WK"),
 ]
 
 
@@ -67,7 +67,7 @@ def created(text: str) -> CreateFunction:
 
 def test_registering_loads_the_object() -> None:
     statement = created("CREATE FUNCTION celsius AS 'tests.operators.user_samples:celsius'")
-    assert register(statement) == UserFunction("celsius", "function", statement.target, "double")
+    assert register(statement) == UserFunction("celsius", UserKind.FUNCTION, statement.target, "double")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_
 from sweeparea.operators.nodes import Aggregate, RelationToStream, Window
-from sweeparea.operators.plan.plan import Plan, UserFunction
+from sweeparea.operators.plan.plan import Plan, UserFunction, UserKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.windows import (
     Calendar,
@@ -257,7 +257,10 @@ def test_wrong_names_and_types_in_windows(text: str, error: type[Exception], mes
     assert message in str(caught.value)
 
 
-FUNCTIONS = [UserFunction("Biggest", "window", "m:f", "WK"), UserFunction("Twice", "function", "m:g", "int")]
+FUNCTIONS = [
+    UserFunction("Biggest", UserKind.WINDOW, "m:f", "WK"),
+    UserFunction("Twice", UserKind.FUNCTION, "m:g", "int"),
+]
 
 
 def test_a_window_of_the_user() -> None:

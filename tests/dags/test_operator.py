@@ -139,4 +139,8 @@ def test_a_killed_task_stops_its_work_on_the_server_and_what_it_begins_later(mon
 def test_a_killed_task_without_spark_just_ends(monkeypatch):
     monkeypatch.delitem(sys.modules, "pyspark.sql.connect.session", raising=False)
     operator = SweepAreaOperator(task_id="process", app="shop", subject="sales", action="process", slice=DAY)
+    threads = threading.active_count()
     operator.on_kill()
+    # nothing is imported and nobody is asked
+    assert "pyspark.sql.connect.session" not in sys.modules
+    assert threading.active_count() == threads

@@ -19,7 +19,7 @@ from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from sweeparea.spark_jobs.spark.session import spark_session
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import tables_in
+from sweeparea.tables.log.folders import tables_in
 from tests.spark_jobs import shop
 
 LARGE = """

@@ -17,6 +17,7 @@ from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.deployed import Deployed, DeployedRow
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 
 SCHEMA = pa.schema([("tick", pa.int64()), ("text", pa.string())])
@@ -29,7 +30,7 @@ def rows(tick: int, count: int = 2) -> pa.Table:
     return pa.Table.from_pylist([{"tick": tick, "text": f"{tick}.{i}"} for i in range(count)], schema=SCHEMA)
 
 
-def registered(folder: str, name: str, kind: str) -> str:
+def registered(folder: str, name: str, kind: NameKind) -> str:
     """The registration of a name, made by whichever run comes first."""
     made = DeployedRow(name, kind, f"CREATE {name}", name, registration=f"{name}-1")
     return Deployed(folder).register(made).registration
@@ -39,9 +40,9 @@ def admit(folder: str, last: int) -> None:
     """A stream whose versions are admitted one by one, some rows to quarantine."""
     ledger = Ledger(folder)
     recover(folder, ledger)
-    registration = registered(folder, "s", "stream")
+    registration = registered(folder, "s", NameKind.STREAM)
     while True:
-        publication = Publication(folder, ledger, "s", "stream", registration)
+        publication = Publication(folder, ledger, "s", NameKind.STREAM, registration)
         attempt = publication.begin()
         # what is to be done is told by the row that the commit will follow, not by one read before
         version = (publication.previous.committed or 0) + 1 if publication.previous else 1
@@ -58,7 +59,7 @@ def publish(folder: str, name: str, last: int) -> list[LedgerRow]:
     """A query up to an instant: a stream of results grows by several files, open rows and a SweepArea are replaced."""
     ledger = Ledger(folder)
     recover(folder, ledger)
-    registration = registered(folder, name, "query")
+    registration = registered(folder, name, NameKind.QUERY)
     made = []
     while (row := one_slice(ledger, name, registration, last)) is not None:
         made.append(row)
@@ -66,7 +67,7 @@ def publish(folder: str, name: str, last: int) -> list[LedgerRow]:
 
 
 def one_slice(ledger: Ledger, name: str, registration: str, last: int) -> LedgerRow | None:
-    publication = Publication(ledger.layout.data_folder, ledger, name, "query", registration)
+    publication = Publication(ledger.layout.data_folder, ledger, name, NameKind.QUERY, registration)
     attempt = publication.begin()
     tick = (publication.previous.committed or 0) + 1 if publication.previous else 1
     if tick > last:
@@ -194,7 +195,7 @@ def drop(folder: str) -> None:
 def made_anew(folder: str, last: int) -> None:
     """The query under a new registration, up to an instant."""
     data = f"{folder}/data"
-    Deployed(data).register(DeployedRow("q", "query", "CREATE q", "q", registration="q-2"))
+    Deployed(data).register(DeployedRow("q", NameKind.QUERY, "CREATE q", "q", registration="q-2"))
     publish(data, "q", last)
 
 
@@ -202,7 +203,7 @@ def trim_log(folder: str) -> None:
     """Many commits of others, and a log of the head that is cleaned up to its last checkpoint."""
     ledger = Ledger(f"{folder}/data")
     for seq in range(1, 45):
-        row = LedgerRow("z", "query", "z-1", seq, seq, uuid.uuid4().hex, at=now_micros())
+        row = LedgerRow("z", NameKind.QUERY, "z-1", seq, seq, uuid.uuid4().hex, at=now_micros())
         ledger.commit(row, None if seq == 1 else seq - 1)
     log = Path(ledger.layout.ledger, "_delta_log")
     last = max(int(path.name.split(".")[0]) for path in log.glob("*.checkpoint.parquet"))

@@ -12,6 +12,7 @@ from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.files import SYNC, write_file
 from sweeparea.tables.publication.attempts import FOREIGN_SECONDS, Attempts
 from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.faults import publications
 
@@ -61,9 +62,9 @@ def test_one_of_another_machine_only_after_a_week(data: Path) -> None:
 
 def test_a_living_attempt_keeps_what_it_has_and_removes_it_when_it_ends_in_vain(data: Path) -> None:
     ledger = Ledger(str(data))
-    living = Publication(str(data), ledger, "q", "query", "q-1")
+    living = Publication(str(data), ledger, "q", NameKind.QUERY, "q-1")
     left = _left(data, living.begin())
-    other = Publication(str(data), Ledger(str(data)), "q", "query", "q-1")
+    other = Publication(str(data), Ledger(str(data)), "q", NameKind.QUERY, "q-1")
     other.begin()
     assert all(path.exists() for path in left)
     del living, other

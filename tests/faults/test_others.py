@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from sweeparea.tables.errors import ForeignWrite, TableError
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 from sweeparea.tables.publication.snapshot import version_at
 from tests.faults import publications
@@ -155,7 +156,7 @@ def test_a_committed_file_that_was_deleted_before_it_was_applied_is_named(later:
 def test_a_heartbeat_decided_on_an_old_row_is_not_committed(later: Scenario) -> None:
     """What a commit rests on is the row that it follows: a run that began before another's commit loses."""
     folder = str(later.copy() / "data")
-    slow = Publication(folder, Ledger(folder), "s", "stream", "s-1")
+    slow = Publication(folder, Ledger(folder), "s", NameKind.STREAM, "s-1")
     slow.begin()
     publications.admit(folder, 3)
     before = contents(Path(folder))

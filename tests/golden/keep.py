@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.explain import FORMS, explain
+from sweeparea.infra.errors import exit_code_of
 from sweeparea.spark_jobs.orchestration.explaining import explained
 from sweeparea.spark_jobs.spark.session import spark_session
 from tests.golden import stored, texts
@@ -131,4 +132,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main, "name a new folder"))

@@ -8,14 +8,14 @@ from sweeparea.cql.binding.binder import bind_select
 from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.operators.nodes import Analytic
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.plan.plan import Plan, UserFunction
+from sweeparea.operators.plan.plan import Plan, UserFunction, UserKind
 from tests.cql.schemas import TICKS, TIMES
 
 FUNCTIONS = (
-    UserFunction("celsius", "function", "readings:celsius", "double"),
-    UserFunction("spread", "aggregate", "readings:spread", "double"),
-    UserFunction("hold_for", "window", "readings:hold_for", "WK"),
-    UserFunction("for_ever", "window", "readings:for_ever", "monotonic"),
+    UserFunction("celsius", UserKind.FUNCTION, "readings:celsius", "double"),
+    UserFunction("spread", UserKind.AGGREGATE, "readings:spread", "double"),
+    UserFunction("hold_for", UserKind.WINDOW, "readings:hold_for", "WK"),
+    UserFunction("for_ever", UserKind.WINDOW, "readings:for_ever", "monotonic"),
 )
 HISTORY = InputSchema("H", "relation", (("a", "int"), ("d", "string")), retroactive=False)
 ORDERED = InputSchema("O", "stream", (("a", "int"), ("no", "bigint")), sequence_by="no")

@@ -9,6 +9,7 @@ import pytest
 from sweeparea.heartbeats import trigger as module
 from sweeparea.heartbeats.trigger import BehindTrigger, Gate, Store, Watched
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 WATCHED = {
     "data_folder": "/data/shop",
@@ -54,7 +55,7 @@ def world(monkeypatch):
 
 
 def row(committed, pins=None, **info):
-    return LedgerRow("-", "stream", "r", 1, committed, "a", pins=pins or {}, info=info)
+    return LedgerRow("-", NameKind.STREAM, "r", 1, committed, "a", pins=pins or {}, info=info)
 
 
 def test_who_is_behind(world, caplog):

@@ -42,7 +42,7 @@ def test_the_lock_names_seven_jars_with_sums():
     assert lock[0].filename == "delta-spark_4.2_2.13-4.4.0.jar"
 
 
-def test_fetched_once(installation: Path, tmp_path: Path):
+def test_jars_are_fetched_once(installation: Path, tmp_path: Path):
     java = ivy(tmp_path, "good")
     assert jars.fetch(java, jars=[ONE, TWO]) == ["one-1.0.jar", "two_2.13-2.0.jar"]
     assert jars.fetch(java, jars=[ONE, TWO]) == []

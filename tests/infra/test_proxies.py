@@ -53,7 +53,7 @@ def test_local_connections_go_past_the_proxy(clean: pytest.MonkeyPatch, given: d
 
 @pytest.mark.parametrize("variable", ["http_proxy", "https_proxy", "grpc_proxy"])
 @pytest.mark.parametrize("given", [{"no_proxy": "localhost"}, {"no_grpc_proxy": "a.org"}, {"no_grpc_proxy": ""}])
-def test_grpc_goes_past_it(clean: pytest.MonkeyPatch, variable: str, given: dict[str, str]):
+def test_grpc_to_this_machine_goes_past_the_proxy(clean: pytest.MonkeyPatch, variable: str, given: dict[str, str]):
     import grpc
 
     clean.setenv(variable, PROXY)
@@ -67,6 +67,10 @@ def test_grpc_goes_past_it(clean: pytest.MonkeyPatch, variable: str, given: dict
     try:
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             grpc.channel_ready_future(channel).result(timeout=5)
+            with pytest.raises(grpc.RpcError) as answer:
+                channel.unary_unary("/no.Service/Method")(b"", timeout=5)
+            # what our server says of a service that it does not have: the proxy would not answer at all
+            assert answer.value.code() is grpc.StatusCode.UNIMPLEMENTED  # pyright: ignore[reportAttributeAccessIssue]
     finally:
         server.stop(None)
 

@@ -65,6 +65,6 @@ def _loaded(batches):
 
 
 @pytest.mark.spark
-def test_workers_are_made_by_it(spark: SparkSession):
+def test_spark_makes_its_workers_by_our_daemon(spark: SparkSession):
     told = spark.range(0, 1, 1, 1).mapInArrow(_loaded, "told STRING").collect()
     assert [row.told for row in told] == ["True", "True"]

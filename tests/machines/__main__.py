@@ -17,6 +17,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from sweeparea.infra.errors import exit_code_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 APPLICATION = """
@@ -155,4 +157,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main, "ONLY=text runs some of the settings"))

@@ -40,7 +40,7 @@ _LEFT = "tests/faults/test_left_behind.py::test_"
 _AGGREGATE = ("tests/operators/test_aggregate.py",)
 _VALUES = ("tests/operators/test_aggregate_values.py",)
 _AREA = ("tests/operators/test_sweep_area.py",)
-_ARRIVALS = ("tests/operators/test_arrival_windows.py",)
+_ARRIVALS = tuple(f"tests/operators/test_{kind}_window.py" for kind in ("rows", "session", "condition"))
 _BOUNDS = ("tests/operators/test_bounds.py",)
 _ENRICH = ("tests/operators/test_enrich.py",)
 _LOG = ("tests/operators/test_expiry_log.py",)
@@ -51,7 +51,7 @@ _STREAMS = ("tests/operators/test_relation_to_stream.py",)
 _STRATEGIES = ("tests/operators/test_strategies.py",)
 _TOP_K = ("tests/operators/test_top_k.py",)
 _TWO = ("tests/operators/test_two_counts.py",)
-_WINDOWS = ("tests/operators/test_windows.py",)
+_WINDOWS = ("tests/operators/test_time_windows.py",)
 _REPLAY = "tests/replay/test_cases.py::test_the_engine_agrees"
 _HELD = (f"{_REPLAY}[held_at_the_edge]",)
 _TASKS = ("tests/replay/test_many_slices.py::test_no_task_runs_a_sweep_for_two_of_its_workers",)
@@ -62,15 +62,15 @@ MUTANTS = (
     # -- bounds of intervals: < and <=
     Mutant(
         "operators/kernels/two_counts.py",
-        "since[top] <= h0",
-        "since[top] < h0",
+        "since[top] <= published",
+        "since[top] < published",
         "a level published at h0 ends as if it were new",
         _TWO,
     ),
     Mutant(
         "operators/kernels/two_counts.py",
-        "if ahead or since[j] > h0:",
-        "if ahead or since[j] >= h0:",
+        "if since[j] > published:",
+        "if since[j] >= published:",
         "a level that was published is published again",
         _TWO,
     ),
@@ -278,28 +278,28 @@ MUTANTS = (
         _LOG,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "if self.file.due > h1 else",
         "if self.file.due >= h1 else",
         "what is due at h1 is not looked at",
         _AREA,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "[(due > h0) & (due <= h1)]",
         "[(due > h0) & (due < h1)]",
         "what is due at h1 is not looked at",
         _AREA,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "np.flatnonzero((low <= h1) & (high > h0))",
         "np.flatnonzero((low > h0) & (high <= h1))",
         "a row group in which only some rows are due is not looked at",
         _AREA,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         'np.searchsorted(hashes, high, "right") > np.searchsorted(hashes, low, "left")',
         'np.searchsorted(hashes, high, "left") > np.searchsorted(hashes, low, "left")',
         "a key whose hash is the greatest of its row group is not found",
@@ -390,14 +390,14 @@ MUTANTS = (
         _HELD,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "return self.due <= h1",
         "return self.due < h1",
         "a slice without new rows does not look at what is due at its end",
         (*_AREA, *_HELD),
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "if self.due > h0:",
         "if self.due != h0:",
         "a slice without new rows does not look at what is due later than the first row of a file",
@@ -406,8 +406,8 @@ MUTANTS = (
     # -- ts and te changed
     Mutant(
         "operators/kernels/two_counts.py",
-        "te[k] = INF if old else t\n",
-        "te[k] = INF if old else since[top]\n",
+        "k, s, since[top], t, gone)",
+        "k, s, since[top], since[top], gone)",
         "ts for te",
         _TWO,
     ),
@@ -482,7 +482,7 @@ MUTANTS = (
         _HELD,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/due.py",
         "return np.where(start > h1, start, end)",
         "return np.where(start > h1, end, start)",
         "ts and te swapped",
@@ -602,7 +602,7 @@ MUTANTS = (
         _ENRICH,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "return count if count >= _RUNS else 0",
         "return 0",
         "files are never merged",
@@ -651,14 +651,14 @@ MUTANTS = (
         _LOG,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "sum(rows) > _SPARE * live + _SLACK",
         "sum(rows) > _SPARE * live + _SLACK + 9999",
         "what a burst left stays while little comes after it",
         _AREA,
     ),
     Mutant(
-        "operators/state/sweep_area.py",
+        "operators/state/area_files.py",
         "return file.rows - gone - int(",
         "return file.rows - int(",
         "keys that are gone count as rows",
@@ -674,8 +674,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/two_counts.py",
-        "w = -n[row] if e & 1 else n[row]",
-        "w = n[row] if e & 1 else n[row]",
+        "w = signed(e, n[row])",
+        "w = n[row]",
         "an end counts like a beginning",
         _TWO,
     ),

@@ -23,6 +23,7 @@ from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.names import OF_VALUES, SUMS_OF_POWERS
 from sweeparea.operators.kernels import fixed
+from sweeparea.operators.kernels.events import Segments, Terms
 from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.order import OrderKey
@@ -355,13 +356,14 @@ class TestFixedPoint:
     def test_any_number_of_copies(self, elements):
         bits, n = np.array([v for v, _ in elements]).view(np.int64), np.array([m for _, m in elements])
         none = np.zeros(0, np.int64)
-        fits, unit = fixed.unit_of(bits, n, none, none, none, np.zeros(0, np.uint8))
+        terms = Terms(none, n, none, none, np.zeros(0, np.uint8))
+        fits, unit = fixed.unit_of(bits, terms)
         if not fits:
             return
-        high, low = fixed.words(bits, n, none, none, none, np.zeros(0, np.uint8), unit)
+        high, low = fixed.words(bits, terms, unit)
         size = len(bits)
-        events, first, group = 2 * np.arange(size), np.arange(size + 1), np.zeros(size, np.int64)
-        found = fixed.running(events, first, group, high, low, np.ones(size, np.int64), unit).view(np.float64)
+        cut = Segments(2 * np.arange(size), np.arange(size + 1), np.zeros(size, np.int64), np.arange(size))
+        found = fixed.running(cut, high, low, np.ones(size, np.int64), unit).view(np.float64)
         total = Fraction(0)
         for (v, m), value in zip(elements, found, strict=True):
             total += Fraction(v) * m
@@ -375,4 +377,5 @@ class TestFixedPoint:
     def test_what_fits(self, numbers: list[float], fits: bool):
         bits = np.array(numbers, np.float64).view(np.int64)
         none, ones = np.zeros(0, np.int64), np.ones(len(bits), np.int64)
-        assert fixed.unit_of(bits, ones, np.zeros(len(bits), np.int64), none, none, np.zeros(0, np.uint8))[0] == fits
+        terms = Terms(np.zeros(len(bits), np.int64), ones, none, none, np.zeros(0, np.uint8))
+        assert fixed.unit_of(bits, terms)[0] == fits

@@ -17,7 +17,7 @@ from sweeparea.operators.sweeps.relation_to_stream import Every, MaterializeSpec
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.windows import Range, TimeWindow, Unbounded, rows_window
 from sweeparea.operators.windows.arrivals import ArrivalSpec
-from tests.operators import brute, test_arrival_windows
+from tests.operators import arrival_elements, brute
 from tests.operators.test_relation_to_stream import CUTS, LAST, table
 
 KEYS = [0.0, -0.0, math.nan, None, 1.5]
@@ -116,7 +116,7 @@ def test_selections_commute_with_time_windows(length, elements, one, other):
 def rows_of(elements, count, cuts, partition=lambda record: (0.0, ""), length=None) -> list:
     spec = rows_window.RowsSpec(ArrivalSpec(("a", "b"), ("__p0", "__p1"), ("a", "b")), count, 1, length)
     given_ = [(partition(record), s, record, n) for record, s, n in elements]
-    return test_arrival_windows.run(partial(rows_window.sweep, spec=spec), given_, cuts)[0]
+    return arrival_elements.run(partial(rows_window.sweep, spec=spec), given_, cuts)[0]
 
 
 def same(one, other) -> None:

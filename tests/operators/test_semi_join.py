@@ -15,6 +15,7 @@ from sweeparea.operators.nodes import Aggregate, Join, Project, RelationScan, Se
 from sweeparea.operators.plan.conditions import conjunction, take_apart
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.sweeps.outer_join import unmatched
 from sweeparea.operators.sweeps.semi_join import plan_of
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
@@ -178,7 +179,7 @@ def planned(text: str, types=None):
     def type_of(node, expression):
         return (types or {}).get(expression.sql) or next((c.type for c in node.columns if c.id == expression.sql), None)
 
-    return plan_of(Join(LEFT, RIGHT, Expr(text, columns=ids(text)) if text else None, "anti"), type_of)
+    return plan_of(Join(LEFT, RIGHT, Expr(text, columns=ids(text)) if text else None, JoinKind.ANTI), type_of)
 
 
 def test_only_equal_types_are_looked_up_by_sum():
@@ -201,10 +202,10 @@ def test_the_right_side_is_distinct_where_equality_decides():
 
 
 def test_the_right_side_of_a_full_join_is_padded_too():
-    left, right = unmatched(Join(LEFT, RIGHT, kind="full"))
+    left, right = unmatched(Join(LEFT, RIGHT, kind=JoinKind.FULL))
     assert (left.left, right.left) == (LEFT, RIGHT)
     assert left.kind == right.kind == "anti"
-    assert len(unmatched(Join(LEFT, RIGHT, kind="left"))) == 1
+    assert len(unmatched(Join(LEFT, RIGHT, kind=JoinKind.LEFT))) == 1
 
 
 def test_a_column_that_is_not_found_leaves_the_condition_whole():

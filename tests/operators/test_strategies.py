@@ -25,7 +25,9 @@ from sweeparea.operators.plan.encoding import CORRECTED, DELTA, INTERVAL, STRATE
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
@@ -123,10 +125,10 @@ S, T = StreamScan("S", ((A, "a"),)), StreamScan("T", ((B, "b"),))
 RECENT, OTHER = Window(S, Range(5)), Window(T, Range(9))
 FOR_EVER, LAST_TWO = Window(S, Unbounded()), Window(S, Rows(2))
 GROUPED = Aggregate(RECENT, (), ((COUNT, AggregateCall("COUNT")),), global_=True)
-ANTI = Join(RECENT, OTHER, None, "anti")
+ANTI = Join(RECENT, OTHER, None, JoinKind.ANTI)
 JOINED = Join(RECENT, OTHER)
 MINUS = Difference(RECENT, OTHER, (A,))
-ON_TOP = Join(MINUS, OTHER, None, "left")
+ON_TOP = Join(MINUS, OTHER, None, JoinKind.LEFT)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +152,9 @@ def test_encoding_of_an_edge(node, upa, negative, direct):
 
 def test_edges_whose_records_come_in_pieces_that_follow_each_other():
     once = Aggregate(RECENT, ((B, Expr("`a`", "a", frozenset({"a"}))),), ())
-    for node in (once, Join(once, OTHER), Intersect(RECENT, OTHER, (A,)), Join(RECENT, OTHER, None, "semi")):
+    for node in (once, Join(once, OTHER), Intersect(RECENT, OTHER, (A,)), Join(RECENT, OTHER, None, JoinKind.SEMI)):
         assert node.lengthens
-    for node in (RECENT, JOINED, GROUPED, Window(RelationToStream(once, "istream"), Range(5))):
+    for node in (RECENT, JOINED, GROUPED, Window(RelationToStream(once, StreamKind.ISTREAM), Range(5))):
         assert not node.lengthens
 
 

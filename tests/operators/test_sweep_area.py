@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.state import sweep_area
-from sweeparea.operators.state.sweep_area import DUE, AreaFile, Later, SweepArea, bag_due, growth, never
+from sweeparea.operators.state import area_files, sweep_area
+from sweeparea.operators.state.area_files import DUE, AreaFile, growth, to_merge
+from sweeparea.operators.state.due import Later, bag_due, never
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
@@ -66,7 +68,7 @@ class Kept:
 
     def _merge(self) -> tuple[AreaFile, ...]:
         files = sorted(self.area.files, key=lambda f: -self.described[f.path])
-        return tuple(files[: sweep_area.to_merge([f.rows for f in files], self.live)])
+        return tuple(files[: to_merge([f.rows for f in files], self.live)])
 
     def _due(self, h0: int) -> pa.Table:
         due = [f for f in self.area.files if f.due <= self.area.h1]
@@ -205,7 +207,7 @@ def test_files_are_few_and_hold_little_that_is_gone(tmp_path):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_has_expired_goes_though_little_comes_after_it(tmp_path, monkeypatch, workers):
     monkeypatch.setattr(sweep_area, "_GROUP", 64)
-    monkeypatch.setattr(sweep_area, "_SLACK", 64)
+    monkeypatch.setattr(area_files, "_SLACK", 64)
     schema = two_counts.rows_schema([pa.field("k", pa.int64())])
     spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
     kept = Kept(str(tmp_path), schema, ("k",), bag_due, workers)
@@ -236,7 +238,7 @@ def test_a_merge_loses_no_hash_at_the_edges_of_the_shares(tmp_path, monkeypatch,
 
 def test_a_group_of_many_rows_that_ends_at_once_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep_area, "_GROUP", 64)
-    monkeypatch.setattr(sweep_area, "_SLACK", 64)
+    monkeypatch.setattr(area_files, "_SLACK", 64)
     schema = pa.schema([("v", pa.int64()), ("p", pa.int64()), ("__ts", pa.int64()), ("__n", pa.int64())])
     spec = session_window.SessionSpec(ArrivalSpec(("v",), ("p",), ("v",)), gap=4)
     kept = Kept(str(tmp_path), schema, ("p",), Later(3), 1)

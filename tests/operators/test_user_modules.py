@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.operators import user
+from sweeparea.operators.plan.plan import UserKind
 from sweeparea.operators.user_code.user_modules import Modules
 
 HEAD = "from __future__ import annotations\nfrom sweeparea.operators.user import function\n"
@@ -28,7 +29,7 @@ def written(folder: Path, **sources: str) -> Modules:
 
 
 def value(modules: Modules, module: str = "measures") -> object:
-    return user.load(f"{module}:f", "function", modules)(None)
+    return user.load(f"{module}:f", UserKind.FUNCTION, modules)(None)
 
 
 def test_modules_of_the_same_name_in_two_applications(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_data_files_beside_modules(tmp_path: Path, head: str, body: str) -> None
     )
     assert value(modules) == "7"
     if "spaces" in body:  # a worker: one way tells for all
-        sent = pickle.dumps(user.load("measures:f", "function", modules))
+        sent = pickle.dumps(user.load("measures:f", UserKind.FUNCTION, modules))
         assert in_another_process(sent, tmp_path) == "7"
 
 
@@ -170,7 +171,7 @@ def test_a_worker_without_the_application_gets_what_was_read_at_the_top(tmp_path
         folder, at_top=source + FACTOR.format("K"), late=source + FACTOR.format(read), pkg__of____init__=""
     )
     (folder / "pkg" / "rates.txt").write_text("7")
-    sent = [pickle.dumps(user.load(f"{name}:f", "function", modules)) for name in ("at_top", "late")]
+    sent = [pickle.dumps(user.load(f"{name}:f", UserKind.FUNCTION, modules)) for name in ("at_top", "late")]
     folder.rename(tmp_path / "gone")
     assert in_another_process(sent[0], tmp_path) == "7"
     with pytest.raises(subprocess.CalledProcessError) as failed:
@@ -240,7 +241,7 @@ def test_a_worker_imports_what_it_was_sent(tmp_path: Path) -> None:
         + "def lazily():\n    import queue\n    from pkg.mod import K\n    return queue.K + K\n"
     )
     modules = written(tmp_path, measures=source, queue="K = 1\n", pkg__of____init__="", pkg__of__mod="K = 1\n")
-    sent = pickle.dumps(user.load("measures:f", "function", modules))
+    sent = pickle.dumps(user.load("measures:f", UserKind.FUNCTION, modules))
     written(tmp_path, queue="K = 5\n")
     assert in_another_process(sent, tmp_path) == "('nobody', 2)"
 
@@ -249,11 +250,11 @@ def test_a_worker_with_another_environment_gets_the_function_as_it_was(tmp_path:
     monkeypatch.setenv("SWEEPAREA_SEEN", "here")
     source = HEAD + "import os\nSEEN = os.environ.get('SWEEPAREA_SEEN', 'nobody')\n" + FACTOR.format("SEEN")
     modules = written(tmp_path, measures=source)
-    sent = pickle.dumps(user.load("measures:f", "function", modules))
+    sent = pickle.dumps(user.load("measures:f", UserKind.FUNCTION, modules))
     assert in_another_process(sent, tmp_path, SWEEPAREA_SEEN="there") == "here"
 
 
 def test_arrow_columns_go_through(tmp_path: Path) -> None:
     source = HEAD + "import pyarrow.compute as pc\n" + FACTOR.format("pc.multiply(values, 2.0)")
-    code = user.load("measures:f", "function", written(tmp_path, measures=source))
+    code = user.load("measures:f", UserKind.FUNCTION, written(tmp_path, measures=source))
     assert code(pa.array([1.5])).to_pylist() == [3.0]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from sweeparea.infra.errors import exit_code_of
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.spark.session import spark_session
 from tests.replay.compare import MEMBERS, broken_law, difference
@@ -153,4 +154,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main, "run the same command again"))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from sweeparea.operators.state import sweep_area
+from sweeparea.operators.state import area_files, sweep_area
 from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.generate import STRATEGIES, VALUES, Generator
 
@@ -183,6 +183,6 @@ def shared_by(counts: Sequence[int]) -> Iterator[None]:
         mock.patch.object(slices, "SMALL_SLICE", workers),
         mock.patch.object(slices, "ROWS_PER_PARTITION", workers),
         mock.patch.object(sweep_area, "_GROUP", 8),
-        mock.patch.object(sweep_area, "_SLACK", 8),  # else no case is large enough for the merge of all files
+        mock.patch.object(area_files, "_SLACK", 8),  # else no case is large enough for the merge of all files
     ):
         yield

@@ -7,6 +7,7 @@ instants (section 5), also where a query nests them. Sums and averages are exact
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -156,7 +157,6 @@ class Oracle:
         self.case, self.grain = case, grain
         self.timestamps = str(case.get("time", "BIGINT")).upper() == "TIMESTAMP"
         self.start = self.tick(case.get("start_at", 0))
-        self.db = connect()
         self.tables: dict[str, Table] = {}
         self.ends: dict[str, int] = {}
         self.used = 0
@@ -164,6 +164,11 @@ class Oracle:
             self._stream(name, spec)
         for name, spec in (case.get("relations") or {}).items():
             self._relation(name, spec)
+
+    @functools.cached_property
+    def db(self) -> duckdb.DuckDBPyConnection:
+        """Made when it is asked for: some want of an oracle only what a tick is."""
+        return connect()
 
     def tick(self, given: Any) -> int:
         return micros(given) if isinstance(given, str) and self.timestamps else int(given)

@@ -44,7 +44,7 @@ PAIRS = {
 @pytest.mark.parametrize(
     "pair", [pytest.param(p, marks=[pytest.mark.slow] if i else [], id=p) for i, p in enumerate(PAIRS)]
 )
-def test_both_are_the_same_stream(spark: SparkSession, pair: str):
+def test_queries_of_a_pair_give_the_same_stream(spark: SparkSession, pair: str):
     cases = [
         json.dumps({**BASE, "name": q, "query": q, "heartbeats": cuts, "settings": {"rewrites": "none"}})
         for q, cuts in zip(PAIRS[pair], ([3, 14], [6, 14]), strict=True)

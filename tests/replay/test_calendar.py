@@ -60,7 +60,9 @@ VISIBLE = {  # from the bucket's last instant to the next one's
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("unit", "buckets"), [("Day", DAYS), ("Hour", HOURS), ("Month", MONTHS)])
-def test_new_york(spark: SparkSession, unit: str, buckets: list[list[Any]]):
+def test_calendar_windows_in_new_york_over_a_change_of_the_clocks(
+    spark: SparkSession, unit: str, buckets: list[list[Any]]
+):
     window = f"S [Tumbling By {unit} In 'America/New_York']"
     case = {
         "time": "TIMESTAMP",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 from collections.abc import Iterator
@@ -43,6 +42,16 @@ WRONG = [
     *({"a": 1}, {"S": 5}, {"S": [1.5]}, {"S": ["x"]}, [1.5], [True], [[None, [None]]], [5, None]),
 ]
 
+TAKEN = {
+    ("name",),
+    ("time",),
+    ("settings",),
+    ("materialize",),
+    ("materialize", 0),
+    ("streams", "S", "arrivals", 0, 2, 0),
+}
+"""What is told or looked at later; the value of a row that arrives when all heartbeats have passed is not."""
+
 
 def _places(part: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if place:
@@ -60,10 +69,10 @@ def _with(place: tuple[Any, ...], wrong: Any) -> dict[str, Any]:
     return case
 
 
-def _read_all(case: dict[str, Any], folder: Path) -> None:
-    """All that a case does with its JSON before the engine sees any of it."""
+def _read_all(case: dict[str, Any], folder: Path) -> dict[str, list[Any]]:
+    """All that a case does with its JSON before the engine sees any of it; returns the admitted rows by source."""
     made = Case(case, folder, None)  # type: ignore[arg-type]
-    steps = made.steps()
+    steps, admitted = made.steps(), dict[str, list[Any]]()
     for source in made.sources.values():
         source.check_arrivals(len(steps))
     for k in range(len(steps) + 1):
@@ -73,17 +82,25 @@ def _read_all(case: dict[str, Any], folder: Path) -> None:
             rows = None if heartbeat is None else made.sources[name].advance(heartbeat)
             if rows is not None and made.sources[name].kind == "relation":
                 made.sources[name].check_net(rows)
+            admitted[name] = admitted.get(name, []) + ([] if rows is None else rows.to_pylist())
+    return admitted
 
 
-def test_the_case_is_right(tmp_path: Path) -> None:
-    _read_all(CASE, tmp_path)
+def test_a_right_case_is_read_whole(tmp_path: Path) -> None:
+    admitted = _read_all(CASE, tmp_path)
+    assert {name: [row["k"] for row in rows] for name, rows in admitted.items()} == {"S": [2], "R": [1, 1]}
 
 
 @pytest.mark.parametrize("place", list(_places(CASE)), ids=lambda place: ".".join(map(str, place)))
 def test_a_wrong_part_is_an_error_in_words(place: tuple[Any, ...], tmp_path: Path) -> None:
+    refused: list[str] = []
     for wrong in WRONG:
-        with contextlib.suppress(SweepAreaError):  # anything else is a fault of replay
+        try:
             _read_all(_with(place, wrong), tmp_path)
+        except SweepAreaError as error:  # anything else is a fault of replay
+            refused.append(str(error))
+    assert bool(refused) == (place not in TAKEN), refused
+    assert all(" " in text for text in refused)
 
 
 @pytest.mark.parametrize(

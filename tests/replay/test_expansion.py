@@ -26,12 +26,14 @@ def _check(spark: SparkSession, seeds: range) -> None:
 
 
 @pytest.mark.spark
-def test_random_cases(spark: SparkSession):
+def test_random_generators_and_window_functions(spark: SparkSession):
     _check(spark, range(300, 316))
 
 
 @pytest.mark.spark
-def test_random_cases_in_several_partitions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_random_generators_and_window_functions_in_several_partitions(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(slices, "SMALL_SLICE", 0)
     _check(spark, range(330, 336))
 
@@ -64,7 +66,7 @@ def test_many_cases_of_numbers_and_values_of_other_rows(spark: SparkSession, fir
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("first", range(20_000, 20_200, 20))
-def test_many_random_cases(spark: SparkSession, first: int):
+def test_many_random_generators_and_window_functions(spark: SparkSession, first: int):
     _check(spark, range(first, first + 20))
 
 
@@ -91,7 +93,7 @@ ROWS = [[1, [1, [1, 2]]], [2, [2, []]], [4, [3, None]]]
 
 
 @pytest.mark.spark
-def test_worked_by_hand(spark: SparkSession):
+def test_lateral_views_worked_by_hand(spark: SparkSession):
     case = {"streams": {"S": {"columns": {"k": "int", "a": "array<int>"}, "rows": ROWS}}, "heartbeats": [2, 9]}
     worked = {
         "SELECT k, x FROM S [Range 1] LATERAL VIEW explode(a) t AS x": [[1, 3, [1, 1]], [1, 3, [1, 2]]],

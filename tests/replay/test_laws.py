@@ -34,12 +34,12 @@ def _check(spark: SparkSession, seed: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_cases(spark: SparkSession, seed: int):
+def test_laws_hold_for_random_cases(spark: SparkSession, seed: int):
     _check(spark, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", range(10_000, 10_150))
-def test_many_random_cases(spark: SparkSession, seed: int):
+def test_laws_hold_for_many_random_cases(spark: SparkSession, seed: int):
     _check(spark, seed)

@@ -10,6 +10,7 @@ from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 def main(folder: str, name: str, count: int) -> None:
@@ -25,7 +26,7 @@ def main(folder: str, name: str, count: int) -> None:
                 break
             except CommitConflict:
                 conflicts += 1
-        row = LedgerRow(name, "stream", "r", i, i, f"{name}-{i}")
+        row = LedgerRow(name, NameKind.STREAM, "r", i, i, f"{name}-{i}")
         assert ledger.commit(row, i - 1 if i > 1 else None) == row
     print(conflicts)
 

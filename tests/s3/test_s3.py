@@ -18,8 +18,10 @@ from sweeparea.spark_jobs.admission.sources import source_rows
 from sweeparea.spark_jobs.commands.cli import main
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import files_in, folders_in, has_folder, tables_in, write_file
+from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.folders import files_in, folders_in, has_folder, tables_in
 from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from sweeparea.tables.publication.retention import left_over
 from sweeparea.tables.sources.source import SourceTable
@@ -84,7 +86,7 @@ def test_what_runs_leave_is_removed_by_themselves_or_when_it_is_old(
             write_file(pa.table({"i": [1]}), root, attempt, "part")
         return [*(f"{root}/data/{attempt}" for root in staged), *spilled]
 
-    failed = Publication(data, ledger, "q", "query", "q-1")
+    failed = Publication(data, ledger, "q", NameKind.QUERY, "q-1")
     left = written(failed.begin())
     failed.abandon()
     assert not any(map(has_folder, left))

@@ -17,7 +17,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.cli import main
 from sweeparea.tables.faults import CRASH_AT
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import filesystem, tables_in
+from sweeparea.tables.log.folders import filesystem, tables_in
 from tests.faults import jobs
 from tests.faults.state import CHANGING
 from tests.spark_jobs import shop

@@ -13,6 +13,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 SCHEMA = pa.schema(
@@ -71,7 +72,7 @@ def contents(app: Application, table: str) -> list[tuple]:
 def damage(app: Application, query: str) -> None:
     """Another number of items in every row of turnover's like, by a commit that looks like one of the query's own."""
     place = SlicePlace.of(app, query)
-    publication = Publication(place.data, place.ledger, query, "query", place.registration)
+    publication = Publication(place.data, place.ledger, query, NameKind.QUERY, place.registration)
     attempt = publication.begin()
     log = DeltaLog(app.layout.result(query))
     rows = log.read()

@@ -30,6 +30,7 @@ from sweeparea.spark_jobs.admission.judging.state import StreamState
 from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, take_back
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 TIME = TimeDomain("BIGINT", 1)
@@ -55,7 +56,7 @@ class Fast:
         """One source version: signed rows. Everything else is read from the ledger."""
         self.version += 1
         ledger = Ledger(str(self.folder))
-        publication = Publication(str(self.folder), ledger, "s", "stream", "r")
+        publication = Publication(str(self.folder), ledger, "s", NameKind.STREAM, "r")
         attempt = publication.begin()
         state = StreamState.of(publication.previous)
         state.commit_time = max(commit_time, state.commit_time)

@@ -31,6 +31,7 @@ from sweeparea.tables.errors import LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.deployed import Deployed
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
@@ -57,12 +58,12 @@ def opened(folder: Path, declarations: str | None = None) -> Application:
 def ran(app: Application, *names: str, rows: int = 3) -> None:
     """One commit of each name, as a job makes it."""
     for name in names:
-        kind = "query" if name in app.catalog.queries else "stream"
+        kind = NameKind.QUERY if name in app.catalog.queries else NameKind.STREAM
         row = app.ledger.head().get(name)
         publication = Publication(str(app.data), app.ledger, name, kind, app.registry.registration(name, row))
         attempt = publication.begin()
         info = {"definition": app.registry.fingerprint(name), "source_version": 0, "chronon": 1_000_000}
-        path = app.layout.result(name) if kind == "query" else app.layout.admitted(name)
+        path = app.layout.result(name) if kind is NameKind.QUERY else app.layout.admitted(name)
         if kind == "query":
             info |= {"plan": state_identity(app.plans.plan(name)), "state_rows": {"aggregate2": 1, "materialize": 1}}
             record = [(c.label, pa.int64()) for c in app.plans.plan(name).root.columns]
@@ -460,7 +461,7 @@ def test_who_was_suspended_while_tables_are_taken_away_takes_nothing_that_is_new
 def test_a_first_run_that_is_at_work_does_not_commit_what_is_dropped(sold):
     app = opened(sold, ALL.replace(READER, ""))
     registration = app.registry.registration("turnover", None)
-    publication = Publication(str(app.data), app.ledger, "turnover", "query", registration)
+    publication = Publication(str(app.data), app.ledger, "turnover", NameKind.QUERY, registration)
     publication.begin()
     drop(opened(sold), "turnover")
     with pytest.raises(LostRace):

@@ -197,6 +197,6 @@ def test_events_count_intervals(rows):
 
 
 @pytest.mark.parametrize("keyed", [None, KEYED])
-def test_nothing_is_nothing(keyed):
+def test_versions_without_rows_change_nothing(keyed):
     schema, record = (OPS, ["k", "v", "s"]) if keyed else (SIGNED, ["r"])
     assert run(schema, record, keyed, [([], 3), ([], 5)]) == ({}, {})

@@ -9,6 +9,7 @@ import pytest
 
 from sweeparea.infra import settings
 from sweeparea.spark_jobs.commands.cli import main
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
@@ -84,7 +85,7 @@ def test_inputs_that_have_not_come_to_the_start_of_a_query(capsys, tmp_path):
     started = "CREATE CONTINUOUS QUERY q START AT TIMESTAMP '2020-01-01 12:00:00' AS SELECT shop FROM sales [NOW];"
     app = shop.application(tmp_path, shop.STREAM + started)
     shop.sell(tmp_path, shop.DAYS[0])
-    publication = Publication(str(app.data), app.ledger, "sales", "stream", "r1")
+    publication = Publication(str(app.data), app.ledger, "sales", NameKind.STREAM, "r1")
     publication.begin()
     publication.commit(shop.tick(-60), info={"source_version": 0})
     assert main(["status", str(tmp_path / "shop"), "--data", str(app.data)]) == 0

@@ -82,7 +82,7 @@ Caused by: java.io.IOException: No space left on device
         ("Lost a thing. See http://x.org/a for more.", SliceError, "q: ValueError: Lost a thing."),
     ],
 )
-def test_readable(text, kind, told):
+def test_errors_of_spark_are_told_in_words(text, kind, told):
     error = readable(ValueError(text), "q", {"c1": "level", "c2": "amount"})
     assert type(error) is kind
     assert str(error) == told

@@ -74,7 +74,7 @@ def test_json_is_admitted_once_and_malformed_records_keep_their_text(spark, tmp_
 FLAT = STREAM.replace(", st STRUCT<x: DOUBLE>", "")
 
 
-def test_csv(spark, tmp_path: Path) -> None:
+def test_a_csv_source_is_admitted(spark, tmp_path: Path) -> None:
     app = opened(tmp_path, FLAT.format(format="csv", options="OPTIONS (header = true)"))
     arrive(tmp_path, "1.csv", "t,a\n1,1\n2,x\n3\n4,4\n")
     report = admit(app, "s", spark)
@@ -202,7 +202,7 @@ def test_a_wildcard_in_the_name_of_a_file_doubles_nothing(spark, tmp_path: Path,
     assert admitted(app) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_parquet(spark, tmp_path: Path) -> None:
+def test_a_parquet_source_is_admitted(spark, tmp_path: Path) -> None:
     app = opened(tmp_path, FLAT.format(format="parquet", options=""))
     (tmp_path / "in").mkdir()
     schema = app.sources.table("s").schema()
@@ -280,7 +280,7 @@ def test_a_run_that_is_killed_between_reading_and_the_ledger_doubles_and_loses_n
     assert admit(app, "s", spark).versions == 0
 
 
-def test_relations_too(spark, tmp_path: Path) -> None:
+def test_relations_from_files(spark, tmp_path: Path) -> None:
     arrive(tmp_path, "1.json", '{"op": "I", "at": 1, "k": "a"}\n{"op": "U", "at": 2, "k": 3, "v": "x"}\n')
     app = opened(
         tmp_path,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -72,7 +74,7 @@ def test_a_query_that_runs_otherwise_than_it_is_bound_goes_on(spark, tmp_path: P
             assert not app.registry.stale(app.plans.plan(query), row)
 
 
-def test_worked_values(undisturbed):
+def test_closed_windows_and_exact_sums_worked_by_hand(undisturbed):
     """By hand: closed windows of 60 s end at s+61; 1e16 + 1.0 + 2.5 rounds once, to 1e16 + 4, and 1e16 leaves no
     trace.
     """
@@ -146,8 +148,15 @@ def test_a_run_that_dies_anywhere_is_continued(spark, tmp_path, undisturbed, mon
 
 
 def test_crash_points_kill_only_when_asked(monkeypatch):
+    struck: list[tuple[int, int]] = []
+    monkeypatch.setattr(faults.os, "kill", lambda process, with_: struck.append((process, with_)))
     monkeypatch.delenv("SWEEPAREA_CRASH_AT", raising=False)
     faults.crash_point("slice.staged_files")
+    monkeypatch.setenv("SWEEPAREA_CRASH_AT", "slice.staged_files")
+    faults.crash_point("slice.other")
+    assert not struck
+    faults.crash_point("slice.staged_files")
+    assert struck == [(os.getpid(), signal.SIGKILL)]
 
 
 def test_optimize_between_slices_is_adopted(spark, tmp_path, undisturbed):

@@ -39,7 +39,9 @@ def broken(folder: Path, committed: int = 20, **tables: list[tuple]) -> str:
 
 
 @pytest.mark.parametrize("part_rows", [4_000_000, 2])
-def test_tables_that_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_rows: int) -> None:
+def test_tables_of_one_query_that_agree_break_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_rows: int
+) -> None:
     monkeypatch.setattr(laws, "PART_ROWS", part_rows)
     assert broken(tmp_path, relation=RELATION, istream=ISTREAM, dstream=DSTREAM) == ""
     assert broken(tmp_path / "both", istream=ISTREAM, dstream=DSTREAM) == ""
@@ -61,13 +63,15 @@ def test_tables_that_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part
         ({"relation": [*RELATION, ("c", 21, None)], "istream": [*ISTREAM, ("c", 21)]}, "after the committed instant"),
     ],
 )
-def test_tables_that_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_rows, tables, fault) -> None:
+def test_tables_that_do_not_agree_name_the_law_and_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_rows, tables, fault
+) -> None:
     monkeypatch.setattr(laws, "PART_ROWS", part_rows)
     found = broken(tmp_path, **{"relation": RELATION, "istream": ISTREAM, "dstream": DSTREAM, **tables})
     assert fault in found
 
 
-def test_streams_alone(tmp_path: Path) -> None:
+def test_laws_of_streams_without_their_relation(tmp_path: Path) -> None:
     assert "both" not in broken(tmp_path / "a", istream=ISTREAM, dstream=DSTREAM)
     assert "in istream and dstream at one instant (R1), first at 2: {'v': 'b'}" in broken(
         tmp_path / "b", istream=ISTREAM, dstream=[*DSTREAM, ("b", 2)]

@@ -56,7 +56,7 @@ def test_functions_nest_deeper_than_sparks_analyzer_has_iterations_by_default(sp
     assert spark.range(0).selectExpr(f"{nested} AS z").schema["z"].dataType.typeName() == "long"
 
 
-def test_a_slice_runs_so(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_a_slice_of_long_expressions_runs_without_code_generation(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     found = []
     monkeypatch.setattr(Slice, "_run", lambda self, publication: found.append(spark.conf.get(KEYS[1])))
     run = object.__new__(Slice)

@@ -11,7 +11,7 @@ import pytest
 from sweeparea.infra.errors import SetupError
 from sweeparea.operators.windows import Calendar
 from sweeparea.spark_jobs.admission.sources.format_names import require_seen
-from sweeparea.spark_jobs.spark import machine_probe
+from sweeparea.spark_jobs.spark import java_zones, machine_probe, zone_guards
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,23 +51,23 @@ def test_other_rules_of_a_zone_are_refused_where_instants_reach_them(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
     machine_probe.require_fit(spark, set())
-    assert machine_probe.differences(spark, MEXICO) == ()
-    assert machine_probe.differences(spark, "Etc/GMT+5") == ()
+    assert java_zones.differences(spark, MEXICO) == ()
+    assert java_zones.differences(spark, "Etc/GMT+5") == ()
     begin = dt.datetime(2022, 10, 30, tzinfo=dt.UTC)
-    here = machine_probe._changes
-    monkeypatch.setattr(machine_probe, "_changes", lambda zone: here(zone)[:-1])  # the end of summer time
+    here = java_zones._changes
+    monkeypatch.setattr(java_zones, "_changes", lambda zone: here(zone)[:-1])  # the end of summer time
     machine_probe.require_fit(spark, set())
-    assert machine_probe.differences(spark, MEXICO) == ((int(begin.timestamp()), None),)
-    machine_probe.require(spark, (), [MEXICO])
+    assert java_zones.differences(spark, MEXICO) == ((int(begin.timestamp()), None),)
+    zone_guards.require(spark, (), [MEXICO])
     with pytest.raises(SetupError, match=f"{MEXICO}.*they differ from 2022-10-30\\."):
-        machine_probe.require(spark, [MEXICO])
-    asked = machine_probe.guarded_text(spark, f"from_utc_timestamp(t, '{MEXICO}')")
+        zone_guards.require(spark, [MEXICO])
+    asked = zone_guards.guarded_text(spark, f"from_utc_timestamp(t, '{MEXICO}')")
     steps = Calendar("day", MEXICO).steps("unix_micros(t)")
     rows = "SELECT TIMESTAMP '{}' AS t FROM range(1)"
     wanted = {"2022-10-29 23:59:59": "2022-10-29 18:59:59", "1900-01-01 00:00:00": "1899-12-31 17:23:24"}
     for at, local in wanted.items():
         assert [str(row.x) for row in spark.sql(rows.format(at)).selectExpr(f"{asked} AS x").collect()] == [local]
-    windows = [f"{machine_probe.guarded_text(spark, text)} AS {name}" for name, text in steps]
+    windows = [f"{zone_guards.guarded_text(spark, text)} AS {name}" for name, text in steps]
     assert spark.sql(rows.format("2022-09-29 00:00:00")).selectExpr(*windows).collect()
     told = rf"The time zone {MEXICO}: Spark's Java has other rules .* from 2022-10-30, and a row asks for them"
     for expressions in ([f"{asked} AS x"], windows):
@@ -89,12 +89,12 @@ def test_other_rules_of_a_zone_are_refused_where_instants_reach_them(
     ],
 )
 def test_days_at_whose_ends_offsets_differ(ours: dict[int, int], theirs: dict[int, int], days: list[tuple[int, int]]):
-    assert list(machine_probe._unequal(ours, theirs, 100)) == days
+    assert list(java_zones._unequal(ours, theirs, 100)) == days
 
 
 def test_what_differs_after_2100_repeats_itself():
     day, first, last = 86_400, -100, 200_000
-    spans = machine_probe._spans
+    spans = java_zones._spans
     assert spans([(5, 7), (7, 9), (20, 21)], first, last) == ((5 * day, 9 * day), (20 * day, 21 * day))
     assert spans([(-101, 4)], first, last) == ((None, 4 * day),)
     assert spans([(5, 6), (60_000, 60_001), (70_000, 70_001)], first, last) == (
@@ -111,25 +111,25 @@ def test_a_file_that_java_does_not_see_is_refused(spark: SparkSession, tmp_path:
 
 
 def test_a_zone_in_a_column_fails_by_name_only_where_rules_differ(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
-    here = machine_probe.zones.changes
+    here = java_zones.zones.changes
     other = "Africa/Abidjan"  # has no changes since 1970; with one that Java does not know
     names = frozenset({"Europe/Berlin", "EST", "Africa/Casablanca", "Asia/Tokyo", "No/Such", other})
-    monkeypatch.setattr(machine_probe.zones, "names", lambda: names)
-    found = machine_probe._differing(spark)  # with the Java of this machine: zones that changed since it was made
+    monkeypatch.setattr(java_zones.zones, "names", lambda: names)
+    found = java_zones._differing(spark)  # with the Java of this machine: zones that changed since it was made
     assert found <= {"Africa/Casablanca"}
     monkeypatch.setattr(
-        machine_probe.zones,
+        java_zones.zones,
         "changes",
         lambda name, a, b: ((86_400 * 365, 0, 3600),) if name == other else here(name, a, b),
     )
-    assert machine_probe._differing(spark) == found | {other}
+    assert java_zones._differing(spark) == found | {other}
     passed: set[str] = set()
     machine_probe.require_fit(spark, passed)
     rows = "SELECT timestamp_seconds(id) AS t, z FROM range(1) CROSS JOIN (VALUES {}) AS v(z)"
-    text = machine_probe.guarded_text(spark, "from_utc_timestamp(t, z)")
+    text = zone_guards.guarded_text(spark, "from_utc_timestamp(t, z)")
     good = spark.sql(rows.format("('Europe/Berlin'), ('Z'), ('+05:30')")).selectExpr(f"{text} AS x").collect()
     assert sorted(row.x.strftime("%H:%M") for row in good) == ["00:00", "01:00", "05:30"]
     with pytest.raises(Exception, match=r"The time zone Africa/Abidjan: Spark's Java has other rules"):
         spark.sql(rows.format(f"('{other}')")).selectExpr(f"{text} AS x").collect()
     assert any(probe.startswith("zones ") and other in probe for probe in passed)
-    assert machine_probe.guarded_text(spark, "from_utc_timestamp(t, 'Cuba')") == "from_utc_timestamp(t, 'Cuba')"
+    assert zone_guards.guarded_text(spark, "from_utc_timestamp(t, 'Cuba')") == "from_utc_timestamp(t, 'Cuba')"

@@ -29,6 +29,7 @@ from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.orchestration.steps import Action
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
@@ -65,7 +66,7 @@ def applied(app: Application) -> None:
 def admitted(app: Application, name: str, rows: int, low: int, high: int) -> None:
     """So many rows with ticks in [low, high), as admit commits them."""
     row = app.ledger.head().get(name)
-    publication = Publication(str(app.data), app.ledger, name, "stream", app.registry.registration(name, row))
+    publication = Publication(str(app.data), app.ledger, name, NameKind.STREAM, app.registry.registration(name, row))
     attempt, path = publication.begin(), app.layout.admitted(name)
     DeltaLog(path).create(ADMITTED, name=name, description="made by hand")
     ticks = [low + i * (high - low) // rows for i in range(rows)]
@@ -78,7 +79,7 @@ def ran(app: Application, query: str) -> None:
     """A commit of a query that left state, as its first slice makes it."""
     app.registry.registration(query, None)
     app.registry.settle(query)
-    publication = Publication(str(app.data), app.ledger, query, "query", app.registry.registration(query, None))
+    publication = Publication(str(app.data), app.ledger, query, NameKind.QUERY, app.registry.registration(query, None))
     publication.begin()
     info = {
         "definition": app.registry.fingerprint(query),

@@ -12,6 +12,7 @@ from sweeparea.spark_jobs.commands.status import status
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, gone_up_to, require_history
 from sweeparea.spark_jobs.orchestration.planner import plan as plan_of
 from sweeparea.spark_jobs.upkeep import retained
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.spark_jobs import shop
 
@@ -31,13 +32,13 @@ def application(folder: Path, clauses: str, query: str, committed: int | None) -
     stream = shop.STREAM.replace("  CONSTRAINT", f"  {clauses}\n  CONSTRAINT")
     shop.sell(folder, [(0, "a", 1.0, 1)])
     app = shop.application(folder, f"{stream}{query};")
-    commit(app, "sales", "stream", HEARTBEAT, {})
+    commit(app, "sales", NameKind.STREAM, HEARTBEAT, {})
     if committed is not None:
-        commit(app, "q", "query", committed, {})
+        commit(app, "q", NameKind.QUERY, committed, {})
     return app
 
 
-def commit(app: Application, name: str, kind: str, committed: int, info: dict[str, object]) -> None:
+def commit(app: Application, name: str, kind: NameKind, committed: int, info: dict[str, object]) -> None:
     publication = Publication(str(app.data), app.ledger, name, kind, "r1")
     publication.begin()
     publication.commit(committed, info=info)
@@ -63,7 +64,9 @@ def commit(app: Application, name: str, kind: str, committed: int, info: dict[st
         ),
     ],
 )
-def test_what_may_go(tmp_path: Path, clauses: str, query: str, committed: int | None, cut: int | None, reason: str):
+def test_rows_that_retain_lets_go(
+    tmp_path: Path, clauses: str, query: str, committed: int | None, cut: int | None, reason: str
+):
     found = retained.outlook(application(tmp_path, clauses, query, committed), "sales")
     assert found is not None
     assert (found.cut, bool(found.reasons)) == (cut, bool(reason))
@@ -78,7 +81,7 @@ def test_nothing_is_said_of_a_stream_without_the_clause(tmp_path: Path):
 
 def test_what_reads_from_before_is_refused(tmp_path: Path):
     app = application(tmp_path, "RETAIN INTERVAL 10 MINUTES", JOIN, HEARTBEAT)
-    commit(app, "sales", "stream", HEARTBEAT, {"retained": shop.tick(100)})
+    commit(app, "sales", NameKind.STREAM, HEARTBEAT, {"retained": shop.tick(100)})
     plan = app.plans.plan("q")
     require_history(app, plan, shop.tick(100 + 301 + 1))
     with pytest.raises(HistoryGone, match=r"from 2020-01-01 12:01:40 on, but .* up to 2020-01-01 12:01:40"):
@@ -88,14 +91,14 @@ def test_what_reads_from_before_is_refused(tmp_path: Path):
 
 def test_a_plan_tells_what_cannot_be_computed_any_more(tmp_path: Path):
     app = application(tmp_path, "RETAIN INTERVAL 10 MINUTES", MINUTE, None)
-    commit(app, "sales", "stream", HEARTBEAT, {"retained": shop.tick(-1)})
+    commit(app, "sales", NameKind.STREAM, HEARTBEAT, {"retained": shop.tick(-1)})
     assert plan_of(app).problems == ()
-    commit(app, "sales", "stream", HEARTBEAT, {"retained": shop.tick(0), "source_version": 0})
+    commit(app, "sales", NameKind.STREAM, HEARTBEAT, {"retained": shop.tick(0), "source_version": 0})
     (problem,) = plan_of(app).problems
     assert "shop.cql:" in str(problem)
     told = "q would have to be computed from 2020-01-01 12:00:00 on, but elements of sales up to"
     assert told in str(problem)
     # status says so as well, of a query that never ran; one that goes on from where it is needs nothing of it
     assert f"q: not processed yet; cannot run: {told}" in status(app)
-    commit(app, "q", "query", shop.tick(100), {})
+    commit(app, "q", NameKind.QUERY, shop.tick(100), {})
     assert "q: committed up to 2020-01-01 12:01:40; ready up to 2020-01-01 13:00:00" in status(app)

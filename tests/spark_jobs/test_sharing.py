@@ -80,7 +80,7 @@ def results(app: Application) -> dict[str, list[tuple]]:
 # -- without Spark -----------------------------------------------------------------------------------------------------
 
 
-def test_off_by_default(sold):
+def test_sharing_is_off_by_default(sold):
     applied(opened(sold))
     assert not hidden(opened(sold))
 

@@ -13,7 +13,7 @@ from sweeparea.spark_jobs.declarations.analysis import AskedOnce, Checking, anal
 from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
 from sweeparea.spark_jobs.orchestration.planner import plan
 from sweeparea.spark_jobs.orchestration.process import process
-from sweeparea.spark_jobs.spark import machine_probe, session
+from sweeparea.spark_jobs.spark import session, zone_guards
 from tests.spark_jobs import shop
 
 HEAD = "CREATE STREAM s FROM DELTA 'source/sales' "
@@ -54,7 +54,7 @@ def problems(folder, text: str, analyze: object = None, checking: Checking | Non
         ),
     ],
 )
-def test_a_stream(tmp_path, text, told):
+def test_wrong_clauses_of_a_stream_are_told_by_plan(tmp_path, text, told):
     (found,) = problems(tmp_path, HEAD + text + ";")
     assert told in found
     assert found.startswith("shop.cql:")
@@ -69,7 +69,7 @@ def test_a_stream(tmp_path, text, told):
         "TIMESTAMP BY items HEARTBEAT FOR items AS CAST(amount AS INT)",
     ],
 )
-def test_what_fits_is_taken(tmp_path, text):
+def test_right_clauses_of_a_stream_are_no_problem(tmp_path, text):
     assert problems(tmp_path, HEAD + text + ";") == []
 
 
@@ -148,9 +148,9 @@ def test_a_run_binds_a_query_for_its_names_and_for_its_slices(tmp_path, spark, m
     app = Application.open(tmp_path / "shop", tmp_path / "data")
     admit(app, "s", spark)
     app.registry.registration("q", None)
-    bind, uses, called = QueryPlans.bind, machine_probe._uses, []
+    bind, uses, called = QueryPlans.bind, zone_guards._uses, []
     monkeypatch.setattr(QueryPlans, "bind", lambda *args: called.append("bind") or bind(*args))
-    monkeypatch.setattr(machine_probe, "_uses", lambda root: called.append("zones") or uses(root))
+    monkeypatch.setattr(zone_guards, "_uses", lambda root: called.append("zones") or uses(root))
     done = process(app, "q", spark, cuts=[shop.tick(0)])
     assert done.slices == 2
     # the zones: once when types are checked, once for all slices

@@ -16,6 +16,7 @@ from deltalake import write_deltalake
 from sweeparea.cql.text.errors import BindError
 from sweeparea.infra import settings
 from sweeparea.operators import user
+from sweeparea.operators.plan.plan import UserKind
 from sweeparea.operators.user_code.user_modules import Modules
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.commands import jobs
@@ -274,7 +275,7 @@ def test_the_fingerprint_of_an_application_is_never_anothers(tmp_path: Path) -> 
         (beside / "measures.py").write_text(MODULE.replace("2.0", factor))
         app = shop.application(tmp_path / name, shop.STREAM + "CREATE FUNCTION doubled AS 'measures:doubled';")
         [function] = app.functions
-        code = user.load(function.target, "function", app.modules)
+        code = user.load(function.target, UserKind.FUNCTION, app.modules)
         values += code(pa.array([1.0])).to_pylist()
         codes.append(app.registry.wanted("doubled").settings["code"])
     assert values == [2.0, 3.0]

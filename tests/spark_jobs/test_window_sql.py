@@ -69,20 +69,20 @@ def check_calendar(spark: SparkSession, unit: str, zones: list[tuple]) -> None:
 
 
 @pytest.mark.parametrize(("unit", "zone"), [("second", 7), ("hour", 0), ("hour", 2), ("day", 4), ("week", 3)])
-def test_calendar(spark: SparkSession, unit: str, zone: int):
+def test_calendar_windows_in_sql_equal_those_in_python(spark: SparkSession, unit: str, zone: int):
     check_calendar(spark, unit, [CHANGES[zone]])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", wall_clock.UNITS)
-def test_calendar_in_every_zone(spark: SparkSession, unit: str):
+def test_calendar_windows_in_sql_in_every_zone(spark: SparkSession, unit: str):
     check_calendar(spark, unit, CHANGES)
 
 
 @pytest.mark.parametrize(
     "spec", [Hopping(7, 7, 3), Hopping(6, 3), Hopping(7, 3, -2), Hopping(3, 5, 1), Hopping(1, 1), Fixed(5, 2), Fixed(1)]
 )
-def test_bounds(spark: SparkSession, spec: BucketWindow):
+def test_window_bounds_in_sql_equal_those_in_python(spark: SparkSession, spec: BucketWindow):
     ticks = [*range(-25, 25), MIN_TICK, MIN_TICK + 1, MAX_TICK - 8, MAX_TICK - 2, MAX_TICK - 1, MAX_TICK]
     bounded = {(s, *bucket) for s in ticks for bucket in spec.buckets(s)}
     assert rows_of(spark, spec, ticks, True) == bounded
@@ -98,7 +98,7 @@ def held(instants: pa.Array, ticks: pa.Array) -> tuple[pa.Array, pa.Array]:
     return instants, pc.call_function("add", [instants, ticks])
 
 
-def test_user_window(spark: SparkSession):
+def test_a_window_of_the_user_runs_as_its_function_says(spark: SparkSession):
     columns = "s BIGINT, k INT, __ts BIGINT, __te BIGINT, __n BIGINT"
     given = spark.createDataFrame([(t, t % 4, t, t + 1, 1) for t in range(12)], columns)
     scan = StreamScan("S", ((Column("s", "s"), "s"), (Column("k", "k"), "k")))

@@ -15,7 +15,7 @@ from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.orchestration.planner import plan
 from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting.backfill import backfill
-from sweeparea.spark_jobs.spark import machine_probe
+from sweeparea.spark_jobs.spark import java_zones, machine_probe
 from tests.spark_jobs import shop
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ def test_rules_of_zones_are_noted_compared_and_guarded(
     app = shop.application(tmp_path, STREAM.format(f"from_utc_timestamp(at, '{BERLIN}')") + QUERIES)
     shop.sell(tmp_path, [(0, BERLIN, 1.0, 1), (10, "Asia/Tokyo", 1.0, 1), (20, "UTC", 1.0, 1)])
     asked: list[str] = []
-    found = machine_probe._differences
+    found = java_zones._differences
     sixth = int(dt.datetime(2020, 1, 6, tzinfo=dt.UTC).timestamp())
 
     def differences(spark: SparkSession, name: str) -> Spans:
         asked.append(name)
         return found(spark, name) if name != OTHER else ((sixth, None),)
 
-    monkeypatch.setattr(machine_probe, "_differences", differences)
-    monkeypatch.setattr(machine_probe, "differing", lambda spark: frozenset({OTHER}))
+    monkeypatch.setattr(java_zones, "_differences", differences)
+    monkeypatch.setattr(java_zones, "differing", lambda spark: frozenset({OTHER}))
     machine_probe.require_fit(spark, set())
     admit(app, "sales", spark)
     assert asked == [BERLIN]

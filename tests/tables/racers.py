@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.tables.slices import QUERY, stage_slice
 
@@ -23,7 +24,7 @@ def wait_for_all(folder: Path, me: str, all_of_us: int) -> None:
 
 def slice_race(data_folder: str, me: str, line: str) -> None:
     """Two runs of one query begin from the same state and commit the same slice."""
-    publication = Publication(data_folder, Ledger(data_folder), QUERY, "query", "r1")
+    publication = Publication(data_folder, Ledger(data_folder), QUERY, NameKind.QUERY, "r1")
     stage_slice(publication, 1)
     wait_for_all(Path(line), me, 2)
     try:
@@ -39,7 +40,7 @@ def storm(data_folder: str, me: str, line: str, count: int) -> None:
     ledger = Ledger(data_folder)
     wait_for_all(Path(line), me, 2)
     for seq in range(1, count + 1):
-        row = LedgerRow(me, "query", "r1", seq, seq, uuid.uuid4().hex, at=now_micros())
+        row = LedgerRow(me, NameKind.QUERY, "r1", seq, seq, uuid.uuid4().hex, at=now_micros())
         ledger.commit(row, None if seq == 1 else seq - 1)
     print("done")
 

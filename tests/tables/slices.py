@@ -13,6 +13,7 @@ import pyarrow as pa
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 
 SCHEMA = pa.schema([("tick", pa.int64()), ("text", pa.string())])
@@ -45,7 +46,7 @@ def stage_slice(publication: Publication, tick: int) -> None:
 
 
 def publish_slice(ledger: Ledger, tick: int) -> LedgerRow:
-    publication = Publication(ledger.layout.data_folder, ledger, QUERY, "query", "r1")
+    publication = Publication(ledger.layout.data_folder, ledger, QUERY, NameKind.QUERY, "r1")
     stage_slice(publication, tick)
     return publication.commit(tick, {"s": {"seq": tick, "heartbeat": tick}}, {"rows": 2})
 

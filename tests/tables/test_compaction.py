@@ -18,6 +18,7 @@ from sweeparea.tables.log.files import DataFile, write_file
 from sweeparea.tables.log.stats import dump
 from sweeparea.tables.publication import retention
 from sweeparea.tables.publication.ledger import Ledger
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 from tests.tables.slices import QUERY, SCHEMA, publish_slice, rows, stage_slice, tables
 
@@ -75,7 +76,7 @@ def test_files_that_a_commit_at_work_replaces_are_packed_and_it_finds_its_rows(
     for tick in range(1, 5):
         publish_slice(ledger, tick)
     log = istream(ledger)
-    publication = Publication(ledger.layout.data_folder, ledger, QUERY, "query", "r1")
+    publication = Publication(ledger.layout.data_folder, ledger, QUERY, NameKind.QUERY, "r1")
     stage_slice(publication, 5)
     publication.stage(log.uri, removes=[f for f in log.files() if scan.bounds(f, "tick") == (3, 3)])
     with monkeypatch.context() as patched:
@@ -169,7 +170,7 @@ def test_vacuum_keeps_what_a_reader_has_pinned(ledger: Ledger) -> None:
 def test_what_dead_runs_have_left_goes_and_living_ones_keep_theirs(ledger: Ledger) -> None:
     publish_slice(ledger, 1)
     layout = ledger.layout
-    alive = Publication(layout.data_folder, ledger, QUERY, "query", "r1")
+    alive = Publication(layout.data_folder, ledger, QUERY, NameKind.QUERY, "r1")
     attempt = alive.begin()
     old = time.time() - 8 * 86_400
     for build in ("dead", attempt):

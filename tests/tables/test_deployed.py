@@ -10,11 +10,12 @@ import pytest
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.publication.deployed import Deployed, DeployedRow, definition
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import apply, recover
 
 ROW = DeployedRow(
     name="q",
-    kind="query",
+    kind=NameKind.QUERY,
     definition="CREATE CONTINUOUS QUERY q\nAS\nSELECT 'Größe'",
     fingerprint="0123456789abcdef",
     registration="r1",
@@ -35,7 +36,7 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert deployed.rows() == {}
     assert not (tmp_path / "_sweeparea").exists()  # reading creates nothing
     assert deployed.register(ROW) == ROW
-    put(deployed, replace(ROW, name="s", kind="stream", depends_on=(), settings={}))
+    put(deployed, replace(ROW, name="s", kind=NameKind.STREAM, depends_on=(), settings={}))
     assert Deployed(tmp_path).rows()["q"] == ROW
     assert sorted(Deployed(tmp_path).rows()) == ["q", "s"]
 
@@ -97,7 +98,7 @@ def test_a_commit_of_a_new_definition_brings_it_once_however_often_it_is_applied
     new = replace(ROW, definition="CREATE ..", fingerprint="f2", depends_on=("s",), settings={}, planned={"shared": []})
     info = {"exchanged": {"from": ROW.fingerprint, "to": definition(new)}}
     row = ledger.commit(
-        LedgerRow("q", "query", "r1", 1, 10, attempt="a" * 32, info=info, at=1_700_000_000_000_777), None
+        LedgerRow("q", NameKind.QUERY, "r1", 1, 10, attempt="a" * 32, info=info, at=1_700_000_000_000_777), None
     )
     assert deployed.rows()["q"].fingerprint == ROW.fingerprint, "a run that was killed here"
     assert recover(tmp_path, ledger) == ["q"]

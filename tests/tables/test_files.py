@@ -21,7 +21,8 @@ from deltalake import DeltaTable
 from sweeparea.infra.errors import SetupError
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import describe_file, quick, read_whole, write_error, write_file, write_files
+from sweeparea.tables.log.files import describe_file, quick, read_whole, write_file, write_files
+from sweeparea.tables.log.write_errors import write_error
 from tests.tables.processes import REPOSITORY
 
 if TYPE_CHECKING:

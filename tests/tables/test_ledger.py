@@ -12,10 +12,11 @@ import pytest
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.layout import Layout
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.name_kinds import NameKind
 
 
 def row(name: str, seq: int, **values: object) -> LedgerRow:
-    return LedgerRow(name, "stream", "r1", seq, seq * 10, uuid.uuid4().hex, at=now_micros(), **values)  # type: ignore[arg-type]
+    return LedgerRow(name, NameKind.STREAM, "r1", seq, seq * 10, uuid.uuid4().hex, at=now_micros(), **values)  # type: ignore[arg-type]
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
@@ -31,8 +32,8 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
         actions={"results/q": {"base_version": 0, "adds": [{"path": 'a"b'}]}},
     )
     ledger.commit(full, None)
-    ledger.commit(LedgerRow("q", "query", "r2", 1, None, "x"), None)
-    assert Ledger(tmp_path).head() == {"s": full, "q": LedgerRow("q", "query", "r2", 1, None, "x")}
+    ledger.commit(LedgerRow("q", NameKind.QUERY, "r2", 1, None, "x"), None)
+    assert Ledger(tmp_path).head() == {"s": full, "q": LedgerRow("q", NameKind.QUERY, "r2", 1, None, "x")}
 
 
 def test_other_commits_in_between_do_no_harm(tmp_path: Path) -> None:

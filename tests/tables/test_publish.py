@@ -12,6 +12,7 @@ from sweeparea.tables.errors import ForeignWrite, TableError
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, apply, recover
 from tests.tables.slices import QUERY, SCHEMA, contents, publish_slice, rows, stage_slice, tables
 
@@ -22,7 +23,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def publication(ledger: Ledger) -> Publication:
-    return Publication(ledger.layout.data_folder, ledger, QUERY, "query", "r1")
+    return Publication(ledger.layout.data_folder, ledger, QUERY, NameKind.QUERY, "r1")
 
 
 def commit_to_ledger_only(ledger: Ledger, slice_: Publication, monkeypatch: pytest.MonkeyPatch) -> LedgerRow:
@@ -97,7 +98,7 @@ def test_mistakes_of_the_caller_are_refused_before_the_commit(ledger: Ledger, tm
     with pytest.raises(TableError, match="column text is missing in the file"):
         slice_.stage(relation, [wrong])
     with pytest.raises(TableError, match="cannot commit to tables in"):
-        Publication(tmp_path / "other", ledger, QUERY, "query", "r1")
+        Publication(tmp_path / "other", ledger, QUERY, NameKind.QUERY, "r1")
 
 
 def test_a_foreign_append_stops_the_query_until_it_is_undone(ledger: Ledger) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sweeparea.tables.errors import CommitConflict, LostRace
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow, now_micros
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.tables.processes import finish, start
 from tests.tables.slices import QUERY, contents, publish_slice, stage_slice, tables
@@ -43,7 +44,7 @@ def test_a_storm_of_commits_by_two_names_loses_none(tmp_path: Path) -> None:
 def test_a_run_left_over_from_before_loses_and_changes_nothing(tmp_path: Path) -> None:
     folder = str(tmp_path)
     ledger = Ledger(folder)
-    slow = Publication(folder, Ledger(folder), QUERY, "query", "r1")
+    slow = Publication(folder, Ledger(folder), QUERY, NameKind.QUERY, "r1")
     stage_slice(slow, 1)
     publish_slice(ledger, 1)
     publish_slice(ledger, 2)
@@ -56,15 +57,15 @@ def test_a_run_left_over_from_before_loses_and_changes_nothing(tmp_path: Path) -
 def test_a_commit_whose_answer_was_lost_is_found_again(tmp_path: Path) -> None:
     """The writer believes what the ledger or its history says, not what the call said."""
     ledger = Ledger(tmp_path)
-    first = LedgerRow("q", "query", "r1", 1, 10, uuid.uuid4().hex, at=now_micros())
+    first = LedgerRow("q", NameKind.QUERY, "r1", 1, 10, uuid.uuid4().hex, at=now_micros())
     assert ledger.commit(first, None) == first
     assert ledger.commit(first, None) == first
     ledger.append_history(first)
-    second = LedgerRow("q", "query", "r1", 2, 20, uuid.uuid4().hex, at=now_micros())
+    second = LedgerRow("q", NameKind.QUERY, "r1", 2, 20, uuid.uuid4().hex, at=now_micros())
     ledger.commit(second, 1)
     assert ledger.commit(first, None) == first
     with pytest.raises(LostRace):
-        ledger.commit(LedgerRow("q", "query", "r1", 1, 10, "somebody else"), None)
+        ledger.commit(LedgerRow("q", NameKind.QUERY, "r1", 1, 10, "somebody else"), None)
 
 
 def test_a_commit_reported_done_at_a_version_long_gone_is_not_believed(
@@ -80,7 +81,7 @@ def test_a_commit_reported_done_at_a_version_long_gone_is_not_believed(
         return 1 if len(calls) == 1 else real(self, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DeltaLog, "commit", first_call_lies)
-    row = LedgerRow("q", "query", "r1", 1, 10, uuid.uuid4().hex, at=now_micros())
+    row = LedgerRow("q", NameKind.QUERY, "r1", 1, 10, uuid.uuid4().hex, at=now_micros())
     assert ledger.commit(row, None) == row
     assert len(calls) == 2
     assert ledger.row("q") == row
@@ -98,7 +99,7 @@ def test_an_exception_after_the_commit_went_through_is_not_believed(
         raise CommitConflict("the answer was lost")
 
     monkeypatch.setattr(DeltaLog, "commit", fails_after)
-    row = LedgerRow("q", "query", "r1", 1, 10, uuid.uuid4().hex, at=now_micros())
+    row = LedgerRow("q", NameKind.QUERY, "r1", 1, 10, uuid.uuid4().hex, at=now_micros())
     assert ledger.commit(row, None) == row
     ledger.append_history(row)
     assert ledger.history() == [row]
@@ -108,9 +109,9 @@ def test_a_new_registration_ends_the_old_ones_runs(tmp_path: Path) -> None:
     folder = str(tmp_path)
     ledger = Ledger(folder)
     publish_slice(ledger, 1)
-    new = Publication(folder, ledger, QUERY, "query", "r2", replaces=True)
+    new = Publication(folder, ledger, QUERY, NameKind.QUERY, "r2", replaces=True)
     new.begin()
     row = new.commit(None)
     assert (row.seq, row.registration) == (2, "r2")
     with pytest.raises(LostRace, match="registered anew"):
-        Publication(folder, ledger, QUERY, "query", "r1").begin()
+        Publication(folder, ledger, QUERY, NameKind.QUERY, "r1").begin()

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.ties import record_order
-from sweeparea.cql.functions import signatures, types
+from sweeparea.cql.functions import decimals, signatures
 from sweeparea.cql.functions.aggregates import KnownAggregate
 from sweeparea.cql.functions.calls import WrittenCall
 from sweeparea.cql.functions.untyped_nulls import STORED, VOID
@@ -89,7 +89,7 @@ class AggregateBinding:
                 self.inner.place(self.call.node),
                 f"It takes {families}",
             )
-        decimal = types.decimal_sum(function, found[0]) if found else None
+        decimal = decimals.decimal_sum(function, found[0]) if found else None
         return decimal or signatures.result(name, found)
 
     def make(

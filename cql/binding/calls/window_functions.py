@@ -29,6 +29,7 @@ from sweeparea.cql.functions.untyped_nulls import VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_, nearest
 from sweeparea.operators.nodes import AggregateCall, WindowFunction
 from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.plan.plan import UserKind
 
 _RANKS = {"RANK": "int", "DENSE_RANK": "int", "PERCENT_RANK": "double", "CUME_DIST": "double"}
 _COUNTS = {"ROW_NUMBER": (0,), "NTILE": (0, 1), "LAG": (1, 2, 3), "LEAD": (1, 2, 3), "NTH_VALUE": (2,)} | dict.fromkeys(
@@ -128,7 +129,7 @@ class _Over:
         if self.call.name in WINDOW_ONLY:
             return self._window_only()
         user = self.call.function.meta.get("user")
-        if self.name not in AGGREGATES and (user is None or user.kind != "aggregate"):
+        if self.name not in AGGREGATES and (user is None or user.kind != UserKind.AGGREGATE):
             raise TypeError_(
                 f"{self.call.function.name} is neither a window function nor an aggregate, so it takes no OVER",
                 self.place,

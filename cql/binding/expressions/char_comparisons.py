@@ -9,7 +9,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.walk import Walk
 from sweeparea.cql.functions import char_padding, types
 from sweeparea.cql.functions.aggregates import is_aggregate
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import RefusedError
 from sweeparea.cql.text.source_text import Replacement, Span
 

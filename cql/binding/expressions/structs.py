@@ -7,7 +7,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.walk import Walk
 from sweeparea.cql.binding.scope.bound import quoted, quoted_name
 from sweeparea.cql.binding.scope.stars import star_columns
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import ParseError
 from sweeparea.cql.text.source_text import Replacement
 

@@ -12,7 +12,7 @@ from sweeparea.cql.binding.scope.bound import Bound, quoted
 from sweeparea.cql.functions import literal_checks, types
 from sweeparea.cql.functions.argument_checks import ArgumentChecks
 from sweeparea.cql.functions.untyped_nulls import VOID, typed
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import RefusedError, not_offered, raise_all
 from sweeparea.cql.text.source_text import Replacement, Span
 from sweeparea.infra.errors import SweepAreaError

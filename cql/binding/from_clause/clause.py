@@ -15,8 +15,8 @@ from sweeparea.cql.binding.from_clause.windowed_streams import window_over, wind
 from sweeparea.cql.binding.scope.scopes import Entry, Item, Scope
 from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.binding.subqueries.queries import BoundQuery, Cte, Queries
-from sweeparea.cql.syntax.dialect import span_of
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.dialect.spans import span_of
+from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import TypeError_, not_offered, raise_all
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Join

@@ -10,8 +10,8 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.quantified import membership_of
 from sweeparea.cql.binding.from_clause.enrichment import restricted
 from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.binding.subqueries.attaching import Attach
 from sweeparea.cql.binding.subqueries.correlation import ids
-from sweeparea.cql.binding.subqueries.decorrelate import Attach
 from sweeparea.cql.binding.subqueries.subqueries import Subqueries
 from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of
@@ -19,6 +19,7 @@ from sweeparea.cql.syntax.trees import conjuncts, has_subquery
 from sweeparea.operators.nodes import Select
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 Attempt = Callable[[Callable[[], "Expr | Attach"]], "Expr | Attach | None"]
 """Runs a step; None: it has failed, and its fault is told later."""
@@ -61,15 +62,17 @@ def _conjunct(subqueries: Subqueries, binder: Binder, tree: exp.Expr) -> Expr | 
         inner, is_not = inner.this.unnest(), not is_not
     if isinstance(inner, exp.Exists):
         subquery = subqueries.bind(binder, inner.this, inner)
-        return lambda plan: subqueries.decorrelation.exists_join(plan, subquery, "anti" if is_not else "semi")
+        return lambda plan: subqueries.decorrelation.joins.exists(
+            plan, subquery, JoinKind.ANTI if is_not else JoinKind.SEMI
+        )
     membership = membership_of(inner)
     if membership is None or (membership.negated != is_not and not membership.test.is_equality):
         return binder.condition(tree)  # that no row passes a test of order, two extremes tell
     values, subquery = subqueries.membership(binder, membership, inner)
     exprs = [v.expr for v in values]
     pending = subqueries.take()
-    join = partial(subqueries.decorrelation.contains_join, test=membership.test)
-    kind = "anti" if membership.negated != is_not else "semi"
+    join = partial(subqueries.decorrelation.joins.contains, test=membership.test)
+    kind = JoinKind.ANTI if membership.negated != is_not else JoinKind.SEMI
 
     def attach(plan: Node) -> Node:
         for each in pending:  # values compared may be subqueries themselves

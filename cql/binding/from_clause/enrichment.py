@@ -19,6 +19,7 @@ from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, Window
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 def is_non_retroactive(context: Context, node: Node) -> bool:
@@ -43,7 +44,7 @@ def stream_of(context: Context, left: Entry, join: exp.Expr, kind: str) -> Windo
     return node
 
 
-def enriched(window: Window, relation: Node, condition: Expr | None, kind: str = "inner") -> Window:
+def enriched(window: Window, relation: Node, condition: Expr | None, kind: JoinKind = JoinKind.INNER) -> Window:
     """The window over the enriched stream. Elements of one instant that were one before are told apart by the
     relation's columns."""
     stream = Enrich(window.input, relation, condition, kind)
@@ -57,7 +58,7 @@ def restricted(node: Node, condition: Expr, columns: frozenset[str]) -> Node | N
     if isinstance(node, Window) and isinstance(node.input, Enrich):
         below = _into(node.input, condition, columns)
         return None if below is None else replace(node, input=below)
-    if isinstance(node, Join) and node.kind == "inner":
+    if isinstance(node, Join) and node.kind == JoinKind.INNER:
         for side, inner in (("left", node.left), ("right", node.right)):
             if condition.columns <= ids(inner):
                 changed = restricted(inner, condition, columns)
@@ -74,6 +75,6 @@ def _into(node: Enrich, condition: Expr, columns: frozenset[str]) -> Enrich | No
     if isinstance(node.stream, Enrich) and condition.columns <= ids(node.stream):
         below = _into(node.stream, condition, columns)
         return None if below is None else replace(node, stream=below)
-    if node.kind != "inner" or not condition.columns & ids(node.relation) & columns:
+    if node.kind != JoinKind.INNER or not condition.columns & ids(node.relation) & columns:
         return None
     return replace(node, condition=conjunction(node.condition, condition))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sweeparea.cql.binding.scope.context import Context
-from sweeparea.cql.syntax.dialect import span_of
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.dialect.spans import span_of
+from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, listing, not_offered
 from sweeparea.operators.plan.expressions import Column
 

@@ -18,7 +18,7 @@ from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Entry, Item, Scope
 from sweeparea.cql.functions import functions, types
 from sweeparea.cql.functions.signatures import split_types
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_, not_offered

@@ -18,6 +18,7 @@ from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.cql.text.errors import ParseError, not_offered
+from sweeparea.operators.sweeps.join import JoinKind
 
 _KINDS = {
     ("", ""): "inner", ("", "INNER"): "inner", ("", "CROSS"): "inner",
@@ -76,11 +77,11 @@ def _enriched(context: Context, left: Entry, right: Entry, join: exp.Expr, kind:
     natural = str(join.args.get("method") or "").upper() == "NATURAL"
     if join.args.get("using") or natural:
         pairs, text = pairs_of(context, left[1], right[1], join)
-        node = enrichment.enriched(window, right[0], equalities(pairs, text), kind)
+        node = enrichment.enriched(window, right[0], equalities(pairs, text), JoinKind(kind))
         return shown(context, node, left[1], right[1], pairs, kind)
     scope = left[1].beside(right[1])
     condition = None
     if join.args.get("on") is not None:
         binder = binder_at(context, scope, "ON of a non-retroactive relation")
         condition = all_of(binder.conditions(conjuncts(join.args["on"])))
-    return enrichment.enriched(window, right[0], condition, kind), scope
+    return enrichment.enriched(window, right[0], condition, JoinKind(kind)), scope

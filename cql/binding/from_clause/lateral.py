@@ -8,12 +8,13 @@ from sweeparea.cql.binding.expressions.registry import binder_at
 from sweeparea.cql.binding.from_clause import entries
 from sweeparea.cql.binding.from_clause.conditions import filtered
 from sweeparea.cql.binding.scope.scopes import Entry, Item, Scope
-from sweeparea.cql.binding.subqueries.decorrelate import Subquery
+from sweeparea.cql.binding.subqueries.attaching import Subquery
 from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.binding.subqueries.subqueries import Subqueries
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.cql.text.errors import TypeError_, not_offered
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 def lateral(queries: Queries, env: dict[str, Cte], left: Entry, join: exp.Expr, kind: str) -> Entry:
@@ -37,7 +38,7 @@ def lateral(queries: Queries, env: dict[str, Cte], left: Entry, join: exp.Expr, 
     subquery = Subquery(bound.node, bound.columns, tuple(outer.used.values()), context.place(tree))
     decorrelation, on = queries.decorrelation, join.args.get("on")
     if kind == "inner":
-        node = decorrelation.lateral(left[0], subquery, None, kind)
+        node = decorrelation.joins.lateral(left[0], subquery, None, JoinKind(kind))
         if on is None:
             return node, scope
         subqueries = Subqueries(queries, env)
@@ -45,4 +46,4 @@ def lateral(queries: Queries, env: dict[str, Cte], left: Entry, join: exp.Expr, 
         return filtered(subqueries, node, binder, on, lambda action: action()), scope
     binder = binder_at(context, scope, "ON of LEFT JOIN LATERAL")
     condition = None if on is None else all_of(binder.conditions(conjuncts(on)))
-    return decorrelation.lateral(left[0], subquery, condition, kind), scope
+    return decorrelation.joins.lateral(left[0], subquery, condition, JoinKind(kind)), scope

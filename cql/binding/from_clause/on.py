@@ -9,8 +9,8 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.registry import binder_at
 from sweeparea.cql.binding.from_clause.conditions import filtered
 from sweeparea.cql.binding.scope.scopes import Entry
+from sweeparea.cql.binding.subqueries.attaching import Attach
 from sweeparea.cql.binding.subqueries.correlation import ids
-from sweeparea.cql.binding.subqueries.decorrelate import Attach
 from sweeparea.cql.binding.subqueries.dependent_join import both, same
 from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.binding.subqueries.subqueries import Pending, Subqueries
@@ -20,13 +20,14 @@ from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.operators.nodes import Join, Project, UnionAll
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 
 def exchanged(left: Node, right: Node, condition: Expr | None, kind: str) -> Join:
-    """The join of a kind; RIGHT JOIN has its sides exchanged."""
+    """The join of a kind as it is written; RIGHT JOIN has its sides exchanged."""
     if kind == "right":
-        return Join(right, left, condition, "left")
-    return Join(left, right, condition, kind)
+        return Join(right, left, condition, JoinKind.LEFT)
+    return Join(left, right, condition, JoinKind(kind))
 
 
 class OnCondition:
@@ -94,14 +95,14 @@ class OnCondition:
         on_right = same([(column(of[i]), column(fresh[i])) for i in fresh if i in right_ids])
         full = both(all_of(substitute(c, by) for c in conditions), None)
         if self.kind == "right":
-            return Join(self.right, Join(self.left, answers, on_left), both(on_right, full), "left")
+            return Join(self.right, Join(self.left, answers, on_left), both(on_right, full), JoinKind.LEFT)
         optional = Join(self.right, answers, on_right)
         if self.kind != "full":
-            return Join(self.left, optional, both(on_left, full), self.kind)
+            return Join(self.left, optional, both(on_left, full), JoinKind(self.kind))
         # the right rows without a partner: against the left side joined with the answers
         columns = (*self.left.columns, *self.right.columns)
-        matched = Join(self.left, optional, both(on_left, full), "left")
-        alone = Join(self.right, Join(self.left, answers, on_left), both(on_right, full), "anti")
+        matched = Join(self.left, optional, both(on_left, full), JoinKind.LEFT)
+        alone = Join(self.right, Join(self.left, answers, on_left), both(on_right, full), JoinKind.ANTI)
         new_column = self.queries.context.new_column
         first = Project(matched, tuple((new_column(c.label, c.type), column(c)) for c in columns))
         outputs = [(new_column(c.label, c.type), column(c) if c.id in right_ids else _null(c)) for c in columns]

@@ -11,11 +11,12 @@ from sweeparea.cql.binding.scope.rstream_every import every_of
 from sweeparea.cql.binding.scope.scopes import INSTANT, Item
 from sweeparea.cql.binding.scope.window_bounds import bounds_of
 from sweeparea.cql.binding.subqueries.queries import BoundQuery
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, Place, TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import RelationToStream, StreamScan, Window
 from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.windows import Unbounded, UserWindow
 
 Windowed = tuple[Window, tuple[Column, ...], Column | None]
@@ -76,10 +77,10 @@ def window_over_query(
     name = alias or "the subquery"
     every, anchor = None, 0
     if bound.to_stream is not None:
-        kind = bound.to_stream.kind.lower()
+        kind = StreamKind(bound.to_stream.kind.lower())
         every, anchor = every_of(bound.to_stream, context.source, context.time)
     elif bound.node.monotonic:
-        kind = "istream"
+        kind = StreamKind.ISTREAM
         context.note(f"{name} is a monotonic relation under a window: Istream is added")
     else:
         raise TypeError_(

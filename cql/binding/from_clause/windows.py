@@ -15,7 +15,7 @@ from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Item, Scope
-from sweeparea.cql.syntax.window_text import WindowText
+from sweeparea.cql.syntax.windows.window_text import WindowKind, WindowText
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import BindError, ParseError, TypeError_, raise_all
 from sweeparea.cql.text.unknown_names import unknown_window
@@ -24,7 +24,7 @@ from sweeparea.operators import windows as spec
 from sweeparea.operators.nodes import Window
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.time.domain import TimeDomain
 
 ORDERED = (spec.Rows, spec.When, spec.UserWindow)
@@ -101,19 +101,19 @@ class _Maker:
         self.text, self.time, self.range_bounds, self.functions = text, time, range_bounds, functions
 
     def make(self) -> spec.WindowDefinition:
-        makers: dict[str, Callable[[], spec.WindowDefinition]] = {
-            "now": lambda: spec.Range(1),
-            "unbounded": spec.Unbounded,
-            "range": self._range,
-            "tumbling": self._tumbling,
-            "hopping": self._hopping,
-            "fixed": self._fixed,
-            "landmark": self._landmark,
-            "rows": self._rows,
-            "session": lambda: spec.Session(self._size("size", "Session")),
-            "when": spec.When,
-            "calendar": self._calendar,
-            "user": self._user,
+        makers: dict[WindowKind, Callable[[], spec.WindowDefinition]] = {
+            WindowKind.NOW: lambda: spec.Range(1),
+            WindowKind.UNBOUNDED: spec.Unbounded,
+            WindowKind.RANGE: self._range,
+            WindowKind.TUMBLING: self._tumbling,
+            WindowKind.HOPPING: self._hopping,
+            WindowKind.FIXED: self._fixed,
+            WindowKind.LANDMARK: self._landmark,
+            WindowKind.ROWS: self._rows,
+            WindowKind.SESSION: lambda: spec.Session(self._size("size", "Session")),
+            WindowKind.WHEN: spec.When,
+            WindowKind.CALENDAR: self._calendar,
+            WindowKind.USER: self._user,
         }
         return makers[self.text.kind]()
 
@@ -169,8 +169,8 @@ class _Maker:
         known = {n.lower(): f for n, f in self.functions.items()}
         function = known.get(name.lower())
         if function is None:
-            raise unknown_window(name, place, [f.name for f in self.functions.values() if f.kind == "window"])
-        if function.kind != "window":
+            raise unknown_window(name, place, [f.name for f in self.functions.values() if f.kind == UserKind.WINDOW])
+        if function.kind != UserKind.WINDOW:
             raise TypeError_(f"{function.name} is registered by CREATE {function.kind.upper()} and is no window", place)
         return spec.UserWindow(function.name, function.type)
 

@@ -22,7 +22,7 @@ from sweeparea.cql.binding.scope.window_calls import WindowCalls
 from sweeparea.cql.functions import functions, types
 from sweeparea.cql.functions.argument_checks import comparison
 from sweeparea.cql.functions.untyped_nulls import STORED
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.trees import is_star
 from sweeparea.cql.text.errors import BindError, ParseError, Place, TypeError_, raise_all
 from sweeparea.cql.text.source_text import Replacement, SourceText, Span

@@ -12,7 +12,7 @@ from sweeparea.cql.binding.scope.inputs import InputSchema
 from sweeparea.cql.binding.scope.scopes import INSTANT
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.column_types import Analyze
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.cql.text.source_text import SourceText
 from sweeparea.cql.text.unknown_names import MATERIALIZATIONS, unknown_input

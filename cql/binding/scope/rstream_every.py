@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweeparea.cql.syntax.dialect import ToStream
+from sweeparea.cql.syntax.dialect.streams import StreamOperator, ToStream
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
 from sweeparea.cql.text.source_text import SourceText
@@ -12,7 +12,7 @@ from sweeparea.operators.time.domain import MICROS, TimeDomain, micros_text
 def every_of(operator: ToStream, source: SourceText, time: TimeDomain) -> tuple[int | None, int]:
     """(every, anchor) of a relation-to-stream operator; every is None for Istream, Dstream and Rstream at each tick."""
     place = source.place(operator.span[0])
-    if operator.kind != "RSTREAM":
+    if operator.kind != StreamOperator.RSTREAM:
         if operator.every is not None:
             raise ParseError(
                 f"EVERY belongs to RSTREAM: {operator.kind} speaks at the instants at which something changes",

@@ -13,7 +13,7 @@ from sweeparea.cql.binding.scope.bound import column_expr
 from sweeparea.cql.binding.scope.grouping import Groups
 from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.functions.aggregates import has_aggregate
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
 from sweeparea.cql.text.source_text import SourceText

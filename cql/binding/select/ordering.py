@@ -15,7 +15,7 @@ from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound, column_expr
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.ties import completed
-from sweeparea.cql.syntax.dialect import span_of
+from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
 from sweeparea.operators.nodes import Project, TopK

@@ -30,6 +30,7 @@ from sweeparea.operators.nodes import (
 )
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 NewColumn = Callable[[str, str | None], Column]
 
@@ -104,7 +105,7 @@ class DependentJoin:
             case Select():
                 below, names = self.of(node.input)
                 condition = self._renamed(node.condition, names)
-                if isinstance(below, Join) and below.kind == "inner":
+                if isinstance(below, Join) and below.kind == JoinKind.INNER:
                     return replace(below, condition=both(below.condition, condition)), names
                 return Select(below, condition), names
             case Project():
@@ -145,19 +146,19 @@ class DependentJoin:
 
     def _join(self, node: Join) -> Dependent:
         left_depends, right_depends = self._depends(node.left), self._depends(node.right)
-        if node.kind == "inner" and not left_depends and right_depends:
+        if node.kind == JoinKind.INNER and not left_depends and right_depends:
             right, names = self.of(node.right)
             condition = None if node.condition is None else self._renamed(node.condition, names)
             return Join(node.left, right, condition), names
         # what a left row has no partner in is a matter of its row of the domain, so the left side carries the domain
         left, names = self.of(node.left)
         condition = None if node.condition is None else self._renamed(node.condition, names)
-        if not right_depends and node.kind != "full":
+        if not right_depends and node.kind != JoinKind.FULL:
             return Join(left, node.right, condition, node.kind), names
         right, others = self.of(node.right)
         matching = same([(column(names[f]), column(others[f])) for f in names])
         joined = Join(left, right, both(matching, condition), node.kind)
-        if node.kind != "full":
+        if node.kind != JoinKind.FULL:
             return joined, names
         merged = {f: self.new_column(c.label, c.type) for f, c in names.items()}
         outputs = [
@@ -183,7 +184,7 @@ class DependentJoin:
             return self.over_padded(node)
         grouped, keys, values = self.grouped(node)
         rows, names = self.domain.rows()
-        joined = Join(rows, grouped, same([(column(names[f]), column(keys[f])) for f in names]), "left")
+        joined = Join(rows, grouped, same([(column(names[f]), column(keys[f])) for f in names]), JoinKind.LEFT)
         outputs = [(c, or_empty(values[c.id], call)) for c, call in node.calls]
         return Project(joined, (*outputs, *identity(list(names.values())))), names
 
@@ -205,7 +206,7 @@ class DependentJoin:
         present = self.new_column("present", "boolean")
         marked = Project(below, (*identity(below.columns), (present, Expr("TRUE", "TRUE"))))
         rows, names = self.domain.rows()
-        padded = Join(rows, marked, same([(column(names[f]), column(inner[f])) for f in names]), "left")
+        padded = Join(rows, marked, same([(column(names[f]), column(inner[f])) for f in names]), JoinKind.LEFT)
         keys = {f: self.new_column(c.label, c.type) for f, c in names.items()}
         mapped = node.map_expressions(lambda e: self._renamed(e, names))
         calls = tuple(

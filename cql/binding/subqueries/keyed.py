@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sweeparea.cql.binding.subqueries.correlation import FreeColumns, identity
 from sweeparea.cql.binding.subqueries.dependent_join import NewColumn, both
-from sweeparea.cql.functions import types
+from sweeparea.cql.functions import decimals, types
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, equality, exact, substitute
 from sweeparea.operators.nodes import (
     Aggregate,
@@ -29,6 +29,7 @@ from sweeparea.operators.nodes import (
 )
 from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sweeps.join import JoinKind
 
 Keys = dict[str, Column]
 """For the id of an outer column the inner column that equals it."""
@@ -53,7 +54,7 @@ def one_for_one(a: str | None, b: str | None) -> bool:
         return False
     if a == b:
         return True
-    whole = [t in types.INTEGRAL or types.decimal_of(t) is not None for t in (a, b)]
+    whole = [t in types.INTEGRAL or decimals.decimal_of(t) is not None for t in (a, b)]
     return all(whole) or {a, b} <= {"tinyint", "smallint", "int", "double"}
 
 
@@ -147,7 +148,7 @@ class Keying:
         node, condition = base.node, all_of(plain)
         if condition is None:
             return KeyedPlan(node, keys)
-        if isinstance(node, Join) and node.kind == "inner":
+        if isinstance(node, Join) and node.kind == JoinKind.INNER:
             return KeyedPlan(replace(node, condition=both(node.condition, condition)), keys)
         return KeyedPlan(Select(node, condition), keys)
 
@@ -161,12 +162,12 @@ class Keying:
 
     def _join(self, node: Join) -> KeyedPlan | None:
         left, right = self.of(node.left), self.of(node.right)
-        if left is None or right is None or node.kind == "full":
+        if left is None or right is None or node.kind == JoinKind.FULL:
             return None
-        if node.kind != "inner" and not right.keys.keys() <= left.keys.keys():
+        if node.kind != JoinKind.INNER and not right.keys.keys() <= left.keys.keys():
             return None  # what a left row has no partner in is a matter of its own outer rows
         matching = all_of(equal(column(left.keys[i]), column(c)) for i, c in right.keys.items() if i in left.keys)
-        if node.kind == "inner":
+        if node.kind == JoinKind.INNER:
             base = KeyedPlan(Join(left.node, right.node, matching), {**right.keys, **left.keys})
             return self._selected(base, conjuncts(node.condition))
         own = None if node.condition is None else self.renamed(node.condition, left.keys)

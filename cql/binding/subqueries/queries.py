@@ -11,7 +11,7 @@ from sweeparea.cql.binding.scope.around import QueryAround
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
-from sweeparea.cql.syntax.dialect import ToStream
+from sweeparea.cql.syntax.dialect.streams import ToStream
 from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 

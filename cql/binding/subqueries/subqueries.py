@@ -16,7 +16,8 @@ from sqlglot import exp
 from sweeparea.cql.binding.expressions.quantified import Membership, membership_of, negated
 from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound
-from sweeparea.cql.binding.subqueries.decorrelate import Attach, Decorrelation, Subquery
+from sweeparea.cql.binding.subqueries.attaching import Attach, Subquery
+from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
 from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.functions import signatures, types
 from sweeparea.cql.text.errors import RefusedError, TypeError_
@@ -77,12 +78,12 @@ class Subqueries:
                 "Explode the array in FROM with LATERAL VIEW, and join",
             )
         if isinstance(node, exp.Exists):
-            return self._keep(binder, self.bind(binder, node.this, node), "boolean", self.decorrelation.exists)
+            return self._keep(binder, self.bind(binder, node.this, node), "boolean", self.decorrelation.values.exists)
         membership = membership_of(node)
         if membership is not None:
             values, subquery = self.membership(binder, membership, node)
             read = frozenset().union(*(v.expr.columns for v in values))
-            make = partial(self.decorrelation.contains, [(v.expr, v.type) for v in values], membership.test)
+            make = partial(self.decorrelation.values.contains, [(v.expr, v.type) for v in values], membership.test)
             found = self._keep(binder, subquery, "boolean", make, read)
             return Bound(negated(found.expr), found.type) if membership.negated else found
         subquery = self.bind(binder, node, node)
@@ -92,7 +93,7 @@ class Subqueries:
                 binder.place(node),
                 "Select one expression, or struct(a, b)",
             )
-        return self._keep(binder, subquery, subquery.columns[0].type, self.decorrelation.scalar)
+        return self._keep(binder, subquery, subquery.columns[0].type, self.decorrelation.values.scalar)
 
     def _keep(
         self,

@@ -24,7 +24,7 @@ from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging.stage import row_texts
-from sweeparea.spark_jobs.spark import frames, machine_probe
+from sweeparea.spark_jobs.spark import frames, zone_guards
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.sources.landing import MALFORMED
 
@@ -59,8 +59,8 @@ def evaluated(
     """
     if not rows.num_rows:
         return _with(rows, pa.table({name: pa.array([], _types(name)) for name in expressions}))
-    machine_probe.require_zones_in(spark, expressions.values())
-    expressions = {name: machine_probe.guarded_text(spark, sql) for name, sql in expressions.items()}
+    zone_guards.require_zones_in(spark, expressions.values())
+    expressions = {name: zone_guards.guarded_text(spark, sql) for name, sql in expressions.items()}
     text = " ".join(expressions.values()).lower()
     needed = rows.select([c for c in rows.column_names if c.lower() in text])
     wanted = [frames.ROW, *(f"{sql} AS {frames.quoted(name)}" for name, sql in expressions.items())]

@@ -21,6 +21,7 @@ from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_file
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from sweeparea.tables.sources.landing import MALFORMED
 
@@ -153,7 +154,7 @@ class Stage:
         publication: Publication,
         attempt: str,
         columns: Iterable[pa.Field],
-        kind: str = "stream",
+        kind: NameKind = NameKind.STREAM,
         came: bool = False,
     ) -> None:
         self.publication, self.attempt = publication, attempt

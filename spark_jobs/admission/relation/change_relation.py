@@ -47,6 +47,7 @@ from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.info import SourceInfo
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from sweeparea.tables.sources.source import SourceTable
 
@@ -131,7 +132,9 @@ class RelationAdmission:
     def begin(self) -> tuple[Publication, str, StreamState]:
         """A new commit, and what it starts from."""
         application = self.application
-        publication = Publication(str(application.data), application.ledger, self.name, "relation", self.registration)
+        publication = Publication(
+            str(application.data), application.ledger, self.name, NameKind.RELATION, self.registration
+        )
         attempt = publication.begin()
         if publication.previous is not None and not DeltaLog(application.layout.state(self.name, CHANGES)).exists():
             raise SweepAreaError(

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sweeparea.operators.state.sweep_area import to_merge
+from sweeparea.operators.state.area_files import to_merge
 from sweeparea.spark_jobs.admission.judging.stage import Stage, held_copies, without
 from sweeparea.spark_jobs.admission.relation.change_log import HASH, REFUSED
 from sweeparea.spark_jobs.declarations.sources import CHANGES
@@ -27,6 +27,7 @@ from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_file
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 VERSION = "__version"
@@ -91,7 +92,7 @@ class RelationStage(Stage):
     def __init__(
         self, publication: Publication, attempt: str, record: Iterable[pa.Field], columns: Iterable[pa.Field]
     ) -> None:
-        super().__init__(publication, attempt, record, "relation")
+        super().__init__(publication, attempt, record, NameKind.RELATION)
         self.changes = ChangeTable(publication.layout.state(publication.name, CHANGES), columns)
         title = f"changes of relation {publication.name} as its source told them"
         self.changes.log.create(self.changes.schema, name=f"{publication.name}.{CHANGES}", description=title)

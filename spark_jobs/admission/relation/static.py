@@ -39,6 +39,7 @@ from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log import scan
 from sweeparea.tables.publication.info import SourceInfo, laid_over
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ if TYPE_CHECKING:
 
 def pin(application: Application, name: str, registration: str, spark: SparkSession) -> Admitted:
     """Copies a static relation's snapshot, unless it is pinned already."""
-    publication = Publication(str(application.data), application.ledger, name, "relation", registration)
+    publication = Publication(str(application.data), application.ledger, name, NameKind.RELATION, registration)
     attempt, previous = publication.begin(), publication.previous
     if previous is not None:
         return Admitted(name, heartbeat=previous.committed, source_version=previous.of_source.source_version)
     source = application.sources.table(name)
     version, report = source.version(), Admitted(name, 1, heartbeat=MAX_TICK)
     refuse_reserved(name, [column for column, _ in source.spark_schema()])
-    stage = Stage(publication, attempt, source.schema(), "relation")
+    stage = Stage(publication, attempt, source.schema(), NameKind.RELATION)
     for rows in _rows(application, name, version, spark, stage, report):
         stage.admit(_at(rows, MIN_TICK))
         report.rows += copies(rows)
@@ -68,7 +69,7 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
     """Takes a static relation's source as it is now; returns what came of it, in words."""
     recover(str(application.data), application.ledger, [name])
     registration = application.registry.registration(name, application.ledger.head().get(name))
-    publication = Publication(str(application.data), application.ledger, name, "relation", registration)
+    publication = Publication(str(application.data), application.ledger, name, NameKind.RELATION, registration)
     attempt, previous = publication.begin(), publication.previous
     if previous is None:
         report = pin(application, name, registration, spark)
@@ -77,7 +78,10 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
     version = source.version()
     check_identity(name, source, previous)
     check_relation_columns(application, name, source)
-    stage, report = Stage(publication, attempt, source.schema(), "relation"), Admitted(name, 1, heartbeat=MAX_TICK)
+    stage, report = (
+        Stage(publication, attempt, source.schema(), NameKind.RELATION),
+        Admitted(name, 1, heartbeat=MAX_TICK),
+    )
     columns = [f.name for f in source.schema()]
     fresh = [*_rows(application, name, version, spark, stage, report)]
     changed = _difference(scan.plan(stage.admitted).read([*columns, "__n"]), fresh, columns)

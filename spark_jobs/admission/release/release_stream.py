@@ -34,6 +34,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.tables.log import scan
 from sweeparea.tables.publication.info import SourceInfo
+from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def release_elements(application: Application, name: str, spark: SparkSession, w
     if row is None:
         raise NotReadyError(f"Stream {name} has not been admitted yet. Run `{application.command('admit', name)}`.")
     registration = application.registry.registration(name, row)
-    publication = Publication(str(application.data), application.ledger, name, "stream", registration)
+    publication = Publication(str(application.data), application.ledger, name, NameKind.STREAM, registration)
     attempt = publication.begin()
     state = StreamState.of(publication.previous)
     columns = quarantine.columns_of(application, name)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import pyarrow.fs as pafs
 
 from sweeparea.infra.errors import DataError
-from sweeparea.tables.log.files import filesystem
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.sources.landing import listing, source_files
 
 WILDCARDS = "*?[]{}\\"

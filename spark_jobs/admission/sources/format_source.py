@@ -30,14 +30,16 @@ from sweeparea.spark_jobs.admission.sources.format_files import looked_over, mat
 from sweeparea.spark_jobs.admission.sources.format_json import REFUSED, by_texts, json_records
 from sweeparea.spark_jobs.admission.sources.format_names import require_seen
 from sweeparea.spark_jobs.declarations.source_columns import refuse_reserved
-from sweeparea.spark_jobs.spark import machine_probe
+from sweeparea.spark_jobs.spark import zone_guards
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.spark_jobs.spark.frames import quoted
 from sweeparea.tables.errors import CommitConflict
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.log.files import describe_file, filesystem, has_space, write_error
+from sweeparea.tables.log.files import describe_file
+from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.schema import arrow_type, ddl_type
+from sweeparea.tables.log.write_errors import has_space, write_error
 from sweeparea.tables.sources.landing import MALFORMED, declared_columns, note
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def land(
     elif source.format.lower() in FILES:
         require_seen(name, *matched_over(name, path, folder), spark)
     named = {v for k, v in source.options if k.lower() == "timezone"}
-    machine_probe.require(spark, named & zones.names() - {"UTC"})
+    zone_guards.require(spark, named & zones.names() - {"UTC"})
     log = DeltaLog(folder)
     try:
         frame = _read(spark, source, path, name, found.keys if found else ())

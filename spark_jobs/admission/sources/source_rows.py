@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sweeparea.spark_jobs.spark import frames
-from sweeparea.tables.log.files import QUICK, filesystem, remove_folder
+from sweeparea.tables.log.files import QUICK
+from sweeparea.tables.log.folders import filesystem, remove_folder
 from sweeparea.tables.sources.netting import N, net
 from sweeparea.tables.sources.source import SourceTable
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators.bridge import Pipe
+from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import aggregate, distinct
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.values.bag import BAG

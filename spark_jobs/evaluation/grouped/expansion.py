@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge, user
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.plan.plan import UserFunction
-from sweeparea.operators.state.sweep_area import SweepArea, bag_due
+from sweeparea.operators.plan.plan import UserFunction, UserKind
+from sweeparea.operators.state.due import bag_due
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import snapshot
 from sweeparea.operators.sweeps.snapshot import PRESENT, rank_column
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
@@ -71,7 +72,7 @@ class Expansion(KeyedRows, ABC):
 
 def users_of(functions: Iterable[UserFunction]) -> Users:
     """The users' aggregates among a plan's functions, by their names."""
-    known = {f.name.lower(): f for f in functions if f.kind == "aggregate"}
+    known = {f.name.lower(): f for f in functions if f.kind == UserKind.AGGREGATE}
 
     def find(name: str) -> UserAggregate | None:
         f = known.get(name.lower())

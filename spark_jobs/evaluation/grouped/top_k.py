@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Run, Sweep
-from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import top_k
 from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.values.bag import BAG

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import enrich
 from sweeparea.operators.sweeps.enrich import Enrich
+from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
@@ -34,7 +35,7 @@ class Enriches(Runner[Enrich]):
         stream = self.bags.new(node.stream)
         if not node.stream.readable_again:
             stream = self.bags.drained(stream)
-        if stream is None or (relation is None and node.kind != "left"):
+        if stream is None or (relation is None and node.kind != JoinKind.LEFT):
             return None
         return enrich.apply(node, stream, relation if relation is not None else self.bags.empty(node.relation))
 

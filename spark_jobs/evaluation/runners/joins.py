@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps import join, negation, outer_join, semi_join, two_counts
-from sweeparea.operators.sweeps.join import Join
+from sweeparea.operators.sweeps.join import Join, JoinKind
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.spark_jobs.evaluation.runners.inner_join import InnerJoins
 from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
@@ -35,9 +35,9 @@ class Joins(Runner[Join]):
         self._outer_parts: dict[int, tuple[Join, ...]] = {}
 
     def new(self, node: Join) -> DataFrame | None:
-        if node.kind == "inner":
+        if node.kind == JoinKind.INNER:
             return self.inner.new(node)
-        return self._semi_join(node) if node.kind in ("semi", "anti") else self._outer_join(node)
+        return self._semi_join(node) if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else self._outer_join(node)
 
     def held(self, node: Join) -> DataFrame | None:
         both = self.bags.held(node.left), self.bags.held(node.right)
@@ -50,7 +50,7 @@ class Joins(Runner[Join]):
     def _semi_join(self, node: Join) -> DataFrame | None:
         """What a slice adds to a semi or anti join (``operators/sweeps/semi_join.py``)."""
         found, ids = self._semi_plan(node), ids_of(node)
-        if node.kind == "anti" or not found.by_sum:
+        if node.kind == JoinKind.ANTI or not found.by_sum:
             self.bags.once(node.left)
         if len(found.lookups) > 1:
             self.bags.once(node.right)
@@ -58,7 +58,7 @@ class Joins(Runner[Join]):
         matches = concatenated(bags) if bags else None
         if not found.by_sum:
             return self._counted(node, matches)
-        if node.kind == "semi":
+        if node.kind == JoinKind.SEMI:
             return matches
         left = self.bags.new(node.left)
         if matches is None or left is None:  # without new rows of the left side only matches can take rows back
@@ -67,7 +67,7 @@ class Joins(Runner[Join]):
 
     def _counted(self, node: Join, matches: DataFrame | None) -> DataFrame | None:
         """The left rows of a semi or anti join that have matches or none, by their counts."""
-        operation = two_counts.SEMI if node.kind == "semi" else negation.operation()
+        operation = two_counts.SEMI if node.kind == JoinKind.SEMI else negation.operation()
         known = self.known(node.left), self._matches_known(node)
         return self.counts.swept(node, operation, (self.bags.new(node.left), matches), known)
 
@@ -113,7 +113,7 @@ class Joins(Runner[Join]):
     def _parts_of_outer(self, node: Join) -> tuple[Join, ...]:
         """The inner join and the anti joins of an outer join."""
         if id(node) not in self._outer_parts:
-            parts = self._outer_parts[id(node)] = (replace(node, kind="inner"), *outer_join.unmatched(node))
+            parts = self._outer_parts[id(node)] = (replace(node, kind=JoinKind.INNER), *outer_join.unmatched(node))
             for side, anti in zip(("left", "right"), parts[1:], strict=False):
                 self.slice.names[id(anti)] = f"{self.slice.names[id(node)]}_{side}"
         return self._outer_parts[id(node)]

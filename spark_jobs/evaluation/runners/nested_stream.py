@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators import bridge
-from sweeparea.operators.state.sweep_area import SweepArea, bag_due
+from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.state.due import bag_due
+from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import relation_to_stream
 from sweeparea.operators.sweeps.relation_to_stream import RelationToStream
 from sweeparea.operators.values.bag import BAG, TS
@@ -40,16 +42,16 @@ class NestedStreams(Runner[RelationToStream]):
         section 5.1).
         """
         op, ids = self.name(node), [c.id for c in node.input.columns]
-        bag, whole = self.bags.new(node.input), node.kind == "rstream"
+        bag, whole = self.bags.new(node.input), node.kind == StreamKind.RSTREAM
         if bag is None and self.sweeps.idle(op, [] if whole else ids):
             return None
         new = None if bag is None else bag.selectExpr(*ids, *BAG)
         schema = pa.schema([*fields(new if new is not None else self.bags.empty(node.input), ids), *BAG_FIELDS])
-        count = self.row_count(op, node.every, node.anchor) if node.kind == "rstream" else None
+        count = self.row_count(op, node.every, node.anchor) if node.kind == StreamKind.RSTREAM else None
         spec = relation_to_stream.MaterializeSpec(
             columns=tuple(ids),
-            istream=node.kind == "istream",
-            dstream=node.kind == "dstream",
+            istream=node.kind == StreamKind.ISTREAM,
+            dstream=node.kind == StreamKind.DSTREAM,
             rstream=None if count is None else self.rstreams[-1][1],
             most=self.slice.most_rows,
         )

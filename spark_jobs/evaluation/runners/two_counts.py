@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.linear import union_all
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state import expiry_log
+from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.set_operation import SetOperation
 from sweeparea.operators.values.bag import BAG

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.operators.nodes import Window
+from sweeparea.operators.state.due import Due, Later, never
 from sweeparea.operators.state.sweep import Run
-from sweeparea.operators.state.sweep_area import Due, Later, never
 from sweeparea.operators.values.bag import TS, N
 from sweeparea.operators.windows import (
     Rows,

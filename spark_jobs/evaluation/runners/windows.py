@@ -19,7 +19,7 @@ from sweeparea.spark_jobs.evaluation.encode import Encoder
 from sweeparea.spark_jobs.evaluation.runners.window_rows import WindowRows
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.spark import frames, machine_probe
+from sweeparea.spark_jobs.spark import frames, zone_guards
 from sweeparea.spark_jobs.spark.frames import fields
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Windows(Runner[Window]):
         return below.selectExpr(*ids_of(node.input), *(f"{instant(TS)} AS {c.id}" for c in node.bounds or ()), *BAG)
 
     def _of_time(self, node: Window, stream: DataFrame | None) -> DataFrame | None:
-        guard = partial(machine_probe.guarded_text, self.slice.spark)
+        guard = partial(zone_guards.guarded_text, self.slice.spark)
         return None if stream is None else window.apply(node, stream, self.slice.reader.instant_sql, guard)
 
     def _swept(self, node: Window) -> DataFrame | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.errors import ErrorLevel
 
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.dialect import Cql, CqlParser
+from sweeparea.cql.syntax.dialect.cql import Cql, CqlParser
 from sweeparea.cql.text.durations import DurationText, parse_duration, parse_instant
 from sweeparea.cql.text.errors import ParseError, Place
 from sweeparea.cql.text.keywords import PLACES, misspelt
@@ -21,7 +21,12 @@ _LONGER = "Write a length such as INTERVAL 1 HOUR, or leave the clause out"
 
 
 class Words(CqlParser):
-    """Reads one statement from its tokens; the grammar is in its subclasses."""
+    """Reads one statement from its tokens; the grammar is in its subclasses. ``at`` and ``whole`` are the place and the
+    text of the statement.
+    """
+
+    at: Place
+    whole: str
 
     def __init__(self, source: SourceText, tokens: list[Token]) -> None:
         super().__init__(dialect=Cql(), error_level=ErrorLevel.IMMEDIATE)
@@ -162,3 +167,12 @@ class Words(CqlParser):
         if tree is None or self._index == first:
             raise self.fail(f"an expression for {what}")
         return st.SourceExpression(tree, self.span_from(first), self.source)
+
+    def value(self) -> str:
+        """A setting's or option's value as text."""
+        sign = "-" if self._match(TokenType.DASH) else ""
+        token = self._curr
+        if not token or token.token_type in (TokenType.COMMA, TokenType.L_PAREN, TokenType.R_PAREN):
+            raise self.fail("a value")
+        self._advance()
+        return sign + (token.text if token.token_type in STRINGS else token.text.lower())

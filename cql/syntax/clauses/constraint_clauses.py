@@ -5,10 +5,10 @@ expectation of Great Expectations.
 from __future__ import annotations
 
 from sweeparea.cql.syntax import statements as st
-from sweeparea.cql.syntax.words import STRINGS, Words
-from sweeparea.cql.text.durations import micros_of_timestamp
+from sweeparea.cql.syntax.clauses.words import STRINGS, Words
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
 from sweeparea.cql.text.keywords import misspelt
+from sweeparea.cql.text.timestamps import micros_of_timestamp
 from sweeparea.cql.text.tokens import TokenType
 
 _EXAMPLE = "EXPECT (a > 0), or EXPECT gx.expect_column_values_to_not_be_null(column => 'a')"

@@ -1,0 +1,1 @@
+"""Windows as they are written, before a time domain is known."""
