@@ -12,6 +12,7 @@ their input, so either will do.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +31,18 @@ from sweeparea.operators.values.netting import net_changes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FILES_DDL = "target STRING, path STRING, size BIGINT, rows BIGINT, stats STRING"
+FILES_DDL = "target STRING, path STRING, size BIGINT, rows BIGINT, stats STRING, broken STRING"
+"""A line a staged file: which table it is of, the file, and how many of its rows break which check (JSON)."""
 FILES_SCHEMA = pa.schema(
-    [("target", pa.string()), ("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())]
+    [
+        ("target", pa.string()),
+        ("path", pa.string()),
+        ("size", pa.int64()),
+        ("rows", pa.int64()),
+        ("stats", pa.string()),
+        ("broken", pa.string()),
+    ]
 )
-
-AUDIT = "audit"
-"""Files with the truths of a query's constraints, row by row beside a staged file, which ``stats`` names."""
 INSTANTS = {1: ("ts",), 2: ("valid_from", "valid_to")}
 
 
@@ -189,8 +195,9 @@ class RowCount:
 class MaterializeTask:
     """Runs the relation-to-stream sweep on one partition: stages every output, yields one line per file.
 
-    ``carry``: None where nothing is kept for the next slice. ``anew``: the relation's table has no open rows yet, so
-    that all are written; else only those that the slice has opened.
+    ``judges``: by target what counts the rows that break a check, given them with the truths of constraints behind
+    their columns. ``carry``: None where nothing is kept for the next slice. ``anew``: the relation's table has no open
+    rows yet, so that all are written; else only those that the slice has opened.
     """
 
     spec: Any
@@ -199,6 +206,7 @@ class MaterializeTask:
     chronon: int
     schema: pa.Schema
     targets: Mapping[str, Target]
+    judges: Mapping[str, Callable[[pa.Table], dict[str, int]]]
     labels: Mapping[str, str]
     attempt: str
     carry: Target | SweepArea | None
@@ -233,14 +241,10 @@ class MaterializeTask:
         for key, target in self.targets.items():
             table = tables[key]
             line = write_target(table.select(target.schema.names), target, self.attempt, _partition())
-            if line is None:
-                continue
-            lines.append(line)
-            if self.spec.checks:
+            if line is not None:
                 # the truths of constraints are judged beside the rows and never become part of a table
-                truths = table.select(list(self.spec.checks))
-                audit = write_target(truths, Target(target.root, truths.schema, AUDIT), self.attempt, _partition())
-                lines += [] if audit is None else [{**audit, "stats": line["path"]}]
+                judged = table.select([*target.schema.names, *self.spec.checks])
+                lines.append({**line, "broken": json.dumps(self.judges[key](judged))})
         yield from _filled_batches(pa.Table.from_pylist(lines, FILES_SCHEMA))
 
     def _opened(self, levels: pa.Table) -> pa.Table:

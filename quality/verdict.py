@@ -1,8 +1,9 @@
 """The verdict on a staged slice: Great Expectations runs a list of checks, the caller gets a small JSON-able answer.
 
-Up to ``PANDAS_ROWS`` rows the pandas engine judges an Arrow table in the driver (0.05 s); above, the Spark engine
-judges the DataFrame where it lies. Two passes: the first decides with counts only, the second fetches sample rows for
-failures only.
+``of_counts``: of all tables of a slice at once, from what was counted where their rows were written (``counts.py``).
+``audit``: from rows. Up to ``PANDAS_ROWS`` the pandas engine judges an Arrow table in the driver (0.05 s); above, the
+Spark engine judges the DataFrame where it lies. Two passes: the first decides with counts only, the second fetches
+sample rows for failures only.
 
 Every thread has an ephemeral context of its own, so threads cannot mix up each other's rows (making one costs as much
 as the checks of a small slice); SQL expectations are refused, because they go through a view of a fixed name that other
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.quality.counts import Counts
 from sweeparea.quality.suites import CHECK_PREFIX, Check
 
 if TYPE_CHECKING:
@@ -63,6 +65,16 @@ class Verdict:
         return json.dumps(asdict(self))
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A table's staged rows as its writers counted them: ``counts`` by check id how many of ``rows`` break it."""
+
+    name: str
+    checks: Sequence[Check]
+    counts: Counts
+    rows: int
+
+
 class QualityFailure(SweepAreaError):
     """A slice failed its audit and is not published."""
 
@@ -83,6 +95,65 @@ def preload() -> None:
 
     # sets its own level when it is imported
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.ERROR)
+
+
+def of_counts(tables: Sequence[Counted]) -> list[Verdict]:
+    """The verdicts on a slice's tables: Great Expectations expects that no row breaks a check.
+
+    A check that is not among a table's counts has status ``error``, which stops the slice.
+    """
+    begun = time.perf_counter()
+    preload()
+    import pandas as pd
+
+    asked = [(i, check["id"]) for i, table in enumerate(tables) for check in table.checks]
+    told = [key for key in asked if key[1] in tables[key[0]].counts]
+    frame = pd.DataFrame({"rows": [tables[i].counts[id_] for i, id_ in told]})
+    found = _expected(frame, "expect_column_max_to_be_between", DECIDE, max_value=0) if told else None
+    problem = None if found is None else _problem(found)
+    failed: set[tuple[int, str]] = set()
+    if found is not None and not found.success and problem is None:
+        which = _expected(frame, "expect_column_values_to_be_in_set", {"result_format": "COMPLETE"}, value_set=[0])
+        failed = {told[at] for at in which.result["unexpected_index_list"]}
+    seconds = round(time.perf_counter() - begun, 4)
+    verdicts: list[Verdict] = []
+    for i, table in enumerate(tables):
+        results = [
+            _counted_result(c, table.counts.get(c["id"]), (i, c["id"]) not in failed, problem) for c in table.checks
+        ]
+        ok = all(r["status"] == "pass" or not _stops(r) for r in results)
+        verdicts.append(Verdict(ok, results, seconds, table.rows))
+    return verdicts
+
+
+def _expected(frame: Any, expectation: str, result_format: dict[str, Any], **kwargs: Any) -> Any:
+    """What Great Expectations finds of the column ``rows``; a thread makes each suite once."""
+    known = _OF_THREAD.__dict__.setdefault("suites", {})
+    if expectation not in known:
+        check: Check = {
+            "id": "rows",
+            "type": expectation,
+            "kwargs": {"column": "rows", **kwargs},
+            "severity": "critical",
+            "meta": {},
+        }
+        known[expectation] = _build_suite("slice", [check])
+    return _validate(frame, known[expectation], result_format)["rows"]
+
+
+def _counted_result(check: Check, count: int | None, good: bool, problem: str | None) -> dict[str, Any]:
+    problem = problem if count is not None else "its rows were not counted"
+    return {
+        "id": check["id"],
+        "type": check["type"],
+        "severity": check["severity"],
+        "status": "error" if problem else "pass" if good else "fail",
+        "unexpected": None if problem else count,
+        "observed": None,
+        "error": problem,
+        "sample": [],
+        "meta": _plain(check["meta"]),
+    }
 
 
 def audit(
@@ -249,10 +320,8 @@ def _with_truths(frame: Any, checks: Sequence[Check]) -> tuple[Any, list[Check]]
 
 def _result(check: Check, decided: Any, detailed: Any, samples: int) -> dict[str, Any]:
     found = {**(decided.result or {}), **((detailed.result if detailed else None) or {})}
-    problem = decided.exception_info or {}
-    if "raised_exception" not in problem:  # the other of its two shapes: one entry per metric
-        problem = next(iter(problem.values()), {})
-    status = "error" if problem.get("raised_exception") else "pass" if decided.success else "fail"
+    problem = _problem(decided)
+    status = "error" if problem is not None else "pass" if decided.success else "fail"
     sample = found.get("partial_unexpected_index_list") or found.get("partial_unexpected_list") or []
     return {
         "id": check["id"],
@@ -261,10 +330,18 @@ def _result(check: Check, decided: Any, detailed: Any, samples: int) -> dict[str
         "status": status,
         "unexpected": None if status == "error" else _plain(found.get("unexpected_count")),
         "observed": _plain(found.get("observed_value")),
-        "error": problem.get("exception_message"),
+        "error": problem,
         "sample": [] if status != "fail" else [_plain(row) for row in sample[:samples]],
         "meta": _plain(check["meta"]),
     }
+
+
+def _problem(decided: Any) -> str | None:
+    """What Great Expectations raised while it judged a check."""
+    told = decided.exception_info or {}
+    if "raised_exception" not in told:  # the other of its two shapes: one entry per metric
+        told = next(iter(told.values()), {})
+    return (told.get("exception_message") or "it raised an error") if told.get("raised_exception") else None
 
 
 def _to_pandas(rows: pa.Table) -> Any:

@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from sweeparea.cql.syntax.dialect.intervals import AMOUNTS
 from sweeparea.cql.text.errors import ParseError, Place, nearest
+from sweeparea.operators.time.domain import MICROS
 
 _MONTHS = {"year": 12, "month": 1}
-_MICROS = {"week": 604_800_000_000, "day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000,
-           "second": 1_000_000, "millisecond": 1_000, "microsecond": 1}  # fmt: skip
+_MICROS = {unit.lower(): size for unit, size in reversed(MICROS.items())}
 _UNITS = (*_MONTHS, *_MICROS)
 _FIELDS = ("day", "hour", "minute", "second")
 _MOST = {True: 2**31 - 1, False: 2**63 - 1}

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sweeparea.cql.rewrites import distinct, joins, negation, projection, ranks, reorder, selection, windows
-from sweeparea.cql.rewrites.prune import prune, unique
+from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.rule import MeasuredInput, Rewriting, Rule
 from sweeparea.cql.rewrites.sharing import SHARE, share
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.sharing import nodes
 
 FIRST: tuple[Rule, ...] = (
     *selection.RULES,
@@ -72,7 +73,7 @@ def apply(rules: Iterable[Rule], root: Node, rewriting: Rewriting, fired: dict[s
     for rule in rules:
         for kind in rule.kinds:
             by_kind.setdefault(kind, []).append(rule)
-    left = FIRINGS * len(unique(root))
+    left = FIRINGS * sum(1 for _ in nodes(root))
     settled: dict[int, Node] = {}  # nodes below which nothing applies
 
     def once(node: Node) -> Node:

@@ -9,13 +9,14 @@ compared whole; below a window that counts elements those that order its ties.
 from __future__ import annotations
 
 from sweeparea.operators.plan.node import Ids, Node, ids_of
+from sweeparea.operators.plan.sharing import nodes
 
 
 def prune(root: Node) -> Node:
     """The plan with scans, projections and unread aggregates cut down to what is read above them. A node that is used
     twice stays one node, with what either use reads.
     """
-    order = unique(root)
+    order = [*nodes(root)]
     needed: dict[int, Ids] = {id(node): frozenset() for node in order}
     needed[id(root)] = ids_of(root)
     for node in reversed(order):  # every use before what it uses
@@ -26,18 +27,3 @@ def prune(root: Node) -> Node:
         inputs = tuple(done[id(child)] for child in node.inputs)
         done[id(node)] = node.cut(inputs, needed[id(node)])
     return done[id(root)]
-
-
-def unique(root: Node) -> list[Node]:
-    """All nodes, each once, inputs first."""
-    found: dict[int, Node] = {}
-
-    def visit(node: Node) -> None:
-        if id(node) in found:
-            return
-        for child in node.inputs:
-            visit(child)
-        found[id(node)] = node
-
-    visit(root)
-    return list(found.values())

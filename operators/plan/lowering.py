@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from sweeparea.infra.deep_stack import bottom_up
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import shared
@@ -31,16 +32,8 @@ def expansion(node: Node) -> str | None:
 
     What the node becomes by lowering counts, all of it: COUNT(x) FILTER (..) alone is incremental.
     """
-    below = {id(child) for child in node.inputs}
-    found: dict[str, None] = {}
-
-    def visit(part: Node) -> None:
-        if id(part) in below:
-            return
-        for child in part.inputs:
-            visit(child)
-        if part.expansion is not None:
-            found[part.expansion] = None
-
-    visit(node.lowered())
-    return ", ".join(found) or None
+    below, made = {id(child) for child in node.inputs}, node.lowered()
+    if id(made) in below:
+        return None
+    own = bottom_up(made, lambda part: [child for child in part.inputs if id(child) not in below], id)
+    return ", ".join(dict.fromkeys(part.expansion for part in own if part.expansion is not None)) or None

@@ -21,6 +21,7 @@ semi join is known where that of both inputs is; an anti join's is unknown, sinc
 
 >>> from sweeparea.operators.plan.expressions import Column
 >>> from sweeparea.operators.nodes import RelationScan
+>>> from sweeparea.operators.sweeps.join import JoinKind
 >>> left = RelationScan("L", ((Column("a", "a", "int"), "a"), (Column("b", "b", "int"), "b")))
 >>> right = RelationScan("R", ((Column("c", "c", "int"), "c"), (Column("d", "d", "int"), "d")))
 >>> join = Join(left, right, Expr("a = c AND d > 0", columns=frozenset("acd")), JoinKind.ANTI)

@@ -8,7 +8,7 @@ one read, unless there are many rows.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,11 +111,11 @@ class Comparison:
         )
 
     def _part(self, part: int, parts: int) -> TableDifference | None:
-        old = self._read(self.old, self.files, self.upto, part, parts)
+        old = self._read(self.old, self.files, part, parts, lambda start, end: self._concerned(start, end, self.upto))
         if self.new is None:
             new = _Rows(old.table.slice(0, 0), *(np.zeros(0, np.int64) for _ in range(4)))
         else:
-            new = self._read(self.new, self.new_files, INF, part, parts)
+            new = self._read(self.new, self.new_files, part, parts, lambda start, end: self._concerned(start, end, INF))
         codes, new_codes = splice.record_codes(old.table, new.table, self.old.record)
         olds, news = (codes, *old.ticks), (new_codes, *new.ticks)
         changed, ends = splice.levels(olds, news, self.upto if self.closed else None)
@@ -132,20 +132,30 @@ class Comparison:
             tuple(old.place[changed.removed][gone == i] for i in range(len(self.files))),
             come,
             self._told(old.table, come, olds, (*news[:2], ends), changed),
-            self._opened(new, new_codes, ends, olds, changed) if self.closed else None,
+            self._opened(old, new, changed, ends, part, parts) if self.closed else None,
         )
 
-    def _read(self, history: History, files: Sequence[DataFile], upto: int, part: int, parts: int) -> _Rows:
-        """The rows that are concerned, of one part of the records, in the published table's columns."""
+    def _concerned(self, start: np.ndarray, end: np.ndarray, upto: int) -> np.ndarray:
+        """Which rows are valid somewhere after ``since`` and up to ``upto``, or end there (a stream's: lie there)."""
+        return (start <= upto) & (end > self.since) if self.old.relation else (start > self.since) & (start <= upto)
+
+    def _read(
+        self,
+        history: History,
+        files: Sequence[DataFile],
+        part: int,
+        parts: int,
+        concerned: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    ) -> _Rows:
+        """The rows that are concerned, by their (from, to), of one part of the records, in the published table's
+        columns.
+        """
         schema = self.old.log.schema()
         tables, columns = [schema.empty_table()], []
         for number, file in enumerate(files):
             rows = history.read(file).select(schema.names).cast(schema)
             start, end = history.ticks(rows)
-            if history.relation:
-                chosen = (start <= upto) & (end > self.since)
-            else:
-                chosen = (start > self.since) & (start <= upto)
+            chosen = concerned(start, end)
             if self.only is not None:
                 chosen &= self.only[1].where(rows.column(self.only[0]))
             if parts > 1:
@@ -159,14 +169,28 @@ class Comparison:
         return _Rows(pa.concat_tables(tables), *found)
 
     def _opened(
-        self, new: _Rows, codes: np.ndarray, ends: np.ndarray, olds: tuple[np.ndarray, ...], changed: Changed
+        self, old: _Rows, new: _Rows, changed: Changed, ends: np.ndarray, part: int, parts: int
     ) -> pa.Table | None:
-        gone = changed.removed[olds[2][changed.removed] == INF]
-        concerned = np.flatnonzero(np.isin(codes, olds[0][gone]) & (ends == INF))
-        if not len(concerned):
+        record = self.old.record
+        gone = changed.removed[old.end[changed.removed] == INF]
+        if not len(gone):
             return None
-        rows = new.table.select(self.old.record).take(pa.array(concerned))
-        return rows.append_column("__from", pa.array(new.start[concerned], pa.int64()))
+        restarted = old.table.select(record).take(pa.array(gone))
+        levels = []
+        # a record with several copies has levels that began behind the stretch, too
+        for rows, end in ((new, ends), ((later := self._begun_later(part, parts)), later.end)):
+            codes, concerned = splice.record_codes(rows.table, restarted, record)
+            at = np.flatnonzero(np.isin(codes, concerned) & (end == INF))
+            found = rows.table.select(record).take(pa.array(at))
+            levels.append(found.append_column("__from", pa.array(rows.start[at], pa.int64())))
+        opened = pa.concat_tables(levels)
+        return opened if opened.num_rows else None
+
+    def _begun_later(self, part: int, parts: int) -> _Rows:
+        """The published rows that begin after the stretch and are open."""
+        return self._read(
+            self.old, self.old.open_after(self.upto), part, parts, lambda start, end: (start > self.upto) & (end == INF)
+        )
 
     def _told(
         self,

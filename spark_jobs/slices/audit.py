@@ -2,81 +2,68 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.quality import suites, verdict
+from sweeparea.quality import counts, suites, verdict
 from sweeparea.spark_jobs.slices.result_tables import Line, file_of
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.instants import as_instant, slice_text
-from sweeparea.tables.log import scan
 from sweeparea.tables.log.files import DataFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-AUDIT_ARROW_ROWS = verdict.PANDAS_ROWS
+
+def checks_of(plan: Plan, key: str, since: int, h1: int) -> list[suites.Check]:
+    """The checks of what a slice ``(since, h1]`` writes as ``key`` (``closed``, ``open``, ``istream``, ..)."""
+    low, high = (as_instant(plan.time, tick) for tick in (since, h1))
+    if plan.time.kind == "TIMESTAMP":  # START may be the first instant that there is
+        low, high = (None if isinstance(at, int) else at for at in (low, high))
+    of = suites.relation_checks if key in ("closed", "open") else suites.stream_checks
+    return of([c.label for c in plan.root.columns], low, high, plan.constraints)
 
 
 def audit(
     spark: SparkSession, plan: Plan, since: int, h1: int, tables: Mapping[str, tuple[str, pa.Schema]], lines: list[Line]
 ) -> list[dict[str, Any]]:
-    """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice."""
-    verdicts: list[dict[str, Any]] = []
-    labels = [c.label for c in plan.root.columns]
-    low, high = (as_instant(plan.time, tick) for tick in (since, h1))
-    if plan.time.kind == "TIMESTAMP":  # START may be the first instant that there is
-        low, high = (None if isinstance(at, int) else at for at in (low, high))
+    """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice.
+
+    It judges what the workers have counted; only rows of a table that fails are looked at again, to show some.
+    """
+    told: list[tuple[str, pa.Schema, list[DataFile], verdict.Counted]] = []
     for path, schema in dict.fromkeys(tables.values()):
         keys = [key for key, value in tables.items() if value == (path, schema)]
-        relation = "open" in keys
-        files = [file_of(line) for line in lines if line["target"] in keys]
-        if not files:
-            continue
-        truths = {line["stats"]: line["path"] for line in lines if line["target"] == bridge.AUDIT}
-        rows = _audited(spark, plan, path, schema, files, truths)
-        count = sum(f.rows for f in files)
-        suite = (suites.relation_checks if relation else suites.stream_checks)(labels, low, high, plan.constraints)
-        judged = verdict.audit(rows, Path(path).name, suite, row_count=count)
-        verdict.require(judged, Path(path).name, slice_text(plan.time, since, h1))
-        verdicts.append(
-            {
-                "table": Path(path).name,
-                "rows": judged.rows,
-                "checks": len(judged.results),
-                "warnings": {r["id"]: r["unexpected"] for r in judged.warnings},
-            }
-        )
+        staged = [line for line in lines if line["target"] in keys]
+        if staged:
+            files, suite = [file_of(line) for line in staged], checks_of(plan, keys[0], since, h1)
+            broken = counts.summed((json.loads(line["broken"]) for line in staged), suite)
+            table = verdict.Counted(Path(path).name, suite, broken, sum(f.rows for f in files))
+            told.append((path, schema, files, table))
+    verdicts: list[dict[str, Any]] = []
+    found = verdict.of_counts([table for *_, table in told])
+    for (path, schema, files, table), judged in zip(told, found, strict=True):
+        if not judged.ok:
+            slice_ = slice_text(plan.time, since, h1)
+            rows = _staged(spark, plan, path, schema, files)
+            verdict.require(verdict.audit(rows, table.name, table.checks, row_count=table.rows), table.name, slice_)
+            verdict.require(judged, table.name, slice_)  # what the counts say holds, whatever is read again
+        warnings = {r["id"]: r["unexpected"] for r in judged.warnings}
+        verdicts.append({"table": table.name, "rows": judged.rows, "checks": len(judged.results), "warnings": warnings})
     return verdicts
 
 
-def _audited(
-    spark: SparkSession, plan: Plan, path: str, schema: pa.Schema, files: list[DataFile], truths: dict[str, str]
-) -> Any:
-    """The staged rows and the truths of the constraints: as Arrow where they are few, else as a DataFrame."""
-    checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
-    if sum(f.rows for f in files) <= AUDIT_ARROW_ROWS:
-        parts = []
-        for file in files:
-            part = _staged(path, file.path, schema)
-            if checks:
-                beside = _staged(path, truths[file.path], pa.schema([(c, pa.bool_()) for c in checks]))
-                for name in checks:
-                    part = part.append_column(name, beside.column(name))
-            parts.append(part)
-        return pa.concat_tables(parts)
+def _staged(spark: SparkSession, plan: Plan, path: str, schema: pa.Schema, files: list[DataFile]) -> DataFrame:
+    """The staged rows with the truths of the constraints."""
     frame = spark.read.schema(frames.ddl(schema)).parquet(*(f"{path}/{f.path}" for f in files))
     names = {c.id: frames.quoted(c.label) for c in plan.root.columns}
-    constraints = suites.judged(plan.constraints)
     inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
-    judged = (f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in constraints)
+    judged = (
+        f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in suites.judged(plan.constraints)
+    )
     return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *judged)
-
-
-def _staged(root: str, path: str, schema: pa.Schema) -> pa.Table:
-    return scan.ScanPlan(schema, (f"{root}/{path}",), 0, 0).read(schema.names)

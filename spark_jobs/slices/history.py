@@ -61,6 +61,11 @@ class History:
         over = {f.path for f in scan.prune(begun, "valid_to", self.stored(since + 1), None)}
         return [f for f in begun if f.path not in ended or f.path in over]
 
+    def open_after(self, tick: int) -> list[DataFile]:
+        """Files that may hold rows of a relation that begin after a tick and are open."""
+        begun = scan.prune(self.log.files(self.version), "valid_from", self.stored(tick + 1), None)
+        return [f for f in begun if stats.nulls(f.stats, "valid_to") != 0]
+
     def read(self, file: DataFile) -> pa.Table:
         """All rows of one file, as they are stored. SweepAreaError: it is gone, or cannot be read."""
         try:

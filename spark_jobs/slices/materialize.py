@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,9 +16,10 @@ from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import relation_to_stream
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.quality import suites
+from sweeparea.quality import counts, suites
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
+from sweeparea.spark_jobs.slices.audit import checks_of
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.result_tables import Line, ResultTables, result_columns
@@ -107,12 +109,14 @@ class Materialization:
             net=net,
         )
         targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
+        judges = {key: partial(counts.counted, checks=checks_of(self.plan, key, self.since, self.h1)) for key in tables}
         chronon = plan.time.chronon if plan.time.kind == "TIMESTAMP" else 0
         labels = {c.id: c.label for c in plan.root.columns}
 
         def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:
             return bridge.MaterializeTask(
-                spec, self.since, self.h1, chronon, schema, targets, labels, self.attempt, area, count,
+                spec, self.since, self.h1, chronon, schema, targets, judges, labels, self.attempt, area,
+                count,
                 anew=self.beginning is not None,
             )  # fmt: skip
 

@@ -37,6 +37,7 @@ _KILLS = "tests/faults/test_kills.py::test_"
 _ZOMBIES = "tests/faults/test_zombies.py::test_"
 _OTHERS = "tests/faults/test_others.py::test_"
 _LEFT = "tests/faults/test_left_behind.py::test_"
+_COUNTS = ("tests/quality/test_counts.py",)
 _AGGREGATE = ("tests/operators/test_aggregate.py",)
 _VALUES = ("tests/operators/test_aggregate_values.py",)
 _AREA = ("tests/operators/test_sweep_area.py",)
@@ -869,6 +870,41 @@ MUTANTS = (
         "kept: object = self.function",
         "FIRST and LAST share what only one of them keeps",
         _ENDS,
+    ),
+    Mutant(
+        "quality/counts.py",
+        "(pc.less_equal if strict_min else pc.less)",
+        "pc.less",
+        "rows at h0 itself, which an earlier slice has told, pass",
+        _COUNTS,
+    ),
+    Mutant(
+        "quality/counts.py",
+        "_true(pc.less_equal(rows.column(column_A), rows.column(column_B)))",
+        "_true(pc.less(rows.column(column_A), rows.column(column_B)))",
+        "a row may be valid at no instant",
+        _COUNTS,
+    ),
+    Mutant(
+        "operators/bridge.py",
+        "judged = table.select([*target.schema.names, *self.spec.checks])",
+        "judged = table.select([*target.schema.names, *self.spec.checks]).slice(0, 0)",
+        "what a worker writes is not judged",
+        _COUNTS,
+    ),
+    Mutant(
+        "quality/verdict.py",
+        'problem = problem if count is not None else "its rows were not counted"',
+        "count = count or 0",
+        "a check that nobody counted passes",
+        _COUNTS,
+    ),
+    Mutant(
+        "spark_jobs/slices/audit.py",
+        "verdict.require(judged, table.name, slice_)  # what the counts say holds, whatever is read again",
+        "pass",
+        "a law is broken where the rows that are read again keep it",
+        ("tests/quality/test_audit.py",),
     ),
 )
 """Each is applied alone."""

@@ -195,3 +195,31 @@ def test_a_repair_whose_warm_up_takes_several_slices(spark, tmp_path):
         apps.append(app)
     for query in [*queries, "plain__istream", "plain__dstream"]:
         assert shop.contents(apps[1], query) == shop.contents(apps[0], query), query
+
+
+COPIES = "".join(
+    f"CREATE CONTINUOUS QUERY {strategy} MATERIALIZE RELATION, DSTREAM WITH (strategy = '{strategy}') AS\n"
+    "SELECT shop FROM sales [RANGE INTERVAL 60 SECONDS];\n"
+    for strategy in ("upa", "negative", "direct")
+)
+
+
+def test_copies_that_begin_behind_a_repaired_stretch_stay(spark, tmp_path):
+    """The late one joins what ended at 71 with what began at 75: a copy is there since 10, and that of 90 stays."""
+    on_time: list[tuple[int | None, str, float, int]] = [(10, "a", 1.0, 1), (75, "a", 1.0, 1)]
+    on_time += [(90, "a", 1.0, 1), (110, "b", 1.0, 1)]
+    late: list[tuple[int | None, str, float, int]] = [(20, "a", 1.0, 1)]
+    after: list[tuple[int | None, str, float, int]] = [(300, "b", 1.0, 1)]
+    apps = []
+    for name, commits in (("twin", [[*on_time, *late, *after]]), ("late", [on_time, late, after])):
+        for commit in commits:
+            app = shop.application(tmp_path / name, STREAM + COPIES)
+            shop.sell(tmp_path / name, commit)
+            admit(app, "sales", spark)
+            for query in ("upa", "negative", "direct"):
+                process(app, query, spark)
+        apps.append(app)
+    for query in ("upa", "negative", "direct"):
+        assert any("rewrite" in row.info for row in apps[1].ledger.history(query))
+        for table in (query, f"{query}__dstream"):
+            assert shop.contents(apps[1], table) == shop.contents(apps[0], table), table

@@ -1,0 +1,85 @@
+"""What staged rows break, counted where they are written: one number a check, without Great Expectations.
+
+A worker that writes a file has its rows at hand; so a verdict over any number of rows costs the driver a sum, and
+Great Expectations judges the sums (``verdict.of_counts``). Each function here counts as the expectation of that name
+does, NULLs included: tests compare them. Runs in Spark's Python workers, so it imports pyarrow and nothing heavier.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from sweeparea.quality.suites import Check
+
+Counts = Mapping[str, int]
+"""By the id of a check how many rows break it (of one that judges the table: 1 or 0)."""
+
+
+def counted(rows: pa.Table, checks: Sequence[Check]) -> dict[str, int]:
+    """How many of ``rows`` break each of ``checks``. KeyError: a check of a kind that ``COUNTERS`` lacks."""
+    return {check["id"]: COUNTERS[check["type"]](rows, **check["kwargs"]) for check in checks}
+
+
+def summed(parts: Iterable[Counts], checks: Sequence[Check]) -> dict[str, int]:
+    """The counts of several files' rows. KeyError: a part lacks a check, so that nobody knows what it would find."""
+    several = list(parts)
+    return {check["id"]: sum(part[check["id"]] for part in several) for check in checks}
+
+
+def _other_columns(rows: pa.Table, column_list: list[str]) -> int:
+    return int(rows.column_names != column_list)
+
+
+def _unknown(rows: pa.Table, column: str) -> int:
+    return rows.column(column).null_count
+
+
+def _outside(
+    rows: pa.Table,
+    column: str,
+    min_value: Any = None,
+    max_value: Any = None,
+    strict_min: bool = False,
+    strict_max: bool = False,
+) -> int:
+    values = rows.column(column)
+    below = above = None
+    if min_value is not None:
+        below = (pc.less_equal if strict_min else pc.less)(values, pa.scalar(min_value, values.type))
+    if max_value is not None:
+        above = (pc.greater_equal if strict_max else pc.greater)(values, pa.scalar(max_value, values.type))
+    both = [truths for truths in (below, above) if truths is not None]
+    return _true(both[0] if len(both) == 1 else pc.or_(*both))
+
+
+def _not_greater(rows: pa.Table, column_A: str, column_B: str, ignore_row_if: str) -> int:
+    if ignore_row_if != "either_value_is_missing":
+        raise ValueError(f"ignore_row_if = {ignore_row_if} is not counted here")
+    return _true(pc.less_equal(rows.column(column_A), rows.column(column_B)))
+
+
+def _not_in_set(rows: pa.Table, column: str, value_set: list[Any]) -> int:
+    values = rows.column(column)
+    known = values.drop_null()
+    return len(known) - _true(pc.is_in(known, pa.array(value_set, values.type)))
+
+
+def _true(truths: pa.ChunkedArray) -> int:
+    return pc.sum(truths).as_py() or 0
+
+
+COUNTERS: dict[str, Callable[..., int]] = {
+    "expect_table_columns_to_match_ordered_list": _other_columns,
+    "expect_column_values_to_not_be_null": _unknown,
+    "expect_column_values_to_be_between": _outside,
+    "expect_column_pair_values_a_to_be_greater_than_b": _not_greater,
+    "expect_column_values_to_be_in_set": _not_in_set,
+}
+"""By expectations' names, how rows that break them are counted."""
