@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from sweeparea.quality import verdict
 from sweeparea.spark_jobs.slices import audit as audits
 
 V = Column("c0", "v", "BIGINT")
+SPARK: Any = None
 PLAN = Plan("q", StreamScan("s", ((V, "v"),)), "istream", TimeDomain("BIGINT"))
 TABLES = {"istream": ("results/q", pa.schema([("v", pa.int64()), ("ts", pa.int64())]))}
 ROWS = pa.table({"v": [1], "ts": [3]})
@@ -32,21 +34,21 @@ def rows_read_again(monkeypatch):
 
 
 def test_clean_files_are_told_of_with_their_rows():
-    told = audits.audit(None, PLAN, 0, 5, TABLES, [line(), line()])
+    told = audits.audit(SPARK, PLAN, 0, 5, TABLES, [line(), line()])
     assert told == [{"table": "q", "rows": 8, "checks": 3, "warnings": {}}]
 
 
 def test_counts_stop_a_slice_though_its_rows_look_right_afterwards():
     with pytest.raises(verdict.QualityFailure, match=r"law:instant is known fails for 2 rows"):
-        audits.audit(None, PLAN, 0, 5, TABLES, [line(), line(instant_is_known=2)])
+        audits.audit(SPARK, PLAN, 0, 5, TABLES, [line(), line(instant_is_known=2)])
 
 
 def test_rows_are_shown_where_they_still_break_the_law(monkeypatch):
     monkeypatch.setattr(audits, "_staged", lambda *_: pa.table({"v": [7], "ts": [9]}))
     with pytest.raises(verdict.QualityFailure, match=r'law:instant lies in the slice fails for 1 rows, .*"v": 7'):
-        audits.audit(None, PLAN, 0, 5, TABLES, [line(instant_lies_in_the_slice=1)])
+        audits.audit(SPARK, PLAN, 0, 5, TABLES, [line(instant_lies_in_the_slice=1)])
 
 
 def test_a_file_that_nobody_counted_is_an_error():
     with pytest.raises(KeyError):
-        audits.audit(None, PLAN, 0, 5, TABLES, [{**line(), "broken": "{}"}])
+        audits.audit(SPARK, PLAN, 0, 5, TABLES, [{**line(), "broken": "{}"}])
