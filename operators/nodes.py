@@ -16,6 +16,7 @@ from sweeparea.operators.sweeps.difference import Difference
 from sweeparea.operators.sweeps.enrich import Enrich
 from sweeparea.operators.sweeps.intersect import Intersect
 from sweeparea.operators.sweeps.join import Join
+from sweeparea.operators.sweeps.navigation import Navigation
 from sweeparea.operators.sweeps.relation_to_stream import RelationToStream
 from sweeparea.operators.sweeps.set_operation import SetOperation
 from sweeparea.operators.sweeps.top_k import TopK
@@ -34,6 +35,7 @@ __all__ = [
     "Generate",
     "Intersect",
     "Join",
+    "Navigation",
     "Node",
     "OneRow",
     "Plan",

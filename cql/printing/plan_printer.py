@@ -1,9 +1,9 @@
 """Bound plans as CQL: each node a SELECT or an entry of FROM, its columns named by their ids.
 
 Binding the text again gives the same plan up to its normal form (``tests/cql/normal_form.py``): the ids differ, and a
-Project that only renames may be there or not. What the language has no words for is told by ``NotPrintable``: an
-aggregate that only plans have (SINGLE_VALUE of a decorrelated subquery), a top-k of each group. Where an order has no
-syntax (FIRST(x)), binding takes the record's, as it did for the plan.
+Project that only renames may be there or not. The first rows of each group are those with small row numbers. What the
+language has no words for is told by ``NotPrintable``, as an aggregate that only plans have (SINGLE_VALUE of a
+decorrelated subquery). Where an order has no syntax (FIRST(x)), binding takes the record's, as it did for the plan.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ from sweeparea.operators.nodes import (
     TopK,
     UnionAll,
     Window,
+    WindowFunction,
 )
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.numbers import ROW_NUMBER
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sql_text import substituted
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
@@ -147,7 +149,8 @@ class _Printer:
     @select.register
     def _(self, node: TopK, outputs: Outputs) -> str:
         block = self.block(node.input)
-        items = [f"{block.references[i]} AS {n}" for i, n in outputs]
+        numbers = {c.id: _number(node, f, block.references) for c, f in node.numbers}
+        items = [f"{numbers.get(i) or block.references[i]} AS {n}" for i, n in outputs]
         return _text(items, block) + _top(node, block.references)
 
     @select.register
@@ -336,11 +339,24 @@ class _Printer:
 
 
 def _top(node: TopK, references: Mapping[str, str]) -> str:
-    if node.keys:
-        raise NotPrintable("The first rows of each group have no text of their own.")
+    if node.keys or node.numbers or node.by != ROW_NUMBER:
+        return _cut(node, references)
     limit = f" LIMIT {node.limit}" if node.limit is not None else ""
     offset = f" OFFSET {node.offset}" if node.offset else ""
     return f" ORDER BY {order_text(node.order, references)}{limit}{offset}"
+
+
+def _cut(node: TopK, references: Mapping[str, str]) -> str:
+    """The first rows of each group: those with small numbers."""
+    number = _number(node, node.by, references)
+    parts = [f"{number} > {node.offset}"] if node.offset else []
+    parts += [f"{number} <= {node.offset + node.limit}"] if node.limit is not None else []
+    return f" QUALIFY {' AND '.join(parts)}" if parts else ""
+
+
+def _number(node: TopK, function: str, references: Mapping[str, str]) -> str:
+    order = node.order if function == ROW_NUMBER else node.order[: node.peers]
+    return window_function_text(WindowFunction(function, (), node.keys, order), references)
 
 
 def _source(node: Node) -> Node:

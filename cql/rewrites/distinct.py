@@ -72,7 +72,9 @@ def unique_sets(node: Node) -> list[frozenset[str]]:
         case Select():
             return unique_sets(node.input)
         case TopK():
-            return [*unique_sets(node.input), *([frozenset()] if node.limit == 1 and not node.keys else [])]
+            keys = [column_of(e) for e in node.keys]
+            single = node.limit == 1 and node.by == "ROW_NUMBER" and None not in keys
+            return [*unique_sets(node.input), *([frozenset(k for k in keys if k is not None)] if single else [])]
         case Project():
             names = {column_of(e): c.id for c, e in node.outputs}
             return [frozenset(names[i] for i in s) for s in unique_sets(node.input) if s <= names.keys()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sweeparea.cql.rewrites import distinct, joins, negation, projection, reorder, selection, windows
+from sweeparea.cql.rewrites import distinct, joins, negation, projection, ranks, reorder, selection, windows
 from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.rule import MeasuredInput, Rewriting, Rule
 from sweeparea.cql.rewrites.sharing import SHARE, share
@@ -19,6 +19,7 @@ FIRST: tuple[Rule, ...] = (
     *joins.RULES,
     *distinct.RULES,
     *windows.RULES,
+    *ranks.RULES,
 )
 """Rules that always help; they run until none applies."""
 BY_COST: tuple[Rule, ...] = (*reorder.RULES, *negation.RULES)

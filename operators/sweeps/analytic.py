@@ -1,8 +1,9 @@
 """SQL window functions (OVER), of the rows that are valid at each instant.
 
 Beyond the papers: at every instant the function's value as SQL has it over the rows of the instant, each beside the
-row. By update pattern strict non-monotonic, since an arrival changes the values of rows that are there. No incremental
-operator: they run by snapshot expansion (``snapshot.py``), one node for each PARTITION BY.
+row. By update pattern strict non-monotonic, since an arrival changes the values of rows that are there. Numbers become
+a top-k of all rows (``top_k.py``), with what follows from them (``counted.py``), values of other rows references
+(``navigation.py``). The others run by snapshot expansion (``snapshot.py``), one node for each PARTITION BY.
 
 Columns in: the record, ``__ts``, ``__te``, ``__n``. Columns out: the record, the functions' values, ``__ts``, ``__te``,
 ``__n``. SweepArea: the input's rows that are valid after h1.
@@ -10,127 +11,75 @@ Columns in: the record, ``__ts``, ``__te``, ``__n``. Columns out: the record, th
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sweeparea.operators.aggregates.call import AggregateCall, evaluated_call
-from sweeparea.operators.aggregates.names import WINDOW_ONLY
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.project import Project
-from sweeparea.operators.plan.carriers import Carriers, only
-from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column, Expr, Part, SortKey, kept_as_they_are
-from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, plain
-from sweeparea.operators.plan.words import cut, listed, order_text
-from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey, kept_as_they_are, reference
+from sweeparea.operators.plan.node import Node
+from sweeparea.operators.plan.numbers import ALL, NUMBERINGS, ROW_NUMBER
+from sweeparea.operators.sweeps.counted import computed, counts_of
+from sweeparea.operators.sweeps.navigation import Navigation, reference_of
+from sweeparea.operators.sweeps.top_k import TopK
+from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction
 
-
-@stored("WindowFunction", "function", "arguments", "partition", "order", "frame", "filter", "distinct", "ignore_nulls")
-@dataclass(frozen=True)
-class WindowFunction(Part):
-    """One call of an SQL window function. ``frame`` is Spark SQL's text (``ROWS BETWEEN ..``), empty for the default.
-
-    ``order`` is complete with its ties where the function or frame depends on them (ROW_NUMBER, LAG, ROWS frames), and
-    as written where ties have a meaning of their own (RANK, RANGE frames).
-    """
-
-    function: str
-    arguments: tuple[Expr, ...] = ()
-    partition: tuple[Expr, ...] = ()
-    order: tuple[SortKey, ...] = ()
-    frame: str = ""
-    filter: Expr | None = None
-    distinct: bool = False
-    ignore_nulls: bool = False
-
-    @property
-    def words(self) -> str:
-        """The call, for explain."""
-        partition = f"PARTITION BY {listed(self.partition)}" if self.partition else ""
-        order = f"ORDER BY {order_text(self.order)}" if self.order else ""
-        inside = " ".join(part for part in (partition, order, self.frame) if part)
-        return f"{self.function}({listed(self.arguments)}) OVER ({inside})"
-
-    @property
-    def sql(self) -> str:
-        """What gives Spark the call's type."""
-        return f"{self.function}({', '.join(e.sql for e in self.arguments) or ''}) OVER (ORDER BY 1)"
-
-    def evaluated(self) -> Iterator[Evaluated]:
-        """What Spark is given of the call."""
-        yield from plain(*self.partition, *(key.expr for key in self.order), remembered=True)
-        if self.function in WINDOW_ONLY:
-            yield from plain(*self.arguments)
-            yield Evaluated(self.sql, [e.text for e in self.arguments])
-        else:
-            argument, extra = (*self.arguments, None)[0], self.arguments[1:]
-            yield from evaluated_call(
-                AggregateCall(self.function, argument, extra, filter=self.filter, order=self.order)
-            )
+__all__ = ["Analytic", "WindowFunction"]
 
 
 @stored("Analytic", "input", "calls")
 @dataclass(frozen=True)
-class Analytic(Node):
+class Analytic(Windowed):
     """SQL window functions (OVER). Output: the input's columns, then one for each call."""
 
-    input: Node
-    calls: tuple[tuple[Column, WindowFunction], ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns + tuple(c for c, _ in self.calls)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def words(self, time: TimeDomain) -> str:
-        return f"Window functions {cut(', '.join(call.words for _, call in self.calls))}"
-
-    def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
-        """Rule 5."""
-        return STRICT
-
-    @property
-    def replaces(self) -> bool:
-        return True
-
-    @property
-    def readable_again(self) -> bool:
-        return False
-
-    def needs(self, needed: Ids) -> Iterator[Ids]:
-        yield (needed & ids_of(self.input)).union(*(call.reads for c, call in self.calls if c.id in needed))
-
-    def cut(self, inputs: tuple[Node, ...], needed: Ids) -> Node:
-        calls = tuple((c, call) for c, call in self.calls if c.id in needed)
-        return dataclasses.replace(self, input=inputs[0], calls=calls) if calls else inputs[0]
-
-    def evaluated(self) -> Iterator[Evaluated]:
-        for _, call in self.calls:
-            yield from call.evaluated()
-
-    def computed(self) -> Iterator[Evaluated]:
-        for column, call in self.calls:
-            yield Evaluated(call.sql, [e.text for e in call.arguments], columns=(column,))
-
-    def carriers(self, below: Sequence[Carriers]) -> Carriers:
-        found = below[0]
-        for _, call in self.calls:
-            found = only(found, call.partition)
-        return found
-
-    def kept(self, ends: Ends) -> str | None:
-        return "the input's rows that are valid after h1"
-
     def lowered(self) -> Node:
-        """One node for each PARTITION BY."""
-        partitions = list(dict.fromkeys(call.partition for _, call in self.calls))
-        if len(partitions) < 2:
-            return self
+        """Numbers of each order as a top-k of all rows; references to other rows by each order; then one node for each
+        PARTITION BY.
+
+        Copies of a record can differ in what they get. Where two nodes give them something, the first copy of one must
+        be that of the other: so the first ROW_NUMBER breaks the ties of what comes after it, and where there is none
+        the copies are numbered.
+        """
+        numbered = [entry for entry in self.calls if entry[1].function in NUMBERINGS]
+        counted = {column: counts for column, call in self.calls if (counts := counts_of(call)) is not None}
+        names = {call: column for column, call in numbered}
+        for count in dict.fromkeys(count for counts in counted.values() for count in counts):
+            if count not in names:
+                names[count] = Column(f"{self.calls[0][0].id}_count{len(names)}", count.function.lower(), "int")
+                numbered.append((names[count], count))
+        referring = [entry for entry in self.calls if reference_of(entry[1]) is not None]
+        done = {column for column, _ in (*numbered, *referring)} | counted.keys()
+        others = [entry for entry in self.calls if entry[0] not in done]
+        partitions = list(dict.fromkeys(call.partition for _, call in others))
+        if not numbered and not referring:
+            return self if len(partitions) < 2 else self._apart(self.input, partitions)
         below: Node = self.input
+        tie = next((c for c, call in numbered if call.function == ROW_NUMBER), None)
+        places = dict.fromkeys((call.partition, call.order) for _, call in referring)
+        nodes = {(call.partition, call.order) for _, call in referring if call.tells_copies}
+        nodes |= {(call.partition, ()) for _, call in others if call.tells_copies}
+        if tie is None and len(nodes) > 1:
+            tie = Column(f"{self.calls[0][0].id}_copy", "copy", "int")
+            record = tuple(reference(column) for column in self.input.columns)
+            below = TopK(below, (), None, 0, record, numbers=((tie, ROW_NUMBER),))
+        # what counts all rows goes along with any other number of its partition
+        calls = tuple(sorted(numbered, key=lambda entry: (entry[0] != tie, entry[1].function == ALL)))
+        while calls:
+            below, calls = TopK.of_calls(below, calls, calls[0][0])
+            calls = tuple((column, _with_tie(call, tie)) for column, call in calls)
+        for place in places:
+            own = [(c, _with_tie(call, tie)) for c, call in referring if (call.partition, call.order) == place]
+            below = Navigation(below, tuple(own))
+        if tie is not None:
+            others = [(column, _with_tie(call, tie)) for column, call in others]
+        for partition in partitions:
+            below = Analytic(below, tuple(entry for entry in others if entry[1].partition == partition))
+        if below.columns == self.columns:
+            return below
+        made = {c: computed(c, call, lambda count: f"`{names[count].id}`") for c, call in self.calls if c in counted}
+        return Project(below, tuple((column, made.get(column) or reference(column)) for column in self.columns))
+
+    def _apart(self, below: Node, partitions: list[tuple[Expr, ...]]) -> Node:
+        """One node for each PARTITION BY."""
         for partition in partitions:
             below = Analytic(below, tuple(entry for entry in self.calls if entry[1].partition == partition))
         return Project(below, kept_as_they_are(self.columns))
@@ -138,3 +87,10 @@ class Analytic(Node):
     @property
     def expansion(self) -> str | None:
         return "window functions (OVER)"
+
+
+def _with_tie(call: WindowFunction, tie: Column | None) -> WindowFunction:
+    """The call with its ties broken by another column last, if it matters."""
+    if tie is None or not call.tells_copies:
+        return call
+    return replace(call, order=(*call.order, SortKey(reference(tie))))

@@ -27,7 +27,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -211,18 +211,32 @@ class Snapshots:
         nothing = [pa.array([False]) if f.name == PRESENT else pa.nulls(1, f.type) for f in table.schema]
         return pa.concat_tables([table, pa.Table.from_arrays(nothing, schema=table.schema)])
 
-    def carry(self) -> pa.Table:
-        """The rows alive after h1, one for each record, start and end."""
+    def carry(self, kept: Callable[[Alive], np.ndarray] | None = None) -> pa.Table:
+        """The rows alive after h1, one for each record, start and end; of these those that are ``kept``."""
         alive = np.flatnonzero(self.end > self.h1)
         record, start, end = self.record[alive], np.maximum(self.start[alive], self.h1), self.end[alive]
         span, spans = key_codes.codes([pa.array(start), pa.array(end)]) if len(alive) else (start, 0)
         row = np.zeros(spans, np.int64)
         row[span] = np.arange(len(span))
         record, span, n = netted(record, span, self.n[alive])
-        table = self.records.take(pa.array(record))
-        for name, values in ((TS, start[row[span]]), (TE, end[row[span]]), (N, n)):
+        found = Alive(record, start[row[span]], end[row[span]], n)
+        if kept is not None:
+            mask = kept(found)
+            found = Alive(record[mask], found.start[mask], found.end[mask], n[mask])
+        table = self.records.take(pa.array(found.record))
+        for name, values in ((TS, found.start), (TE, found.end), (N, found.n)):
             table = table.append_column(name, pa.array(values))
         return table
+
+
+@dataclass(frozen=True)
+class Alive:
+    """Rows that are valid after h1, or begin there: number of the record, from when, until when, copies."""
+
+    record: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    n: np.ndarray
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:

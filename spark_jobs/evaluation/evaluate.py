@@ -21,6 +21,7 @@ from sweeparea.operators.nodes import (
     Generate,
     Intersect,
     Join,
+    Navigation,
     OneRow,
     Project,
     RelationScan,
@@ -42,6 +43,7 @@ from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.encode import Encoder
 from sweeparea.spark_jobs.evaluation.grouped.aggregate import Aggregates
 from sweeparea.spark_jobs.evaluation.grouped.analytic import Analytics
+from sweeparea.spark_jobs.evaluation.grouped.navigation import Navigations
 from sweeparea.spark_jobs.evaluation.grouped.top_k import TopKs
 from sweeparea.spark_jobs.evaluation.inputs import InputReader
 from sweeparea.spark_jobs.evaluation.runners import linear
@@ -107,6 +109,7 @@ class Evaluation:
             Aggregate: Aggregates(slice, self, sweeps, counts),
             Analytic: Analytics(slice, self, sweeps),
             TopK: TopKs(slice, self, sweeps),
+            Navigation: Navigations(slice, self, sweeps),
             RelationToStream: self.streams,
         }
 

@@ -231,7 +231,9 @@ class Plans:
         return make(depth)
 
     def select(self, depth: int) -> Node:
-        make = self.r.choice((self.relation, self.relation, self.set_operation, self.join, self.aggregate))
+        make = self.r.choice(
+            (self.relation, self.relation, self.set_operation, self.join, self.aggregate, self.analytic)
+        )
         below = make(depth - 1)
         return Select(below, self.condition(below.columns))
 
@@ -351,9 +353,14 @@ class Plans:
     def analytic(self, depth: int) -> Node:
         below = self.relation(depth - 1)
         partition = tuple(self.ref(c) for c in self.r.sample(below.columns, 1))
-        calls = [(self.column("int"), WindowFunction("ROW_NUMBER", (), partition, self.order(below.columns)))]
+        order = self.order(below.columns)
+        calls = [(self.column("int"), WindowFunction("ROW_NUMBER", (), partition, order))]
+        for function in ("RANK", "DENSE_RANK"):
+            if self.r.random() < 0.3:
+                calls.append((self.column("int"), WindowFunction(function, (), partition, order[:1])))
         if self.r.random() < 0.5:
             calls.append((self.column("int"), WindowFunction("COUNT", (self.ref(below.columns[0]),), partition)))
+        self.r.shuffle(calls)
         return Analytic(below, tuple(calls))
 
     def generate(self, depth: int) -> Node:

@@ -100,7 +100,10 @@ class _Form:
                 value, names = self.node(node.input)
                 order = tuple(self._plain(key, names) for key in node.order)
                 keys = tuple(self._term(e, names) for e in node.keys)
-                return ("TopK", value, order, node.limit, node.offset, keys), names
+                peers = len(order) if node.peers is None else node.peers
+                cut = (order, peers, node.limit, node.offset, keys, node.by, tuple(f for _, f in node.numbers))
+                made, more = self._made("TopK", [c.id for c, _ in node.numbers], (value, cut))
+                return made, {**names, **more}
             case RelationToStream():
                 inner = self._part(node.input)
                 prefix = self._fresh("stream")

@@ -326,10 +326,16 @@ class Query:
                 return f"SELECT *, {', '.join(outputs)} FROM {inputs[0]}"
             case TopK():
                 partition = f"PARTITION BY {', '.join(map(_sql, node.keys))}" if node.keys else ""
+
+                def number(function: str) -> str:
+                    order = node.order if function == "ROW_NUMBER" else node.order[: node.peers]
+                    return f"{function.lower()}() OVER ({partition} {_order_by(order)})"
+
                 last = f"AND __place <= {node.offset + node.limit}" if node.limit is not None else ""
+                numbers = "".join(f', {number(function)} AS "{c.id}"' for c, function in node.numbers)
                 return (
-                    f"SELECT * EXCLUDE (__place) FROM (SELECT *, row_number() OVER ({partition} "
-                    f"{_order_by(node.order)}) AS __place FROM {inputs[0]}) WHERE __place > {node.offset} {last}"
+                    f"SELECT * EXCLUDE (__place) FROM (SELECT *{numbers}, {number(node.by)} AS __place "
+                    f"FROM {inputs[0]}) WHERE __place > {node.offset} {last}"
                 )
         raise NotImplementedError(f"the plan oracle does not know {type(node).__name__}")
 

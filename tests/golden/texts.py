@@ -106,11 +106,14 @@ QUERIES = {
     "LAG(x, 2) IGNORE NULLS OVER (PARTITION BY b ORDER BY a) AS l FROM S [Range 5]",
     "analytic_frame": "SELECT a, SUM(x) FILTER (WHERE a > 1) OVER (PARTITION BY b ORDER BY a "
     "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s, MAX(x) OVER () AS m FROM S [Range 5]",
+    "analytic_rows": "SELECT a, LAG(x) OVER (PARTITION BY b ORDER BY a) AS l FROM S [Range 5]",
     "top": "SELECT a, x FROM S [Range 5] ORDER BY x DESC LIMIT 3",
     "top_offset": "SELECT a, x FROM S [Range 5] ORDER BY a NULLS LAST, x LIMIT 3 OFFSET 2",
     "top_from": "SELECT a FROM S [Range 5] ORDER BY a OFFSET 2",
     "top_correlated": "SELECT a, (SELECT c FROM T [Range 3] WHERE T.a = S.a ORDER BY c DESC LIMIT 1) AS m "
     "FROM S [Range 5]",
+    "top_ranks": "SELECT a, r, n FROM (SELECT a, RANK() OVER (PARTITION BY b ORDER BY x) AS r, "
+    "ROW_NUMBER() OVER (PARTITION BY b ORDER BY x) AS n FROM S [Range 5]) AS q WHERE r <= 3",
     "istream": "ISTREAM(SELECT a, COUNT(*) AS n FROM S [Range 5] GROUP BY a)",
     "dstream": "DSTREAM(SELECT a FROM S [Range 5])",
     "rstream": "RSTREAM(SELECT a, SUM(x) AS s FROM S [Range 5] GROUP BY a)",

@@ -45,6 +45,7 @@ _ARRIVALS = tuple(f"tests/operators/test_{kind}_window.py" for kind in ("rows", 
 _BOUNDS = ("tests/operators/test_bounds.py",)
 _ENRICH = ("tests/operators/test_enrich.py",)
 _LOG = ("tests/operators/test_expiry_log.py",)
+_NAVIGATION = ("tests/operators/test_navigation.py",)
 _NETTING = ("tests/operators/test_netting.py",)
 _SNAPSHOT = ("tests/operators/test_snapshot.py",)
 _ISTREAM = ("tests/operators/test_istream.py",)
@@ -143,17 +144,52 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/top_k.py",
-        "touched |= place[i] <= edge\n            z += 1",
-        "touched |= place[i] < edge\n            z += 1",
-        "the last row shown ends, and nobody looks",
+        "        if new_high != high:",
+        "        if new_high < high:",
+        "a row that enters behind the last one shown is not looked at",
         _TOP_K,
     ),
     Mutant(
         "operators/kernels/top_k.py",
-        "full = limit >= 0 and total >= offset + limit",
-        "full = limit >= 0 and total >= limit",
-        "a group with fewer rows than the offset counts as full",
+        "whole = (rows != 0 and shown",
+        "whole = (rows > 0 and shown",
+        "ranks that go down are not told",
         _TOP_K,
+    ),
+    Mutant(
+        "operators/kernels/top_k.py",
+        "kept[i] = size < most or heap[0] < end[i]",
+        "kept[i] = size < most or heap[0] <= end[i]",
+        "what ends with those that dominate it is kept",
+        _TOP_K,
+    ),
+    Mutant(
+        "operators/kernels/top_k.py",
+        "if not now[b]:",
+        "if now[b] and end[b] < 0:",
+        "a row that has still to begin counts as if it were there",
+        _TOP_K,
+    ),
+    Mutant(
+        "operators/kernels/navigation.py",
+        "high = first + at_place[base + p] + ahead",
+        "high = first + ahead",
+        "a row behind several equal ones that change keeps what it referred to",
+        _NAVIGATION,
+    ),
+    Mutant(
+        "operators/kernels/navigation.py",
+        "if first < from_start or",
+        "if first + 1 < from_start or",
+        "another first row of a group is not told to the rows that show it",
+        _NAVIGATION,
+    ),
+    Mutant(
+        "cql/rewrites/ranks.py",
+        "math.ceil(value) - 1 if kind is exp.LT",
+        "math.ceil(value) if kind is exp.LT",
+        "a rank below a number is taken for one up to it",
+        ("tests/cql/test_rewrites.py",),
     ),
     Mutant(
         "operators/sweeps/relation_to_stream.py",
@@ -410,8 +446,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/sweeps/snapshot.py",
-        "(TS, start[row[span]]), (TE, end[row[span]])",
-        "(TE, start[row[span]]), (TS, end[row[span]])",
+        "Alive(record, start[row[span]], end[row[span]], n)",
+        "Alive(record, end[row[span]], start[row[span]], n)",
         "ts and te swapped",
         _SNAPSHOT,
     ),

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from sweeparea.operators.nodes import Aggregate, AggregateCall, Analytic, Project, RelationScan, TopK, WindowFunction
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.nodes import (
+    Aggregate,
+    AggregateCall,
+    Analytic,
+    Navigation,
+    Project,
+    RelationScan,
+    TopK,
+    WindowFunction,
+)
+from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.lowering import expansion, lower
 from sweeparea.operators.plan.node import Node
 
@@ -69,14 +78,48 @@ def test_what_is_expanded_is_named_once():
     assert expansion(node) == "the aggregate COLLECT_LIST, the aggregate BITMAP_OR_AGG"
     assert expansion(_grouped(AggregateCall("PERCENTILE", VALUE, (VALUE, VALUE)))) == "PERCENTILE(.., .., frequency)"
     assert expansion(_grouped(AggregateCall("MAX_BY", VALUE, (VALUE, VALUE)))) == "MAX_BY(.., .., number)"
-    assert expansion(Analytic(INPUT, ((A, WindowFunction("RANK")),))) == "window functions (OVER)"
+    by_a, by_b = (WindowFunction("COLLECT_LIST", (VALUE,), partition=(key,)) for key in (KEY[1], VALUE))
+    for calls in ((by_a,), (by_a, by_b), (WindowFunction("RANK"), by_a)):  # of several nodes each counts
+        node = Analytic(INPUT, tuple((Column(f"o{i}", "o"), call) for i, call in enumerate(calls)))
+        assert expansion(node) == "window functions (OVER)"
+    assert expansion(Analytic(INPUT, ((A, WindowFunction("RANK")),))) is None
     assert expansion(TopK(INPUT, (), 3)) is None
 
 
 def test_window_functions_of_several_partitions():
-    by_a, by_b = WindowFunction("RANK", partition=(KEY[1],)), WindowFunction("RANK", partition=(VALUE,))
+    by_a, by_b = (WindowFunction("COLLECT_LIST", (VALUE,), partition=(key,)) for key in (KEY[1], VALUE))
     node = Analytic(INPUT, tuple((Column(f"o{i}", "o"), call) for i, call in enumerate((by_a, by_b, by_a))))
     lowered = lower(node)
     assert isinstance(lowered, Project)
     assert lowered.columns == node.columns
     assert [len(n.calls) for n in lowered.walk() if isinstance(n, Analytic)] == [2, 1]
+
+
+def test_copies_that_two_nodes_tell_apart_are_numbered_once():
+    order = (SortKey(VALUE),)
+    number, rank = WindowFunction("ROW_NUMBER", order=order), WindowFunction("RANK", order=order)
+    lag, lead = WindowFunction("LAG", (VALUE,), order=order), WindowFunction("LEAD", (VALUE,), (KEY[1],), order)
+    moving = WindowFunction("SUM", (VALUE,), order=order, frame="ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
+
+    def nodes(*calls: WindowFunction) -> list[Node]:
+        node = Analytic(INPUT, tuple((Column(f"o{i}", "o", "int"), call) for i, call in enumerate(calls)))
+        found = lower(node)
+        assert found.columns == node.columns
+        return [n for n in found.walk() if isinstance(n, TopK | Navigation | Analytic)]
+
+    def last(node: Node) -> str:
+        assert isinstance(node, Navigation | Analytic)
+        return node.calls[0][1].order[-1].expr.sql
+
+    assert [type(n) for n in nodes(rank, lag)] == [TopK, Navigation]
+    [_, above] = nodes(rank, lag)
+    assert last(above) == VALUE.sql
+    [_, above] = nodes(lag, number)
+    assert last(above) == "`o1`"
+    copies, first, second = nodes(lag, lead)
+    assert isinstance(copies, TopK)
+    assert [e.sql for e in copies.keys] == [f"`{c.id}`" for c in INPUT.columns]
+    assert {last(first), last(second)} == {"`o0_copy`"}
+    copies, first, second = nodes(moving, lag)
+    assert (type(first), type(second)) == (Navigation, Analytic)
+    assert {last(first), last(second)} == {"`o0_copy`"}

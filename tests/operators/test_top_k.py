@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.kernels import top_k as kernel
 from sweeparea.operators.sweeps import top_k
 from sweeparea.operators.sweeps.snapshot import SnapshotSpec
 from sweeparea.operators.sweeps.top_k import TopKSpec
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.order import OrderKey
 from tests.operators.test_snapshot import LAST, SCHEMA, signed_rows, table_of
 from tests.replay.bags import ordered
@@ -78,9 +77,128 @@ def test_only_the_first_rows_of_a_large_group_are_touched():
     assert delta.num_rows == 20_000 + 19_997  # each comes once, and leaves when three larger ones are there
 
 
-def test_a_row_joins_the_last_ones_while_there_are_fewer_than_asked_for():
-    numbers = [[0, 1, 2], [0, 0, 1], [2, 2, 2], [1, 1, 1], [0, 1, 2], [0, 1, 2]]
-    place, begin, end, copies, by_begin, by_end = (np.array(column, np.int64) for column in numbers)
-    opens = np.array([True, False])
-    found = kernel.changes(place, begin, end, copies, by_begin, by_end, opens, 1, 2)
-    assert found.T.tolist() == [[2, 1, 1]]
+RANKED = pa.schema(
+    [("k", pa.string()), ("g", pa.string()), ("v", pa.int64()), ("w", pa.string()), *((c, pa.int64()) for c in BAG)]
+)
+PEERS = (OrderKey("v", descending=True, nulls_first=False), OrderKey("w"))
+Ranked = tuple[str | None, str | None, int | None, str | None, int, int, int]
+
+
+def _elements(rng: random.Random, size: int, known: bool, unbounded: bool) -> list[Ranked]:
+    """Rows with few values, so that many are peers; unless all ends are ``known`` some are taken away before theirs."""
+    found: list[Ranked] = []
+    ticks = rng.choice([range(LAST), range(0, LAST, 9)])  # now and then many changes at one instant
+    for _ in range(size):
+        key, value, text = rng.choice(["a", "b", None]), rng.choice([1, 2, 3, None]), rng.choice(["x", "y", None])
+        ts = rng.choice(ticks)
+        ends = [tick for tick in (*ticks, LAST + 6) if tick > ts]
+        te = INF if unbounded else rng.choice([INF, rng.choice(ends), rng.choice(ends[:3])])
+        found.append((key, key, value, text, ts, te, rng.choice([1, 1, 1, 3])))
+        earlier = [tick for tick in ends if tick < min(te, LAST)]
+        if not known and earlier and rng.random() < 0.3:
+            found.append((key, key, value, text, rng.choice(earlier), te, -found[-1][6]))
+    return found
+
+
+def _numbered(alive: list[tuple], by: str, offset: int, limit: int | None) -> list[tuple]:
+    """The rows of one group in their order with all numbers, cut: by the definition of the three functions."""
+    found = []
+    part = ordered(alive, [(2, True)])
+    for i, row in enumerate(part):
+        before = [other for other in part[:i] if other[2] != row[2]]
+        numbers = {"ROW_NUMBER": i + 1, "RANK": len(before) + 1, "DENSE_RANK": len({r[2] for r in before}) + 1}
+        numbers |= {top_k.ALL: len(part), top_k.UP_TO_PEERS: sum(r[2] == row[2] for r in part) + len(before)}
+        if offset < numbers[by] and (limit is None or numbers[by] <= offset + limit):
+            found.append((row, numbers))
+    return found
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.randoms(use_true_random=False),
+    st.sampled_from(top_k.NUMBERINGS),
+    st.sets(st.sampled_from(top_k.COUNTED)),
+    st.sampled_from([0, 1, 2, 3, None]),
+    st.sampled_from([0, 0, 1, 2]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_numbers_at_every_instant_in_every_slicing(
+    rng: random.Random, by: str, shown: set[str], limit: int | None, offset: int, known: bool, unbounded: bool
+):
+    rows = _elements(rng, rng.randint(0, 14), known, unbounded)
+    cuts = sorted({rng.randint(0, LAST) for _ in range(rng.randint(0, 4))} | {LAST})
+    numbers = tuple((f"n{i}", function) for i, function in enumerate(sorted(shown)))
+    complete = by == "ROW_NUMBER" or "ROW_NUMBER" in shown
+    order = PEERS if complete else PEERS[:1]  # what no number tells apart needs no order
+    spec = TopKSpec(SnapshotSpec(("k",), ("g", "v", "w"), (order,)), limit, offset, by, 1, numbers, known)
+    # rows whose ends are known may be told before they begin, as windows that lag behind do
+    told = [max(0, row[4] - (rng.choice([0, 0, 4, 12]) if known else 0)) for row in rows]
+    h0, carry, delta = -1, RANKED.empty_table(), []
+    for h1 in cuts:
+        new = [row for row, tick in zip(rows, told, strict=True) if h0 < tick <= h1]
+        given = [pa.array([row[i] for row in new], f.type) for i, f in enumerate(RANKED)]
+        table = pa.concat_tables([carry.select(RANKED.names), pa.table(given, schema=RANKED)])
+        found, carry = top_k.sweep(table, spec, h0, h1)
+        delta += found.to_pylist()
+        assert all(h0 < row[TS] <= h1 and row[TE] == INF for row in found.to_pylist())
+        alive = [row for row, tick in zip(rows, told, strict=True) if tick <= h1 < row[5]]
+        assert carry.num_rows <= len(alive)
+        if known and unbounded and limit is not None and by == "ROW_NUMBER" and top_k.ALL not in shown:
+            pending = sum(n for ts, n in zip(carry[TS].to_pylist(), carry[N].to_pylist(), strict=True) if ts > h1)
+            # three groups, three copies a row
+            assert sum(carry.column(N).to_pylist()) - pending <= 3 * 3 * (offset + limit)
+        h0 = h1
+    for tau in range(LAST + 1):
+        got: Counter = Counter()
+        for row in delta:
+            if row[TS] <= tau:
+                got[(row["g"], row["g"], row["v"], row["w"], *(row[name] for name, _ in numbers))] += row[N]
+        assert min(got.values(), default=0) >= 0
+        bag: Counter = Counter()
+        for *record, ts, te, n in rows:
+            if ts <= tau < te:
+                bag[tuple(record)] += n
+        expected: Counter = Counter()
+        for key in ("a", "b", None):
+            part = [row for row in (+bag).elements() if row[0] == key]
+            for row, values in _numbered(part, by, offset, limit):
+                expected[(*row, *(values[function] for _, function in numbers))] += 1
+        assert +got == expected
+
+
+def _one_group(size: int, **given: object) -> int:
+    """How many changes ``size`` rows, each better than those before, make in one group."""
+    values = {"k": ["a"] * size, "g": ["a"] * size, "v": list(range(size)), "w": ["x"] * size}
+    bag = {TS: list(range(size)), TE: [INF] * size, N: [1] * size}
+    spec = TopKSpec(SnapshotSpec(("k",), ("v", "w"), (PEERS,)), **given)  # type: ignore[arg-type]
+    return top_k.sweep(pa.table(values | bag, schema=RANKED), spec, -1, size)[0].num_rows
+
+
+def test_a_change_costs_what_it_changes_however_many_rows_its_group_has():
+    # a hundred thousand rows: laid out anew at each instant they would be 5 * 10^9
+    size = 100_000
+    assert _one_group(size, limit=1) == 2 * size - 1
+    assert _one_group(size, limit=1000) == 2 * size - 1000
+    assert _one_group(size, limit=2, by="RANK", peers=1, numbers=(("n", "RANK"),)) == 4 * size - 4
+    assert _one_group(size, limit=1, offset=size - 1, by="DENSE_RANK", peers=1) == 1
+
+
+def test_what_can_never_be_shown_is_not_carried():
+    rows = [("a", "a", v, "x", 0, te, n) for v, te, n in [(9, 50, 1), (8, INF, 1), (7, 40, 1), (6, 60, 5), (5, 70, 1)]]
+    rows.append(("a", "a", 4, "x", 20, 60, 1))  # has still to begin, and two better ones outlive it
+    table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], schema=RANKED)
+    spec = TopKSpec(SnapshotSpec(("k",), ("v", "w"), (PEERS,)), 2, expiry_known=True)
+    _, carry = top_k.sweep(table, spec, -1, 10)
+    assert sorted(carry.column("v").to_pylist()) == [5, 6, 8, 9]
+    _, ranked = top_k.sweep(table, replace(spec, by="DENSE_RANK", peers=1), -1, 10)
+    assert sorted(ranked.column("v").to_pylist()) == [5, 6, 8, 9]
+    _, all_ = top_k.sweep(table, replace(spec, expiry_known=False), -1, 10)
+    assert all_.num_rows == len(rows)
+    # until the best one begins at 55 that of 60 is shown, from 50 on
+    rows = [("a", "a", 9, "x", 0, 50, 1), ("a", "a", 8, "x", 0, INF, 1), ("a", "a", 6, "x", 0, 60, 1)]
+    rows.append(("a", "a", 10, "x", 55, INF, 1))
+    table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], schema=RANKED)
+    for by in top_k.NUMBERINGS:
+        _, carry = top_k.sweep(table, replace(spec, by=by, peers=1), -1, 10)
+        assert sorted(carry.column("v").to_pylist()) == [6, 8, 9, 10]

@@ -225,6 +225,53 @@ WINDOW_CALLS = [
 ]
 
 
+def _near_rows(part: Sequence[Row], i: int, low: int | None, high: int | None) -> Sequence[Row]:
+    """ROWS BETWEEN row ``low`` and row ``high`` behind row i; None: to the end of the partition."""
+    first = 0 if low is None else max(0, i + low)
+    return part[first : len(part) if high is None else max(0, i + high + 1)]
+
+
+def _at(rows: Sequence[Row], i: int, column: int) -> Any:
+    return rows[i][column] if -len(rows) <= i < len(rows) else None
+
+
+_P = "PARTITION BY k ORDER BY v DESC"
+REFERENCES = [
+    WindowCall(f"LAG(s) OVER ({_P})", (K,), _VD, lambda p, i: p[i - 1][S] if i else None),
+    WindowCall(f"LAG(w, 2, w) OVER ({_P})", (K,), _VD, lambda p, i: p[i - 2][W] if i > 1 else p[i][W]),
+    WindowCall("LEAD(w, 2, -1) OVER (ORDER BY v DESC)", (), _VD, lambda p, i: p[i + 2][W] if i + 2 < len(p) else -1),
+    WindowCall(
+        f"LEAD(v, 1, w) OVER ({_P})", (K,), _VD, lambda p, i: _float(p[i + 1][V] if i + 1 < len(p) else p[i][W])
+    ),
+    WindowCall("FIRST_VALUE(s) OVER (PARTITION BY k ORDER BY w)", (K,), _WA, lambda p, i: p[0][S]),
+    WindowCall(
+        f"FIRST_VALUE(w) OVER ({_P} ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)",
+        (K,),
+        _VD,
+        lambda p, i: _at(_near_rows(p, i, -2, -1), 0, W),
+    ),
+    WindowCall(
+        f"LAST_VALUE(s) OVER ({_P} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+        (K,),
+        _VD,
+        lambda p, i: _at(_near_rows(p, i, 0, None), -1, S),
+    ),
+    WindowCall("LAST_VALUE(w) OVER (PARTITION BY k)", (K,), (), lambda p, i: _at(p, -1, W)),
+    WindowCall(
+        f"NTH_VALUE(s, 2) OVER ({_P} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING)",
+        (K,),
+        _VD,
+        lambda p, i: _at(_near_rows(p, i, None, 1), 1, S),
+    ),
+]
+"""Values of other rows, which have an incremental form."""
+COUNTS = [
+    WindowCall("COUNT(*) OVER (PARTITION BY k)", (K,), (), lambda p, i: len(p)),
+    WindowCall("NTILE(3) OVER (PARTITION BY k ORDER BY v DESC)", (K,), _VD, lambda p, i: _tile(p, i, 3)),
+    WindowCall("CUME_DIST() OVER (ORDER BY v DESC)", (), _VD, lambda p, i: len(_until_peers(p, i, _VD)) / len(p)),
+]
+
+
 def _no_text(part: Sequence[Row]) -> str | None:
     return "" if known(_col(part, S)) else None
 
@@ -265,8 +312,10 @@ def _grouped(rng: random.Random) -> tuple[str, Callable[[Rows], Rows], list[str]
     return f"SELECT {keys}, {texts} FROM {{}} GROUP BY {keys}", result, names
 
 
-def _analytic(rng: random.Random) -> tuple[str, Callable[[Rows], Rows], list[str]]:
-    calls = [rng.choice(WINDOW_CALLS) for _ in range(rng.choice([1, 1, 2, 3]))]
+def _analytic(
+    rng: random.Random, among: Sequence[WindowCall] = WINDOW_CALLS
+) -> tuple[str, Callable[[Rows], Rows], list[str]]:
+    calls = [rng.choice(among) for _ in range(rng.choice([1, 1, 2, 3]))]
     names = [f"a{i}" for i in range(len(calls))]
     texts = ", ".join(f"{c.text} AS {name}" for c, name in zip(calls, names, strict=True))
 
@@ -299,9 +348,62 @@ def _limited(rng: random.Random) -> tuple[str, Callable[[Rows], Rows], list[str]
     return text, lambda rows: bags.ordered(rows, order)[offset : offset + limit], ["v"]
 
 
-def generate(rng: random.Random, rows: int = 10) -> Case:
-    """One random case."""
-    text, result, names = rng.choice([_grouped, _grouped, _analytic, _limited])(rng)
+Made = tuple[str, Callable[[Rows], Rows], list[str]]
+"""A query, what it gives, and the names of columns that a query above may group by."""
+CONDITIONS: dict[str, Callable[[int], bool]] = {
+    "{} = 1": lambda n: n == 1,
+    "{} <= 2": lambda n: n <= 2,
+    "3 > {}": lambda n: n < 3,
+    "{} BETWEEN 2 AND 4": lambda n: 2 <= n <= 4,
+    "{} > 1": lambda n: n > 1,
+    "{} IN (1, 3)": lambda n: n in (1, 3),
+    "NOT {} > 2": lambda n: n <= 2,
+    "({} = 2 OR {} = 1)": lambda n: n <= 2,
+    "{} < 4 AND {} % 2 = 1": lambda n: n in (1, 3),
+}
+
+
+def cut(rng: random.Random) -> Made:
+    """Rows whose ROW_NUMBER, RANK or DENSE_RANK meets a condition, with none, one or two of the numbers shown."""
+    order = rng.choice([_VD, _WA, [(S, False), (V, True)]])
+    keys = rng.choice([(K,), (K,), (S,), ()])
+    over = f"ORDER BY {', '.join('kvws'[c] + (' DESC' if d else '') for c, d in order)}"
+    over = f"PARTITION BY {', '.join('kvws'[c] for c in keys)} {over}" if keys else over
+    numbers: dict[str, Over] = {
+        "ROW_NUMBER": lambda p, i: i + 1,
+        "RANK": lambda p, i: _ranked(p, i, order),
+        "DENSE_RANK": lambda p, i: len({tuple(rank(r[c]) for c, _ in order) for r in p[: i + 1]}),
+    }
+    by, *others = rng.sample(list(numbers), rng.choice([1, 2, 3]))
+    shown = [by, *others] if rng.random() < 0.6 else others
+    condition, meets = rng.choice(list(CONDITIONS.items()))
+    text, also = condition.replace("{}", "n0"), rng.random() < 0.3
+    names = {function: f"n{i}" for i, function in enumerate([by, *others])}
+    listed = ", ".join(f"{function}() OVER ({over}) AS {name}" for function, name in names.items())
+    columns = ", ".join(["k", "v", "w", "s", *(f"{names[f]} AS a{i}" for i, f in enumerate(shown))])
+
+    def result(rows: Rows) -> Rows:
+        return [
+            (*row, *(numbers[function](part, i) for function in shown))
+            for part in bags.partitions(rows, keys, order)
+            for i, row in enumerate(part)
+            if meets(numbers[by](part, i)) and not (also and row[W] is None)
+        ]
+
+    more = " AND w IS NOT NULL" if also else ""
+    query = f"SELECT {columns} FROM (SELECT *, {listed} FROM {{}}) AS q WHERE {text}{more}"
+    return query, result, [f"a{i}" for i in range(len(shown))] or ["v"]
+
+
+def references(rng: random.Random) -> Made:
+    """Rows beside values of others, numbers and what follows from numbers."""
+    counted = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST", "COUNT")
+    return _analytic(rng, [*REFERENCES, *(c for c in WINDOW_CALLS if c.text.startswith(counted)), *COUNTS])
+
+
+def generate(rng: random.Random, rows: int = 10, make: Callable[[random.Random], Made] | None = None) -> Case:
+    """One random case; ``make``: of this kind."""
+    text, result, names = (make or rng.choice([_grouped, _grouped, _analytic, _limited]))(rng)
     end = rng.randint(4, 20)
     pools = {name: rng.sample(VALUES[t], min(len(VALUES[t]), rng.choice([3, 5, 8]))) for name, t in COLUMNS.items()}
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sweeparea.operators.plan.encoding import STRATEGIES
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.slices import slice as slices
-from tests.replay.expansion_cases import generate, wrong
+from tests.replay.expansion_cases import cut, generate, references, wrong
 from tests.replay.slicing import one_slice
 
 if TYPE_CHECKING:
@@ -35,6 +36,31 @@ def test_random_generators_and_window_functions_in_several_partitions(
 ):
     monkeypatch.setattr(slices, "SMALL_SLICE", 0)
     _check(spark, range(330, 336))
+
+
+def _check_incremental(spark: SparkSession, seeds: range) -> None:
+    """Cases of both kinds that have an incremental form, each under one strategy."""
+    lines, cases = [], []
+    for i, seed in enumerate(seeds):
+        case = generate(random.Random(seed), make=(cut, references)[i % 2])
+        settings = {**case.case.get("settings", {}), "strict": True}
+        lines.append(json.dumps({**case.case, "strategy": STRATEGIES[i % 3], "settings": settings}))
+        cases.append(case)
+    for line, case, result in zip(lines, cases, replay(lines, spark), strict=True):
+        found = wrong(case, result)
+        assert not found, f"as a replay line:\n{line}\n{found}"
+
+
+@pytest.mark.spark
+def test_numbers_and_values_of_other_rows_under_each_strategy(spark: SparkSession):
+    _check_incremental(spark, range(400, 424))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("first", range(21_000, 21_200, 20))
+def test_many_cases_of_numbers_and_values_of_other_rows(spark: SparkSession, first: int):
+    _check_incremental(spark, range(first, first + 20))
 
 
 @pytest.mark.slow
@@ -94,6 +120,34 @@ def test_lateral_views_worked_by_hand(spark: SparkSession):
 
 
 @pytest.mark.spark
+def test_copies_of_a_record_get_what_belongs_together(spark: SparkSession):
+    rows = [[1, [5]], [1, [5]], [1, [7]]]
+    case = {"streams": {"S": {"columns": {"k": "int"}, "rows": rows}}, "heartbeats": [0, 1, 9]}
+    worked: dict[str, list[list[int | None]]] = {
+        "SELECT k, ROW_NUMBER() OVER w AS n, LAG(k) OVER w AS l FROM S WINDOW w AS (ORDER BY k)": [
+            [5, 1, None],
+            [5, 2, 5],
+            [7, 3, 5],
+        ],
+        "SELECT k, LAG(k) OVER w AS l, ROW_NUMBER() OVER w AS n FROM S WINDOW w AS (ORDER BY k) QUALIFY n <= 2": [
+            [5, None, 1],
+            [5, 5, 2],
+        ],
+        "SELECT k, LAG(k) OVER (ORDER BY k) AS l, LEAD(k) OVER (ORDER BY k DESC) AS d FROM S": [
+            [5, None, 5],
+            [5, 5, None],
+            [7, 5, 5],
+        ],
+        "SELECT k, LAG(k) OVER w AS l, SUM(k) OVER (w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM S"
+        " WINDOW w AS (ORDER BY k)": [[5, None, 5], [5, 5, 10], [7, 5, 12]],
+    }
+    results = replay([json.dumps({**case, "query": query}) for query in worked], spark)
+    for (query, shown), result in zip(worked.items(), results, strict=True):
+        got = sorted(result.get("relation") or [], key=str)
+        assert got == sorted(([1, None, row] for row in shown), key=str), (query, result.get("error"))
+
+
+@pytest.mark.spark
 def test_the_ends_of_one_order_forget_different_elements(spark: SparkSession):
     rows = [[15, [5, 1]], [16, [2, 9]]]
     case = {"streams": {"S": {"columns": {"k": "int", "a": "int"}, "rows": rows}}, "heartbeats": [17, 25]}
@@ -115,6 +169,7 @@ def test_strict_refuses_snapshot_expansion(spark: SparkSession):
         "SELECT COLLECT_LIST(k) FROM S",
         "SELECT COUNT(*) FILTER (WHERE k > 1), MEDIAN(k), COUNT(DISTINCT k), STDDEV(k), FIRST(a) FROM S",
         "SELECT k FROM S ORDER BY k LIMIT 1",
+        "SELECT k, RANK() OVER (ORDER BY k), LAG(k) OVER (PARTITION BY a ORDER BY k) FROM S",
     ]
     lines = [json.dumps({**case, "query": text, "settings": {"strict": True}}) for text in texts]
     expanded, *incremental = replay(lines, spark)

@@ -1,4 +1,4 @@
-"""ORDER BY .. LIMIT on Spark (``operators/sweeps/top_k.py``)."""
+"""ORDER BY .. LIMIT, and rows cut by their numbers, on Spark (``operators/sweeps/top_k.py``)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Run, Sweep
 from sweeparea.operators.sweeps import top_k
 from sweeparea.operators.sweeps.top_k import TopK
+from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TopKRows(KeyedRows):
-    """The rows of ORDER BY .. LIMIT, and its sweep (``operators/sweeps/top_k.py``)."""
+    """The rows of a top-k, and its sweep (``operators/sweeps/top_k.py``)."""
 
     def __init__(self, node: TopK) -> None:
         super().__init__()
@@ -31,8 +32,11 @@ class TopKRows(KeyedRows):
         self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
         self.rank(node.order)
 
-    def sweep(self, start: int) -> Run:
-        spec = top_k.TopKSpec(self.spec(start), self.node.limit, self.node.offset)
+    def sweep(self, start: int, known: bool) -> Run:
+        node = self.node
+        numbers = tuple((column.id, function) for column, function in node.numbers)
+        rows = self.spec(start)
+        spec = top_k.TopKSpec(rows, node.limit, node.offset, node.by, node.peers, numbers, expiry_known=known)
         return partial(top_k.sweep, spec=spec)
 
 
@@ -44,7 +48,9 @@ class TopKs(Runner[TopK]):
         self.sweeps = sweeps
 
     def empty(self, node: TopK) -> DataFrame:
-        return self.bags.empty(node.input)
+        numbers = (f"CAST(NULL AS INT) AS `{column.id}`" for column, _ in node.numbers)
+        kept = (f"`{column.id}`" for column in node.input.columns)
+        return self.bags.empty(node.input).selectExpr(*kept, *numbers, *BAG)
 
     def new(self, node: TopK) -> DataFrame | None:
         op, how = self.name(node), TopKRows(node)
@@ -53,6 +59,8 @@ class TopKs(Runner[TopK]):
             return None
         shown = how.raw(bag if bag is not None else self.bags.empty(node.input))
         schema = pa.schema(fields(shown, shown.columns))
-        output = pa.schema([*(schema.field(c.id) for c in node.columns), *BAG_FIELDS])
-        sweep = Sweep(tuple(keys), schema, output, bag_due, how.sweep(self.slice.plan.start))
+        numbers = (pa.field(column.id, pa.int32()) for column, _ in node.numbers)
+        output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *numbers, *BAG_FIELDS])
+        run = how.sweep(self.slice.plan.start, self.known(node.input))
+        sweep = Sweep(tuple(keys), schema, output, bag_due, run)
         return self.sweeps.swept(op, None if bag is None else shown, sweep)
