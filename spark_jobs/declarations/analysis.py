@@ -159,10 +159,10 @@ class _Analysis:
 
     def _of_union(self, node: Node) -> dict[str, str]:
         frames = [self._empty(child.columns) for child in node.inputs]
-        total = frames[0]
-        for frame in frames[1:]:
-            total = total.union(frame)
         try:
+            total = frames[0]
+            for frame in frames[1:]:
+                total = total.union(frame)  # analyzed at once, or through Spark Connect with the schema
             schema = total.schema
         except Exception as error:
             parts = [c.label for child in node.inputs for c in child.columns]

@@ -13,10 +13,11 @@ import pytest
 
 from sweeparea.cql.binding.binder import bind_select
 from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
+from sweeparea.cql.functions.column_types import Untyped
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.cases.replay import replay
-from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer, faults_of, types_of
+from sweeparea.spark_jobs.declarations.analysis import Checking, _Analysis, analyzer, faults_of, types_of
 from tests.cql.typed_expressions import INPUT, WIDE, Expressions, Wide
 
 if TYPE_CHECKING:
@@ -67,6 +68,16 @@ def _plan(spark: SparkSession, text: str) -> bool:
     wrong = [c.label for c in plan.root.columns if "void" in known[c.id] or (c.type or known[c.id]) != known[c.id]]
     assert not wrong, f"{text}\n  {wrong}"
     return True
+
+
+@pytest.mark.spark
+def test_parts_of_a_union_that_do_not_fit_are_told_by_name(spark: SparkSession):
+    (union,) = [
+        n for n in bind_select("SELECT d FROM S UNION ALL SELECT t FROM S", WIDE_INPUT).root.walk() if n.by_position
+    ]
+    first, second = (child.columns[0].id for child in union.inputs)
+    with pytest.raises(Untyped, match="INCOMPATIBLE_COLUMN_TYPE"):
+        _Analysis(spark, {first: "interval day", second: "double"}).of(union)
 
 
 def _accepted(spark: SparkSession, parts: Iterator[str], query: str, wanted: int) -> list[str]:
