@@ -43,5 +43,9 @@ class Map(Node):
     def readable_again(self) -> bool:
         return self.input.readable_again
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return below[0]

@@ -40,6 +40,10 @@ class OneRow(Node):
     def edge(self, below: Sequence[Edge], static: Container[str]) -> Edge:
         return MONOTONIC
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def settled(self, static: Container[str]) -> bool:
         return True
 

@@ -48,6 +48,10 @@ class Scan(Node):
     def cheap(self) -> bool:
         return True
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return {column.id: frozenset({column.id}) for column, _ in self.source}
 

@@ -97,6 +97,10 @@ class UnionAll(Node):
         return all(part.readable_again for part in self.parts)
 
     @property
+    def looks_back(self) -> int:
+        return 0
+
+    @property
     def cheap(self) -> bool:
         return all(part.cheap for part in self.parts)
 

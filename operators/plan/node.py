@@ -5,7 +5,7 @@ record; ids are unique within a plan, so no join can confuse two inputs. Each ki
 lists them) that holds the node, its laws and its sweep. Within ``operators`` whoever looks at a plan asks its nodes,
 and does not list the kinds that it knows (rules of ``cql`` that know an algebraic law of one kind name it). What is
 told here is what may be said of an operator of which nothing is known: an operator that says no more is slow, not
-wrong. One answer has to be thought of for each kind, ``looks_back``: ``tests/operators/test_nodes.py`` asks for it.
+wrong.
 """
 
 from __future__ import annotations
@@ -250,10 +250,9 @@ class Node(ABC):
     def looks_back(self) -> int:
         """For how many ticks a row of an input can make a difference after its own instants; ``INF``: for ever.
 
-        0 is right of an operator that is snapshot-reducible; one that counts arrivals, or looks at other instants than
-        its own, says how far.
+        0 is right of an operator that is snapshot-reducible (Kraemer & Seeger 2005, Definition 5.2).
         """
-        return 0
+        return INF
 
     def reaches(self, below: Mapping[str, int]) -> dict[str, int]:
         """Per scanned name, for how many ticks one of its rows can still change the result; ``INF``: for ever."""

@@ -160,6 +160,10 @@ class Aggregate(Node):
         """Selection commutes with grouping only on its keys (Patroumpas & Sellis 2006, section 4.2)."""
         return {} if self.global_ else renamed(below[0], self.keys)
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def kept(self, ends: Ends) -> str | None:
         if self.lowered().expansion is not None:
             return "the input's rows that are valid after h1"

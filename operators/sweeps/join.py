@@ -142,6 +142,10 @@ class Join(Node):
                 found[column] = own.union(*(left[other] for other, mine in equal if mine == column and other in left))
         return found
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def kept(self, ends: Ends) -> str | None:
         if self.kind != JoinKind.INNER:
             return f"the values of the right input and the rows of both that are valid after h1 ({self.kind} join)"

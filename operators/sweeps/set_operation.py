@@ -61,6 +61,10 @@ class SetOperation(Node):
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return by_position(self.outputs, [side.columns for side in self.inputs], below, lambda carry: carry[0])
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def kept(self, ends: Ends) -> str | None:
         known = all(ends.expiry_known(side) for side in self.inputs)
         return "the counts of each value that is valid after h1, on both sides" + (

@@ -109,6 +109,10 @@ class TopK(Node):
     def readable_again(self) -> bool:
         return False
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def needs(self, needed: Ids) -> Iterator[Ids]:
         yield (needed | self.reads) & ids_of(self.input)
 

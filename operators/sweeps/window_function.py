@@ -124,5 +124,9 @@ class Windowed(Node):
             found = only(found, call.partition)
         return found
 
+    @property
+    def looks_back(self) -> int:
+        return 0
+
     def kept(self, ends: Ends) -> str | None:
         return "the input's rows that are valid after h1"
