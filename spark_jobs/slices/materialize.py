@@ -1,4 +1,4 @@
-"""The one Spark job of a slice: the plan is evaluated, and its rows become the files of the result tables."""
+"""The Spark job of a slice in which the plan is evaluated and its rows become the files of the result tables."""
 
 from __future__ import annotations
 
