@@ -14,7 +14,7 @@ DIFFERENCE, EXCEPT, STRICT, INTERSECT_ALL, INTERSECT, SEMI, MAX_UNION, DISTINCT 
 _NEVER = -INF - 1
 
 
-class Rows(NamedTuple):
+class SidedRows(NamedTuple):
     """Of each row: whether it counts to the right bag, whether an earlier slice left it, and its copies."""
 
     right: np.ndarray

@@ -87,12 +87,12 @@ class _Text:
                 self.after[pending.pop()] = i
             pending.append(i)
 
-    def whole(self) -> _Piece:
-        return _Piece(self, 0, len(self.tokens), 0, len(self.sql))
+    def whole(self) -> _Span:
+        return _Span(self, 0, len(self.tokens), 0, len(self.sql))
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _Span:
     """The tokens ``[first, last)`` of a text, and where they lie in it, with the white space around them."""
 
     of: _Text
@@ -105,7 +105,7 @@ class _Piece:
     def text(self) -> str:
         return self.of.sql[self.start : self.end].strip()
 
-    def bare(self) -> _Piece:
+    def bare(self) -> _Span:
         """Without the parentheses around all of it."""
         of, first, last, start, end = self.of, self.first, self.last, self.start, self.end
         while (
@@ -116,9 +116,9 @@ class _Piece:
         ):
             start, end = of.tokens[first].end, of.tokens[last - 1].start
             first, last = first + 1, last - 1
-        return _Piece(of, first, last, start, end)
+        return _Span(of, first, last, start, end)
 
-    def conjuncts(self) -> list[_Piece]:
+    def conjuncts(self) -> list[_Span]:
         """The pieces that AND connects at its top; none where there is no such AND."""
         cuts: list[int] = []
         between, i = 0, self.first
@@ -138,7 +138,7 @@ class _Piece:
         firsts, lasts = [self.first, *(i + 1 for i in cuts)], [*cuts, self.last]
         starts = [self.start, *(self.of.tokens[i].end for i in cuts)]
         ends = [*(self.of.tokens[i].start for i in cuts), self.end]
-        return [_Piece(self.of, *each) for each in zip(firsts, lasts, starts, ends, strict=True)]
+        return [_Span(self.of, *each) for each in zip(firsts, lasts, starts, ends, strict=True)]
 
 
 def substituted(sql: str, by: Mapping[str, str]) -> str:

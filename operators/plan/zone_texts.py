@@ -100,7 +100,7 @@ def _within(second: str, spans: Spans, margin: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _ZoneCall:
     """A call whose zone is a literal, and where its first argument stands."""
 
     start: int
@@ -109,12 +109,12 @@ class _Call:
     zone: Token
 
 
-def _at_an_instant(text: str) -> Iterator[_Call]:
+def _at_an_instant(text: str) -> Iterator[_ZoneCall]:
     for function, arguments in _calls(text):
         plain = [token for token in arguments[-1] if token.text not in "()"]
         if function in _AT_AN_INSTANT and len(arguments) == 2 and len(plain) == 1 and _is_text(plain[0]):
             first = arguments[0]
-            yield _Call(first[0].start, first[-1].end, _AT_AN_INSTANT[function], plain[0])
+            yield _ZoneCall(first[0].start, first[-1].end, _AT_AN_INSTANT[function], plain[0])
 
 
 def varies(text: str) -> bool:

@@ -269,10 +269,10 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
     Errors (DataError): a net number of elements below zero, SUM beyond its result type at an instant of the slice,
     more than one element under SINGLE_VALUE.
     """
-    return _Sweep(rows, spec, h0, h1).run()
+    return _Aggregation(rows, spec, h0, h1).run()
 
 
-class _Sweep:
+class _Aggregation:
     """One call of ``sweep``: the input as NumPy arrays in the order of its rows, and ``order``, which sorts them."""
 
     def __init__(self, rows: pa.Table, spec: AggregateSpec, h0: int, h1: int):

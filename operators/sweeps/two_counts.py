@@ -96,7 +96,7 @@ def sweep(rows: pa.Table, spec: TwoCountsSpec, h0: int, h1: int) -> tuple[pa.Tab
 
     Errors (DataError): a record of which a bag holds fewer than no copies.
     """
-    return _Sweep(rows, spec, h0, h1).run()
+    return _TwoBags(rows, spec, h0, h1).run()
 
 
 def whole(left: pa.Table, right: pa.Table, columns: Sequence[str], operation: Operation) -> pa.Table:
@@ -111,7 +111,7 @@ def whole(left: pa.Table, right: pa.Table, columns: Sequence[str], operation: Op
     return sweep(rows, TwoCountsSpec(tuple(columns), operation), int(start.min(initial=0)) - 1, INF - 1)[0]
 
 
-class _Sweep:
+class _TwoBags:
     def __init__(self, rows: pa.Table, spec: TwoCountsSpec, h0: int, h1: int) -> None:
         self.spec, self.h0, self.h1 = spec, h0, h1
         n, side = keys.int64_of(rows.column(N)), keys.int64_of(rows.column(SIDE))
@@ -148,7 +148,7 @@ class _Sweep:
         if self.spec.ahead:  # also what is known of the time to come
             last = max(int(start[-1] if self.groups == 1 else start.max()), int(end[end != INF].max(initial=self.h1)))
         cut = segments(group, start, end, min(last, INF - 1))
-        rows = kernel.Rows(self.right[order], self.carried[order], self.n[order])
+        rows = kernel.SidedRows(self.right[order], self.carried[order], self.n[order])
         op = self.spec.operation
         source, ts, te, n, negative = kernel.emissions(
             cut, rows, op.code, self.spec.ahead, not op.grows, self.h0, self.h1

@@ -53,10 +53,10 @@ def source_of(declared: CreateRelation, columns: Iterable[tuple[str, str]]) -> R
     """What a declaration says over a source's columns. Raises BindError for names that are none, TypeError_ for columns
     that cannot be what they are named for; all of them at once.
     """
-    return _Reader(declared, tuple(columns)).read()
+    return _DeclaredRelation(declared, tuple(columns)).read()
 
 
-class _Reader:
+class _DeclaredRelation:
     def __init__(self, declared: CreateRelation, columns: tuple[tuple[str, str], ...]) -> None:
         self.declared, self.columns = declared, columns
         self.types = {name.lower(): (name, kind) for name, kind in columns}

@@ -53,7 +53,7 @@ class TableDifference:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _StoredRows:
     """Rows of a table: in which file, where in it, valid from and to (ticks)."""
 
     table: pa.Table
@@ -113,7 +113,7 @@ class Comparison:
     def _part(self, part: int, parts: int) -> TableDifference | None:
         old = self._read(self.old, self.files, part, parts, lambda start, end: self._concerned(start, end, self.upto))
         if self.new is None:
-            new = _Rows(old.table.slice(0, 0), *(np.zeros(0, np.int64) for _ in range(4)))
+            new = _StoredRows(old.table.slice(0, 0), *(np.zeros(0, np.int64) for _ in range(4)))
         else:
             new = self._read(self.new, self.new_files, part, parts, lambda start, end: self._concerned(start, end, INF))
         codes, new_codes = splice.record_codes(old.table, new.table, self.old.record)
@@ -146,7 +146,7 @@ class Comparison:
         part: int,
         parts: int,
         concerned: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    ) -> _Rows:
+    ) -> _StoredRows:
         """The rows that are concerned, by their (from, to), of one part of the records, in the published table's
         columns.
         """
@@ -166,10 +166,10 @@ class Comparison:
         found = (
             [np.concatenate(each) for each in zip(*columns, strict=True)] if columns else [np.zeros(0, np.int64)] * 4
         )
-        return _Rows(pa.concat_tables(tables), *found)
+        return _StoredRows(pa.concat_tables(tables), *found)
 
     def _opened(
-        self, old: _Rows, new: _Rows, changed: Changed, ends: np.ndarray, part: int, parts: int
+        self, old: _StoredRows, new: _StoredRows, changed: Changed, ends: np.ndarray, part: int, parts: int
     ) -> pa.Table | None:
         record = self.old.record
         gone = changed.removed[old.end[changed.removed] == INF]
@@ -186,7 +186,7 @@ class Comparison:
         opened = pa.concat_tables(levels)
         return opened if opened.num_rows else None
 
-    def _begun_later(self, part: int, parts: int) -> _Rows:
+    def _begun_later(self, part: int, parts: int) -> _StoredRows:
         """The published rows that begin after the stretch and are open."""
         return self._read(
             self.old, self.old.open_after(self.upto), part, parts, lambda start, end: (start > self.upto) & (end == INF)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Held:
+class _HeldSetting:
     before: str | None
     holders: int = 1
 
 
 _lock = threading.Lock()
-_held: dict[tuple[Any, str], _Held] = {}
+_held: dict[tuple[Any, str], _HeldSetting] = {}
 """What is held, by session and key."""
 
 
@@ -43,7 +43,7 @@ def _take(spark: SparkSession, session: Any, key: str, value: str) -> None:
         return
     before = spark.conf.get(key, None)
     spark.conf.set(key, value)
-    _held[session, key] = _Held(before)
+    _held[session, key] = _HeldSetting(before)
 
 
 def _give_back(spark: SparkSession, session: Any, key: str) -> None:

@@ -27,15 +27,15 @@ from sweeparea.spark_jobs.spark.instants import instant_text
 STREAMS = {ResultKind.ISTREAM: 1, ResultKind.DSTREAM: -1}
 
 
-_Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Validities = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Share:
     """Per kind of table its records' codes, and the instants from and to (ticks); ``records`` by code."""
 
     records: pa.Table
-    kinds: dict[str, _Rows]
+    kinds: dict[str, _Validities]
 
 
 def broken(tables: Mapping[str, History], committed: int) -> list[str]:
@@ -53,7 +53,7 @@ def broken(tables: Mapping[str, History], committed: int) -> list[str]:
     return list(found.values())
 
 
-def _faults(kinds: Mapping[str, _Rows], committed: int) -> Iterator[tuple[str, np.ndarray]]:
+def _faults(kinds: Mapping[str, _Validities], committed: int) -> Iterator[tuple[str, np.ndarray]]:
     """Kinds of faults, each with its rows: record code and tick first."""
     if ResultKind.RELATION in kinds:
         codes, start, end = kinds[ResultKind.RELATION]
@@ -72,7 +72,7 @@ def _faults(kinds: Mapping[str, _Rows], committed: int) -> Iterator[tuple[str, n
         yield "dstream takes values that istream never brought (R2)", _below_zero(come, go)
 
 
-def _parts(tables: Mapping[str, History]) -> Iterator[_Part]:
+def _parts(tables: Mapping[str, History]) -> Iterator[_Share]:
     rows = sum(f.rows for history in tables.values() for f in history.log.files(history.version))
     parts = max(1, -(-rows // PART_ROWS))
     for part in range(parts if tables else 0):
@@ -88,7 +88,7 @@ def _parts(tables: Mapping[str, History]) -> Iterator[_Part]:
         for kind, (_, start, end) in read.items():
             kinds[kind] = codes[at : at + len(start)], start, end
             at += len(start)
-        yield _Part(records.take(pa.array(first)) if records.num_columns else records, kinds)
+        yield _Share(records.take(pa.array(first)) if records.num_columns else records, kinds)
 
 
 def _read(history: History, part: int, parts: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
@@ -108,7 +108,7 @@ def _read(history: History, part: int, parts: int) -> tuple[pa.Table, np.ndarray
     return pa.concat_tables(tables), np.concatenate(starts), np.concatenate(ends)
 
 
-def _counted(rows: _Rows) -> np.ndarray:
+def _counted(rows: _Validities) -> np.ndarray:
     """A stream's elements as (code, tick, number)."""
     return netted(rows[0], rows[1], np.ones(len(rows[0]), np.int64))
 

@@ -25,7 +25,7 @@ from sweeparea.tables.errors import CommitConflict, TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.commit_history import CommitHistory
 from sweeparea.tables.log.files import DataFile, sync
-from sweeparea.tables.log.fitting import Fitting, Layout
+from sweeparea.tables.log.fitting import ColumnLayout, Fitting
 from sweeparea.tables.log.folders import files_in, filesystem
 from sweeparea.tables.log.schema import bare, describe_columns, same_columns
 from sweeparea.tables.log.write_errors import explain_write_errors, write_error
@@ -266,7 +266,7 @@ class DeltaLog(CommitHistory):
             )
         later = {field.name for field in self.handle.held().schema().fields if ADDED in (field.metadata or {})}
         partition_columns = set(self.handle.held().metadata().partition_columns)
-        layout = Layout.of(self.schema() if schema is None else schema, partition_columns, later)
+        layout = ColumnLayout.of(self.schema() if schema is None else schema, partition_columns, later)
         self._fitting.check(adds, layout)
 
     def _conflict(self, base: int, latest: int) -> CommitConflict:

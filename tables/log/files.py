@@ -114,7 +114,7 @@ def write_file(
     finer one that would lose digits is an error of Arrow. Raises SetupError when the disk is full or must not be
     written to.
     """
-    place = _Place.of(root, attempt, stem, storage_options)
+    place = _Destination.of(root, attempt, stem, storage_options)
     if table.nbytes > _AT_ONCE:
         return _described(place, *_in_pieces(place, [table], table.schema, _RESULT), table, partition)
     whole, footer = _in_memory([table], table.schema, _RESULT)
@@ -135,9 +135,9 @@ def write_files(
     stored: list[Future[None]] = []
     with ThreadPoolExecutor(_WAITING) as pool:
         for begin in range(0, len(tables), each):
-            made: list[tuple[_Place, pa.Buffer]] = []
+            made: list[tuple[_Destination, pa.Buffer]] = []
             for stem, table in tables[begin : begin + each]:
-                place = _Place.of(root, attempt, stem)
+                place = _Destination.of(root, attempt, stem)
                 whole, footer = _in_memory([table], table.schema, wanted)
                 made.append((place, whole))
                 files.append(_described(place, footer, whole.size, table))
@@ -150,7 +150,7 @@ def write_files(
     return files
 
 
-def _store_all(made: Sequence[tuple[_Place, pa.Buffer]]) -> None:
+def _store_all(made: Sequence[tuple[_Destination, pa.Buffer]]) -> None:
     for place, whole in made:
         place.store(whole, alone=True)
 
@@ -200,7 +200,7 @@ def write_pieces(
     options: Mapping[str, Any] | None = None,
 ) -> DataFile:
     """As ``write_file``, of a table that comes in pieces; ``options`` are those of Arrow's Parquet writer."""
-    place = _Place.of(root, attempt, stem, storage_options)
+    place = _Destination.of(root, attempt, stem, storage_options)
     footer, size = _in_pieces(place, pieces, schema, {**_RESULT, **(options or {})})
     return _described(place, footer, size, None)
 
@@ -209,7 +209,7 @@ _RESULT = {"compression": "zstd", "coerce_timestamps": "us", "store_schema": Fal
 
 
 def _described(
-    place: _Place,
+    place: _Destination,
     footer: pq.FileMetaData,
     size: int,
     table: pa.Table | None,
@@ -221,7 +221,7 @@ def _described(
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Destination:
     """Where a data file goes: ``base`` is the table's folder in ``fs``."""
 
     fs: pafs.FileSystem
@@ -231,7 +231,7 @@ class _Place:
     remote: bool
 
     @classmethod
-    def of(cls, root: str, attempt: str, stem: str, storage_options: dict[str, str] | None = None) -> _Place:
+    def of(cls, root: str, attempt: str, stem: str, storage_options: dict[str, str] | None = None) -> _Destination:
         for part in (attempt, stem):
             if not _FILE_NAME.match(part):
                 raise TableError(
@@ -289,7 +289,7 @@ class _Place:
 
 
 def _in_pieces(
-    place: _Place, pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]
+    place: _Destination, pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]
 ) -> tuple[pq.FileMetaData, int]:
     found: list[tuple[pq.FileMetaData, int]] = []
 

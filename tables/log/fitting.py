@@ -16,7 +16,7 @@ from sweeparea.tables.log.schema import spark_type
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """What a table's files have to look like: its columns' Spark types, its partition columns, and the columns that it
     gained after it was made, which a file may lack.
     """
@@ -26,7 +26,7 @@ class Layout:
     later: set[str]
 
     @classmethod
-    def of(cls, schema: pa.Schema, partition_columns: set[str], later: set[str]) -> Layout:
+    def of(cls, schema: pa.Schema, partition_columns: set[str], later: set[str]) -> ColumnLayout:
         return cls({field.name: spark_type(field.type) for field in schema}, partition_columns, later)
 
 
@@ -39,9 +39,9 @@ class Fitting:
         self.uri, self.storage_options = uri, storage_options
         self._sound: dict[str, DataFile] = {}
         """Files of the last actions that were looked into and fit ``_layout``."""
-        self._layout: Layout | None = None
+        self._layout: ColumnLayout | None = None
 
-    def check(self, adds: Collection[DataFile], layout: Layout) -> None:
+    def check(self, adds: Collection[DataFile], layout: ColumnLayout) -> None:
         """TableError if a file is missing, incomplete or of other columns."""
         fs, base = filesystem(self.uri, self.storage_options)
         sound = self._sound if layout == self._layout else {}
@@ -74,7 +74,7 @@ def _check_file(
     fs: Any,
     path: str,
     file: DataFile,
-    layout: Layout,
+    layout: ColumnLayout,
     types: _Types,
 ) -> None:
     try:

@@ -60,10 +60,10 @@ def bind_over(binder: Binder, node: exp.Window) -> Bound:
             binder.place(node),
             "Compute it in a subquery, or filter by it with QUALIFY",
         )
-    return _Over(binder, binder.windows, node, call).bind()
+    return _OverCall(binder, binder.windows, node, call).bind()
 
 
-class _Over:
+class _OverCall:
     """One window function being bound."""
 
     def __init__(self, binder: Binder, windows: WindowCalls, node: exp.Window, call: WrittenCall) -> None:

@@ -18,7 +18,7 @@ from sweeparea.cql.binding.expressions import (
     subquery_values,
 )
 from sweeparea.cql.binding.expressions.walk import Handler, Walk
-from sweeparea.cql.binding.scope.binder import Binder, NewColumn, SubqueryValues
+from sweeparea.cql.binding.scope.binder import Binder, NewColumn, TakesSubqueries
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.scope.scopes import Scope
@@ -75,6 +75,6 @@ def binder_over(source: SourceText, scope: Scope, new_column: NewColumn, where: 
     return Binder(source, scope, new_column, where, _bound)
 
 
-def binder_at(context: Context, scope: Scope, where: str, subqueries: SubqueryValues | None = None) -> Binder:
+def binder_at(context: Context, scope: Scope, where: str, subqueries: TakesSubqueries | None = None) -> Binder:
     """The binder at a place of a query: it sees the names of the queries around behind those of ``scope``."""
     return Binder(context.source, scope, context.new_column, where, _bound, outer=context.outer, subqueries=subqueries)

@@ -32,7 +32,7 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 NewColumn = Callable[[str, str | None], Column]
 
 
-class SubqueryValues(Protocol):
+class TakesSubqueries(Protocol):
     """What takes the subqueries met in an expression."""
 
     def value(self, binder: Binder, node: exp.Expr) -> Bound:
@@ -64,7 +64,7 @@ class Binder:
     windows: WindowCalls | None = None
     aliases_first: bool = False
     outer: QueryAround | None = None
-    subqueries: SubqueryValues | None = None
+    subqueries: TakesSubqueries | None = None
 
     def derived(self, where: str, **changes: Any) -> Binder:
         """The same binder for another place, with some of its fields changed."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, each, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, each, placed, tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="where versions of a source are gone: go on from it as it is, by the difference to what was admitted",
 )
-def admit(place: Place, name: str | None, take_columns: bool, baseline: bool) -> int:
+def admit(place: NamedApplication, name: str | None, take_columns: bool, baseline: bool) -> int:
     from sweeparea.spark_jobs.commands import jobs
 
     application = place.open()

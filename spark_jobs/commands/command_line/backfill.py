@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, placed, tell
 
 
 @command("backfill", "compute a range of a query's results again and replace what differs")
@@ -14,7 +14,7 @@ from sweeparea.spark_jobs.commands.command_line.shared import Place, placed, tel
 @click.option("--from", "first", metavar="INSTANT", help="the first instant (default: START)")
 @click.option("--to", "last", metavar="INSTANT", help="the last instant (default: all that is there)")
 @click.option("--dry-run", is_flag=True, help="tell only what it would read and replace")
-def backfill(place: Place, query: str, first: str | None, last: str | None, dry_run: bool) -> int:
+def backfill(place: NamedApplication, query: str, first: str | None, last: str | None, dry_run: bool) -> int:
     from sweeparea.spark_jobs.commands.jobs import recompute
     from sweeparea.spark_jobs.rewriting.backfill import outlook
     from sweeparea.spark_jobs.spark.instants import tick_of

@@ -6,7 +6,7 @@ import click
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, each, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, each, placed, tell
 
 
 @command("check", "verify tables against the ledger, and results against the laws R1 and R2")
@@ -18,7 +18,7 @@ from sweeparea.spark_jobs.commands.command_line.shared import Place, each, place
     help="compute the SweepAreas of the query NAME (default: of each that is damaged), and its results that are"
     " damaged, again from its inputs",
 )
-def check(place: Place, name: str | None, rebuild: bool) -> int:
+def check(place: NamedApplication, name: str | None, rebuild: bool) -> int:
     from sweeparea.spark_jobs.commands import jobs
     from sweeparea.spark_jobs.upkeep import check as checks
     from sweeparea.spark_jobs.upkeep.rebuild import in_order_of_reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, checking, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, checking, placed, tell
 
 _prune = click.option("--prune", is_flag=True, help="also drop what the files no longer declare")
 
@@ -20,7 +20,7 @@ _prune = click.option("--prune", is_flag=True, help="also drop what the files no
     is_flag=True,
     help="start Spark, if none runs, to check the types of all expressions that are new (10-15 s)",
 )
-def plan(place: Place, prune: bool, check: bool, no_diff: bool, check_types: bool) -> int:
+def plan(place: NamedApplication, prune: bool, check: bool, no_diff: bool, check_types: bool) -> int:
     from sweeparea.spark_jobs.orchestration import planner
     from sweeparea.spark_jobs.orchestration.deployment_plan import text
 
@@ -38,7 +38,7 @@ def plan(place: Place, prune: bool, check: bool, no_diff: bool, check_types: boo
     is_flag=True,
     help="drop the old results of a replaced query at once; the next runs compute the new ones",
 )
-def apply(place: Place, prune: bool, in_place: bool) -> int:
+def apply(place: NamedApplication, prune: bool, in_place: bool) -> int:
     from sweeparea.spark_jobs.orchestration import apply as applying
     from sweeparea.spark_jobs.orchestration import planner
     from sweeparea.spark_jobs.orchestration.deployment_plan import text
@@ -56,7 +56,7 @@ def apply(place: Place, prune: bool, in_place: bool) -> int:
 @command("drop", "forget a query (or stream) and remove its tables; sources are never touched")
 @placed
 @click.argument("name", help="a continuous query, stream or relation")
-def drop(place: Place, name: str) -> int:
+def drop(place: NamedApplication, name: str) -> int:
     from sweeparea.spark_jobs.orchestration import drop as dropping
 
     for line in dropping.drop(place.open(), name):

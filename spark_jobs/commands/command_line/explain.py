@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import OneOf, Place, placed
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, OneOf, placed
 
 
 @command("explain", "show how a query will be run; reads no data")
@@ -17,7 +17,7 @@ from sweeparea.spark_jobs.commands.command_line.shared import OneOf, Place, plac
     default="tree",
     help="a tree, a picture of the plan, or the plan after its rewrites written back as CQL",
 )
-def explain(place: Place, query: str, form: str) -> int:
+def explain(place: NamedApplication, query: str, form: str) -> int:
     from sweeparea.spark_jobs.orchestration.explaining import explained_text
 
     application = place.open()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, tell, where
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, tell, where
 
 
 @command("heartbeat", "move the heartbeat of what is declared HEARTBEAT MANUAL")
@@ -24,6 +24,6 @@ def heartbeat(data: str | None, env: str | None, words: tuple[str, ...]) -> int:
     if len(meant) != 3:
         click.get_current_context().fail("write sweeparea heartbeat advance APPLICATION NAME INSTANT")
     application, name, instant = meant
-    now, before = advance_to(Place(application, data, env).open(), name, instant)
+    now, before = advance_to(NamedApplication(application, data, env).open(), name, instant)
     tell(f"{name}: heartbeat {now} (was {before or 'nowhere'})")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, placed, tell
 
 
 @command("maintain", "pack small files, let go what RETAIN allows, delete old files")
@@ -17,7 +17,7 @@ from sweeparea.spark_jobs.commands.command_line.shared import Place, placed, tel
     metavar="TIME",
     help="how long former versions stay readable: '36 hours' (default: SET maintenance.retention, else 7 days)",
 )
-def maintain(place: Place, name: str | None, dry_run: bool, retention: str | None) -> int:
+def maintain(place: NamedApplication, name: str | None, dry_run: bool, retention: str | None) -> int:
     from sweeparea.spark_jobs.upkeep import maintain as upkeep
 
     report = upkeep.maintain(place.open(), name, dry_run=dry_run, retention=retention, tell=tell)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import Place, each, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, each, placed, tell
 
 
 @command("process", "let queries catch up with their inputs' heartbeats, slice by slice")
 @placed
 @click.argument("query", required=False, help="one continuous query (default: all, in order of dependency)")
 @click.option("--until", metavar="INSTANT", help="stop at this instant: 2013-01-31 12:00:00 (UTC), or a tick")
-def process(place: Place, query: str | None, until: str | None) -> int:
+def process(place: NamedApplication, query: str | None, until: str | None) -> int:
     from sweeparea.spark_jobs.commands import jobs
     from sweeparea.spark_jobs.spark.instants import instant_text, tick_of
 

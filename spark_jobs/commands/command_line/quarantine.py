@@ -8,7 +8,7 @@ import click
 
 from sweeparea.infra.errors import UsageError
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import OneOf, Place, placed, tell
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, OneOf, placed, tell
 
 
 @command("quarantine", "show rows that were kept out, and admit those that were put right")
@@ -30,7 +30,7 @@ from sweeparea.spark_jobs.commands.command_line.shared import OneOf, Place, plac
 @click.option("--limit", type=int, default=100, metavar="LIMIT", help="list: at most so many rows (100)")
 @click.option("--format", "form", type=OneOf(("table", "json")), default="table", help="list: how rows are printed")
 def quarantine(
-    place: Place,
+    place: NamedApplication,
     action: str,
     stream: str | None,
     ids: tuple[str, ...],

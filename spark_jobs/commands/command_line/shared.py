@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class NamedApplication:
     """An application as the command line names it, with its data folder and environment."""
 
     application: str
@@ -50,13 +50,13 @@ def where(work: Callable[..., int]) -> Callable[..., int]:
 
 
 def placed(work: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command the application that it names, as a ``Place``, its first parameter."""
+    """Gives a command the application that it names, as a ``NamedApplication``, its first parameter."""
 
     @where
     @click.argument("application", help="a folder of .cql files, or the name of one under queries/")
     @functools.wraps(work)
     def with_place(application: str, data: str | None, env: str | None, **others: Any) -> int:
-        return work(Place(application, data, env), **others)
+        return work(NamedApplication(application, data, env), **others)
 
     return with_place
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from sweeparea.spark_jobs.commands.command_line.command import command
-from sweeparea.spark_jobs.commands.command_line.shared import OneOf, Place, placed
+from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, OneOf, placed
 
 
 @command("sql", "query the result tables: a prompt, or one statement with -c")
 @placed
 @click.option("-c", "statement", metavar="SQL", help="run this statement and end")
 @click.option("--format", "form", type=OneOf(("table", "csv", "json")), default="table", help="how rows are printed")
-def sql(place: Place, statement: str | None, form: str) -> int:
+def sql(place: NamedApplication, statement: str | None, form: str) -> int:
     from sweeparea.spark_jobs.commands.sql import Reader, prompt
 
     reader = Reader(place.open())
@@ -25,7 +25,7 @@ def sql(place: Place, statement: str | None, form: str) -> int:
 @command("run", "run statements that act, SHOW, DESCRIBE, PAUSE, DROP ..: a prompt, or -c")
 @placed
 @click.option("-c", "statement", metavar="CQL", help="run these statements and end")
-def run(place: Place, statement: str | None) -> int:
+def run(place: NamedApplication, statement: str | None) -> int:
     from sweeparea.spark_jobs.commands.commands import StatementSession, prompt
 
     session = StatementSession(place.open())
