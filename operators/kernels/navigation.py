@@ -7,9 +7,12 @@ which a frame without bound reaches. Each is told as it was and as it is, O(log 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.moves import moved
 from sweeparea.operators.kernels.order_statistics import add, before, entry
 
 LAG, FIRST, LAST = 0, 1, 2
@@ -31,13 +34,30 @@ def _referred(call, at, rows):
     return found if first <= found <= last else -1
 
 
+class Group(NamedTuple):
+    """A group's places begin at ``base``; ``tree`` counts the copies at each place, of which ``at_place`` has."""
+
+    base: int
+    places: int
+    tree: np.ndarray
+    at_place: np.ndarray
+
+
+class Told(NamedTuple):
+    """What has been found, a column each of ``rows``, of which ``size[0]`` are filled."""
+
+    rows: np.ndarray
+    size: np.ndarray
+
+
 @njit(cache=True)
-def _tell(low, high, group, tree, at_place, calls, segment, sign, found, size):
-    # the rows with numbers ``low`` up to ``high`` as they are
-    base, places = group
+def _tell(low, high, group, calls, when, told):
+    # the rows with numbers ``low`` up to ``high`` as they are; ``when``: the segment, and -1 for what was
+    base, places, tree, at_place = group
     rows = before(tree, base, places)
     number = max(0, low)
     high = min(high, rows)
+    found, size = told
     while number < high:
         place, less = entry(tree, base, places, number)
         until = min(high, less + at_place[base + place])
@@ -48,36 +68,37 @@ def _tell(low, high, group, tree, at_place, calls, segment, sign, found, size):
                 grown[:, :at] = found
                 found = grown
             found[0, at] = base + place
-            found[1, at] = segment
-            found[2, at] = sign
+            found[1, at], found[2, at] = when
             for i in range(len(calls)):
                 other = _referred((calls[i, 0], calls[i, 1], calls[i, 2], calls[i, 3]), number, rows)
                 found[3 + i, at] = -1 if other < 0 else base + entry(tree, base, places, other)[0]
             size[0] = at + 1
             number += 1
-    return found
+    return Told(found, size)
 
 
 @njit(cache=True)
-def _tell_near(changed, back, ahead, whole, group, tree, at_place, calls, segment, sign, found, size):
+def _tell_near(changed, whole, reach, group, calls, when, told):
     # the rows that can refer to others where the places ``changed``, which ascend, have changed
-    base, places = group
+    base, places, tree, at_place = group
+    back, ahead = reach[0], reach[1]
     if whole:
-        return _tell(0, before(tree, base, places), group, tree, at_place, calls, segment, sign, found, size)
-    told = 0
+        return _tell(0, before(tree, base, places), group, calls, when, told)
+    done = 0
     for p in changed:
         first = before(tree, base, p)
-        low = max(told, first - back)
+        low = max(done, first - back)
         high = first + at_place[base + p] + ahead
-        found = _tell(low, high, group, tree, at_place, calls, segment, sign, found, size)
-        told = max(told, high)
-    return found
+        told = _tell(low, high, group, calls, when, told)
+        done = max(done, high)
+    return told
 
 
 @njit(cache=True)
-def _near_an_end(changed, from_start, from_end, group, tree, at_place):
+def _near_an_end(changed, reach, group):
     # whether a change concerns one of the first or last rows to which all rows may refer
-    base, places = group
+    base, places, tree, at_place = group
+    from_start, from_end = reach[2], reach[3]
     rows = before(tree, base, places)
     for p in changed:
         first = before(tree, base, p)
@@ -87,7 +108,7 @@ def _near_an_end(changed, from_start, from_end, group, tree, at_place):
 
 
 @njit(cache=True)
-def changes(place, begin, end, copies, by_begin, by_end, opens, first, calls, reach):
+def changes(intervals, opens, first, calls, reach):
     """(place, segment, n, place referred to or -1 by call ..): every row that may refer to others from a segment on, as
     it was (n = -1) and as it is (+1); what stays is told both ways.
 
@@ -96,60 +117,32 @@ def changes(place, begin, end, copies, by_begin, by_end, opens, first, calls, re
     ``skip`` from its first (``FIRST``) or last row on. ``reach``: how many rows before and behind a change may refer
     to others by it; how many of the first and last rows all may refer to.
     """
-    places = first[-1]
-    at_place = np.zeros(places, np.int64)
-    tree = np.zeros(places + 1, np.int64)
-    found = np.empty((3 + len(calls), 1024), np.int64)
-    size = np.zeros(1, np.int64)
-    touched = np.empty(64, np.int64)
-    shift = np.empty(64, np.int64)
-    back, ahead, from_start, from_end = reach
+    at_place = np.zeros(first[-1], np.int64)
+    tree = np.zeros(first[-1] + 1, np.int64)
+    told = Told(np.empty((3 + len(calls), 1024), np.int64), np.zeros(1, np.int64))
+    cursors = np.zeros(2, np.int64)
     g = -1
-    a = 0
-    z = 0
     for segment in range(len(opens)):
+        g += np.int64(opens[segment])
+        group = Group(first[g], first[g + 1] - first[g], tree, at_place)
+        places, copies = moved(intervals, opens[segment], segment, group.base, cursors)
         if opens[segment]:
-            g += 1
-            while z < len(by_end) and end[by_end[z]] == segment:  # of the group before
-                z += 1
-        base = first[g]
-        group = (base, first[g + 1] - base)
-        count = 0
-        while True:
-            if not opens[segment] and z < len(by_end) and end[by_end[z]] == segment:
-                i = by_end[z]
-                n = -copies[i]
-                z += 1
-            elif a < len(by_begin) and begin[by_begin[a]] == segment:
-                i = by_begin[a]
-                n = copies[i]
-                a += 1
-            else:
-                break
-            if count == len(touched):
-                touched = np.append(touched, touched)
-                shift = np.append(shift, shift)
-            touched[count] = place[i] - base
-            shift[count] = n
-            count += 1
-        if opens[segment]:
-            _apply(touched, shift, count, 1, group, tree, at_place)
+            _apply(places, copies, group)
             continue
-        changed = np.unique(touched[:count])
-        whole = _near_an_end(changed, from_start, from_end, group, tree, at_place)
-        if not whole and from_start + from_end > 0:
-            _apply(touched, shift, count, 1, group, tree, at_place)
-            whole = _near_an_end(changed, from_start, from_end, group, tree, at_place)
-            _apply(touched, shift, count, -1, group, tree, at_place)
-        found = _tell_near(changed, back, ahead, whole, group, tree, at_place, calls, segment, -1, found, size)
-        _apply(touched, shift, count, 1, group, tree, at_place)
-        found = _tell_near(changed, back, ahead, whole, group, tree, at_place, calls, segment, 1, found, size)
-    return found[:, : size[0]]
+        changed = np.unique(places)
+        whole = _near_an_end(changed, reach, group)
+        if not whole and reach[2] + reach[3] > 0:
+            _apply(places, copies, group)
+            whole = _near_an_end(changed, reach, group)
+            _apply(places, -copies, group)
+        told = _tell_near(changed, whole, reach, group, calls, (segment, -1), told)
+        _apply(places, copies, group)
+        told = _tell_near(changed, whole, reach, group, calls, (segment, 1), told)
+    return told.rows[:, : told.size[0]]
 
 
 @njit(cache=True)
-def _apply(touched, shift, count, sign, group, tree, at_place):
-    base, places = group
-    for j in range(count):
-        at_place[base + touched[j]] += sign * shift[j]
-        add(tree, base, places, touched[j], sign * shift[j])
+def _apply(places, copies, group):
+    for j in range(len(places)):
+        group.at_place[group.base + places[j]] += copies[j]
+        add(group.tree, group.base, group.places, places[j], copies[j])

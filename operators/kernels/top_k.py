@@ -8,15 +8,55 @@ numbers are shown too, those whose number has shifted. Each costs O(log n), and 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.moves import moved
 from sweeparea.operators.kernels.order_statistics import add, before, entry
 
 ROW_NUMBER, RANK, DENSE_RANK = 0, 1, 2
 """By which number rows are cut."""
 NUMBERS, RANKS, DENSE_RANKS, UP_TO_PEERS, ALL = 1, 2, 4, 8, 16
 """Which numbers are shown: a sum of these. The last two count the rows of the group up to the last peer, and all."""
+
+
+class Asked(NamedTuple):
+    """By which number rows are cut (``ROW_NUMBER``, ..); the least number shown, and how many from there on, negative:
+    all; the numbers among the columns (``NUMBERS``, ..), of which each shift is a change.
+    """
+
+    by: int
+    offset: int
+    limit: int
+    shown: int
+
+
+class Kept(NamedTuple):
+    """Of all groups: ``tree`` counts the copies at each place, ``class_tree`` the classes that have any, ``at_place``
+    and ``filled`` are the copies of a place and of a class. ``peer`` tells the class of each place, ``first_place`` the
+    first one of each class. ``known``: of each place what was shown last, numbers from and up to, then the others.
+    """
+
+    tree: np.ndarray
+    class_tree: np.ndarray
+    at_place: np.ndarray
+    filled: np.ndarray
+    peer: np.ndarray
+    first_place: np.ndarray
+    known: np.ndarray
+    asked: Asked
+
+
+class Group(NamedTuple):
+    """Where a group's places begin, and how many it has; the same of its classes; its rows that are alive."""
+
+    base: int
+    places: int
+    first_class: int
+    classes: int
+    rows: int
 
 
 @njit(cache=True)
@@ -37,11 +77,10 @@ def _told(found, size, place, segment, n, number, others):
 
 
 @njit(cache=True)
-def _look(place, less, group, kept, asked, segment, found, size):
+def _look(place, less, group, kept, segment, found, size):
     # what is shown of a place now, and what of that is new; ``segment`` < 0: nothing of it is told
     base, _, first_class, _, rows = group
-    tree, class_tree, at_place, peer, known, first_place = kept
-    by, offset, limit, shown = asked
+    tree, class_tree, at_place, _, peer, first_place, known, (by, offset, limit, shown) = kept
     c = peer[base + place]
     rank = before(tree, base, first_place[c] - base) if by == RANK or shown & RANKS else -1
     dense = before(class_tree, first_class, c - first_class) if by == DENSE_RANK or shown & DENSE_RANKS else -1
@@ -88,189 +127,179 @@ def _look(place, less, group, kept, asked, segment, found, size):
 
 
 @njit(cache=True)
-def _look_at_all(first, last, group, kept, asked, segment, found, size):
+def _look_at_all(first, last, group, kept, segment, found, size):
     # the places from ``first`` up to ``last`` that have rows
-    base, places = group[0], group[1]
-    tree, _, at_place, _, _, _ = kept
-    copy = before(tree, base, first)
+    copy = before(kept.tree, group.base, first)
     while True:
-        place, less = entry(tree, base, places, copy)
-        if place >= last or place >= places:
+        place, less = entry(kept.tree, group.base, group.places, copy)
+        if place >= last or place >= group.places:
             return found
-        found = _look(place, less, group, kept, asked, segment, found, size)
-        copy = less + at_place[base + place]
+        found = _look(place, less, group, kept, segment, found, size)
+        copy = less + kept.at_place[group.base + place]
 
 
 @njit(cache=True)
-def _bound(count, group, kept, by):
+def _bound(count, group, kept):
     # the first place of which not all rows are among those with numbers below ``count``
     base, places, first_class, classes, _ = group
-    tree, class_tree, _, peer, _, first_place = kept
+    by = kept.asked.by
     if count <= 0:
         return 0
     if by == ROW_NUMBER:
-        return entry(tree, base, places, count)[0]
+        return entry(kept.tree, base, places, count)[0]
     if by == RANK:
-        place = entry(tree, base, places, count - 1)[0]
+        place = entry(kept.tree, base, places, count - 1)[0]
         if place >= places:
             return places
-        i = peer[base + place] - first_class
+        i = kept.peer[base + place] - first_class
     else:
-        i = entry(class_tree, first_class, classes, count - 1)[0]
+        i = entry(kept.class_tree, first_class, classes, count - 1)[0]
         if i >= classes:
             return places
-    return first_place[first_class + i + 1] - base
+    return kept.first_place[first_class + i + 1] - base
 
 
 @njit(cache=True)
-def changes(place, begin, end, copies, by_begin, by_end, opens, first, peer, asked):
+def _nothing_kept(places, peer, asked):
+    first_place = np.zeros(places + 1, np.int64)
+    for p in range(places - 1, -1, -1):
+        first_place[peer[p]] = p
+    first_place[peer[places - 1] + 1 if places else 0] = places
+    trees = np.zeros((2, places + 1), np.int64)
+    at_place, filled = np.zeros(places, np.int64), np.zeros(places + 1, np.int64)
+    return Kept(trees[0], trees[1], at_place, filled, peer, first_place, np.zeros((6, places), np.int64), asked)
+
+
+@njit(cache=True)
+def _group(g, first, peer):
+    # group ``g`` without rows
+    base, behind = first[g], first[g + 1]
+    classes = peer[-1] + 1 if len(peer) else 0
+    first_class = peer[base] if base < len(peer) else classes
+    last_class = peer[behind] if behind < len(peer) else classes
+    return Group(base, behind - base, first_class, last_class - first_class, 0)
+
+
+@njit(cache=True)
+def _enter(touched, shift, group, kept):
+    # rows come and go; by how many classes with rows each of these has changed their number
+    base = group.base
+    for j in range(len(touched)):
+        kept.at_place[base + touched[j]] += shift[j]
+        add(kept.tree, base, group.places, touched[j], shift[j])
+    ranked = kept.asked.by == DENSE_RANK or kept.asked.shown & DENSE_RANKS
+    grown = np.zeros(len(touched) if ranked else 0, np.int64)
+    if ranked:
+        for j in range(len(touched)):
+            i = kept.peer[base + touched[j]]
+            was = kept.filled[i] > 0
+            kept.filled[i] += shift[j]
+            grown[j] = np.int64(kept.filled[i] > 0) - np.int64(was)
+            if grown[j] != 0:
+                add(kept.class_tree, group.first_class, group.classes, i - group.first_class, grown[j])
+    return grown
+
+
+@njit(cache=True)
+def _look_at_moved(places, bounds, group, kept, segment, found, size):
+    # where rows came or went (``places`` ascend), and what the bounds of what is shown have passed
+    by = kept.asked.by
+    last = -1
+    for p in places:
+        if p != last:
+            found = _look(p, before(kept.tree, group.base, p), group, kept, segment, found, size)
+        last = p
+    low, high, new_low, new_high = bounds
+    if new_low != low:
+        found = _look_at_all(min(low, new_low), max(low, new_low) + 1, group, kept, segment, found, size)
+    elif by == ROW_NUMBER:
+        found = _look_at_all(low, low + 1, group, kept, segment, found, size)
+    if new_high != high:
+        found = _look_at_all(min(high, new_high), max(high, new_high) + 1, group, kept, segment, found, size)
+    elif by == ROW_NUMBER:
+        found = _look_at_all(high, high + 1, group, kept, segment, found, size)
+    return found
+
+
+@njit(cache=True)
+def _look_at_shifted(moves, bounds, group, kept, segment, found, size):
+    # whose numbers have shifted: between two changes all do so by the sum of those before
+    places, shift, grown = moves
+    base, shown = group.base, kept.asked.shown
+    least = min(bounds[0], bounds[2])
+    most = min(max(bounds[1], bounds[3]) + 1, group.places)
+    if shown & ALL and shift.sum() != 0:
+        return _look_at_all(least, most, group, kept, segment, found, size)
+    rows = 0
+    groups = 0
+    j = 0
+    count = len(places)
+    while j < count:
+        c = kept.peer[base + places[j]]
+        begins, ends = kept.first_place[c] - base, kept.first_place[c + 1] - base
+        whole = (rows != 0 and shown & (NUMBERS | RANKS)) or (groups != 0 and shown & DENSE_RANKS)
+        if shown & UP_TO_PEERS and not whole:
+            all_of_class = rows
+            for m in range(j, count):
+                if kept.peer[base + places[m]] != c:
+                    break
+                all_of_class += shift[m]
+            whole = all_of_class != 0
+        if whole:
+            found = _look_at_all(max(begins, least), min(ends, most), group, kept, segment, found, size)
+        while j < count and kept.peer[base + places[j]] == c:
+            rows += shift[j]
+            if len(grown):
+                groups += grown[j]
+            p = places[j] + 1
+            j += 1
+            if not whole and rows != 0 and shown & NUMBERS:
+                until = min(ends, places[j]) if j < count else ends
+                found = _look_at_all(max(p, least), min(until, most), group, kept, segment, found, size)
+        until = most if j == count else min(most, kept.first_place[kept.peer[base + places[j]]] - base)
+        all_behind = rows != 0 and shown & (NUMBERS | RANKS | UP_TO_PEERS)
+        if all_behind or (groups != 0 and shown & DENSE_RANKS):
+            found = _look_at_all(max(ends, least), until, group, kept, segment, found, size)
+    return found
+
+
+@njit(cache=True)
+def changes(intervals, opens, first, peer, asked):
     """(place, segment, n, number, rank, dense rank, number of the last peer, of the last row): how the rows that are
     shown change from segment to segment, all numbers from 0; what nobody asks for is anything.
 
-    Interval i lies in segments ``begin[i]`` to ``end[i] - 1``, at ``place[i]`` of the order, with ``copies[i]`` > 0;
-    ``by_begin`` and ``by_end`` sort the intervals. Group g has the places ``first[g]`` to ``first[g + 1] - 1``, unlike
-    ones for intervals of one segment; ``peer`` tells the class of each place, dense and ascending over all groups.
-    ``opens[s]`` tells that segment s is the first of its group, which changes nothing.
-
-    ``asked``: by which number rows are cut (``ROW_NUMBER``, ..); the least number shown, and how many from there on,
-    negative: all; the numbers among the columns (``NUMBERS``, ..), of which each shift is a change.
+    ``intervals``: ``moves.Intervals``. Group g has the places ``first[g]`` to ``first[g + 1] - 1``, unlike ones for
+    intervals of one segment; ``peer`` tells the class of each place, dense and ascending over all groups. ``opens[s]``
+    tells that segment s is the first of its group, which changes nothing. ``asked``: ``Asked``.
     """
-    places = first[-1]
-    at_place = np.zeros(places, np.int64)
-    tree = np.zeros(places + 1, np.int64)
-    # of each place what was shown last: numbers from and up to, and the others as ``_look`` has them
-    known = np.zeros((6, places), np.int64)
-    first_place = np.zeros(places + 1, np.int64)  # of each class
-    for p in range(places - 1, -1, -1):
-        first_place[peer[p]] = p
-    all_classes = peer[places - 1] + 1 if places else 0
-    first_place[all_classes] = places
-    filled = np.zeros(places + 1, np.int64)
-    class_tree = np.zeros(places + 1, np.int64)
-    kept = (tree, class_tree, at_place, peer, known, first_place)
-    by, offset, limit, shown = asked
+    kept = _nothing_kept(first[-1], peer, asked)
     found = np.empty((8, 1024), np.int64)
     size = np.zeros(1, np.int64)
-    touched = np.empty(64, np.int64)
-    shift = np.empty(64, np.int64)
+    cursors = np.zeros(2, np.int64)
+    group = Group(0, 0, 0, 0, 0)
     g = -1
-    total = 0
-    first_class = 0
-    classes = 0
     low = 0
     high = 0
-    a = 0
-    z = 0
     for segment in range(len(opens)):
         if opens[segment]:
             g += 1
-            base = first[g]
-            first_class = peer[base] if base < places else all_classes
-            last_class = peer[first[g + 1]] if first[g + 1] < places else all_classes
-            classes = last_class - first_class
-            total = 0
-            while z < len(by_end) and end[by_end[z]] == segment:  # of the group before
-                z += 1
-        base = first[g]
-        size_of_group = first[g + 1] - base
-        had = total
-        count = 0
-        while True:
-            if not opens[segment] and z < len(by_end) and end[by_end[z]] == segment:
-                i = by_end[z]
-                n = -copies[i]
-                z += 1
-            elif a < len(by_begin) and begin[by_begin[a]] == segment:
-                i = by_begin[a]
-                n = copies[i]
-                a += 1
-            else:
-                break
-            at_place[place[i]] += n
-            total += n
-            add(tree, base, size_of_group, place[i] - base, n)
-            if count == len(touched):
-                touched = np.append(touched, touched)
-                shift = np.append(shift, shift)
-            touched[count] = place[i] - base
-            shift[count] = n
-            count += 1
-        group = (base, size_of_group, first_class, classes, total)
-        order = np.argsort(touched[:count])
-        if by == DENSE_RANK or shown & DENSE_RANKS:
-            before_classes = np.zeros(count, np.int64)  # by how many classes the one of each change has grown
-            for j in range(count):
-                i = peer[base + touched[j]]
-                was = filled[i] > 0
-                filled[i] += shift[j]
-                before_classes[j] = np.int64(filled[i] > 0) - np.int64(was)
-                if before_classes[j] != 0:
-                    add(class_tree, first_class, classes, i - first_class, before_classes[j])
-        else:
-            before_classes = np.zeros(0, np.int64)
-        new_low = _bound(offset, group, kept, by)
-        new_high = size_of_group if limit < 0 else _bound(offset + limit, group, kept, by)
+            group = _group(g, first, peer)
+        touched, shift = moved(intervals, opens[segment], segment, group.base, cursors)
+        if len(touched) > 1:
+            order = np.argsort(touched)
+            touched, shift = touched[order], shift[order]
+        grown = _enter(touched, shift, group, kept)
+        group = Group(group.base, group.places, group.first_class, group.classes, group.rows + shift.sum())
+        new_low = _bound(asked.offset, group, kept)
+        new_high = group.places if asked.limit < 0 else _bound(asked.offset + asked.limit, group, kept)
         if opens[segment]:
-            last = min(new_high + 1, size_of_group)
-            found = _look_at_all(new_low, last, group, kept, asked, -1, found, size)
-            low = new_low
-            high = new_high
-            continue
-        for j in range(count):
-            p = touched[order[j]]
-            if j > 0 and p == touched[order[j - 1]]:
-                continue
-            found = _look(p, before(tree, base, p), group, kept, asked, segment, found, size)
-        if new_low != low:
-            found = _look_at_all(min(low, new_low), max(low, new_low) + 1, group, kept, asked, segment, found, size)
-        elif by == ROW_NUMBER:
-            found = _look_at_all(low, low + 1, group, kept, asked, segment, found, size)
-        if new_high != high:
-            found = _look_at_all(min(high, new_high), max(high, new_high) + 1, group, kept, asked, segment, found, size)
-        elif by == ROW_NUMBER:
-            found = _look_at_all(high, high + 1, group, kept, asked, segment, found, size)
-        if shown:
-            # between two changes all numbers shift by the sum of those before
-            least = min(low, new_low)
-            most = min(max(high, new_high) + 1, size_of_group)
-            if shown & ALL and total != had:
-                found = _look_at_all(least, most, group, kept, asked, segment, found, size)
-                low = new_low
-                high = new_high
-                continue
-            rows = 0
-            groups = 0
-            j = 0
-            while j < count:
-                c = peer[base + touched[order[j]]]
-                begins, ends = first_place[c] - base, first_place[c + 1] - base
-                whole = (rows != 0 and shown & (NUMBERS | RANKS)) or (groups != 0 and shown & DENSE_RANKS)
-                if shown & UP_TO_PEERS and not whole:
-                    grown = rows
-                    for m in range(j, count):
-                        if peer[base + touched[order[m]]] != c:
-                            break
-                        grown += shift[order[m]]
-                    whole = grown != 0
-                if whole:
-                    found = _look_at_all(max(begins, least), min(ends, most), group, kept, asked, segment, found, size)
-                while j < count and peer[base + touched[order[j]]] == c:
-                    rows += shift[order[j]]
-                    if len(before_classes):
-                        groups += before_classes[order[j]]
-                    p = touched[order[j]] + 1
-                    j += 1
-                    if not whole and rows != 0 and shown & NUMBERS:
-                        until = ends
-                        if j < count:
-                            until = min(until, touched[order[j]])
-                        found = _look_at_all(max(p, least), min(until, most), group, kept, asked, segment, found, size)
-                until = most if j == count else min(most, first_place[peer[base + touched[order[j]]]] - base)
-                all_behind = rows != 0 and shown & (NUMBERS | RANKS | UP_TO_PEERS)
-                if all_behind or (groups != 0 and shown & DENSE_RANKS):
-                    found = _look_at_all(max(ends, least), until, group, kept, asked, segment, found, size)
-        low = new_low
-        high = new_high
+            found = _look_at_all(new_low, min(new_high + 1, group.places), group, kept, -1, found, size)
+        else:
+            bounds = (low, high, new_low, new_high)
+            found = _look_at_moved(touched, bounds, group, kept, segment, found, size)
+            if asked.shown:
+                found = _look_at_shifted((touched, shift, grown), bounds, group, kept, segment, found, size)
+        low, high = new_low, new_high
     return found[:, : size[0]]
 
 
@@ -298,13 +327,24 @@ def _sink(heap, size):
         at = least
 
 
-@njit(cache=True)
-def undominated(order, group, peer, end, copies, now, most, by):
-    """Of each interval whether its rows can still be among those with numbers below ``most``: not, where so many better
-    ones are there ``now`` and stay as long.
+class Alive(NamedTuple):
+    """Of intervals their group, the class and the end of their rows, copies, and whether they are there now."""
 
-    ``order`` sorts the intervals by group, place and, the last first, end; ``peer`` tells the class of each.
+    group: np.ndarray
+    peer: np.ndarray
+    end: np.ndarray
+    copies: np.ndarray
+    now: np.ndarray
+
+
+@njit(cache=True)
+def undominated(order, alive, most, by):
+    """Of each interval whether its rows can still be among those with numbers below ``most``: not, where so many better
+    ones are there now and stay as long.
+
+    ``order`` sorts the intervals by group, place and, the last first, end.
     """
+    group, peer, end, copies, now = alive
     kept = np.zeros(len(order), np.bool_)
     if most <= 0:
         return kept

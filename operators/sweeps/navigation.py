@@ -41,16 +41,17 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from sweeparea.operators.kernels import moves, sorting
     from sweeparea.operators.kernels import navigation as kernel
-    from sweeparea.operators.kernels import sorting
     from sweeparea.operators.sweeps import snapshot
     from sweeparea.operators.sweeps.snapshot import Snapshots, SnapshotSpec
     from sweeparea.operators.values import keys as key_codes
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, kernel, sorting, snapshot, key_codes, order_of = later(
+    np, pa, moves, kernel, sorting, snapshot, key_codes, order_of = later(
         "numpy",
         "pyarrow",
+        "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.navigation",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.sweeps.snapshot",
@@ -177,9 +178,8 @@ def _changes(at: Snapshots, spec: NavigationSpec) -> pa.Table:
     references = [reference for _, reference in spec.calls]
     reaches = [max(sizes) for sizes in zip(*(reference.reach for reference in references), strict=True)]
     calls = np.array([_encoded(reference) for reference in references], np.int64)
-    places, segment, n, *others = kernel.changes(
-        place[at.interval], at.first, end, at.copies, by_begin, by_end, at.opens, first, calls, tuple(reaches)
-    )
+    intervals = moves.Intervals(place[at.interval], at.first, end, at.copies, by_begin, by_end)
+    places, segment, n, *others = kernel.changes(intervals, at.opens, first, calls, tuple(reaches))
     record = order[places]
     values = [
         _values(at.records, i, r, record, order, o) for i, (r, o) in enumerate(zip(references, others, strict=True))

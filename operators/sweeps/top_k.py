@@ -45,15 +45,16 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from sweeparea.operators.kernels import sorting
+    from sweeparea.operators.kernels import moves, sorting
     from sweeparea.operators.kernels import top_k as kernel
     from sweeparea.operators.sweeps import snapshot
     from sweeparea.operators.sweeps.snapshot import Alive, SnapshotSpec
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, sorting, kernel, snapshot, order_of = later(
+    np, pa, moves, sorting, kernel, snapshot, order_of = later(
         "numpy",
         "pyarrow",
+        "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.kernels.top_k",
         "sweeparea.operators.sweeps.snapshot",
@@ -229,10 +230,9 @@ class _Swept:
         by_begin, by_end = sorting.sorted_order((at.first,)), sorting.sorted_order((end,))
         first = np.append(0, np.cumsum(np.bincount(at.group, minlength=at.groups)))
         shown = sum({1 << COUNTED.index(function) for _, function in spec.numbers})
-        asked = (self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
-        places, segment, n, *numbers = kernel.changes(
-            self.place[at.interval], at.first, end, at.copies, by_begin, by_end, at.opens, first, self.peer, asked
-        )
+        asked = kernel.Asked(self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
+        intervals = moves.Intervals(self.place[at.interval], at.first, end, at.copies, by_begin, by_end)
+        places, segment, n, *numbers = kernel.changes(intervals, at.opens, first, self.peer, asked)
         table = at.records.select(list(spec.rows.columns)).take(pa.array(self.order[places]))
         for name, function in spec.numbers:
             number = numbers[COUNTED.index(function)] + 1
@@ -251,4 +251,4 @@ class _Swept:
         now = alive.start <= self.at.h1
         most = self.spec.offset + (self.spec.limit or 0)
         group = self.at.group[alive.record]
-        return kernel.undominated(order, group, self.peer[place], alive.end, alive.n, now, most, self.by)
+        return kernel.undominated(order, kernel.Alive(group, self.peer[place], alive.end, alive.n, now), most, self.by)

@@ -144,8 +144,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/top_k.py",
-        "        if new_high != high:",
-        "        if new_high < high:",
+        "if new_high != high:",
+        "if new_high < high:",
         "a row that enters behind the last one shown is not looked at",
         _TOP_K,
     ),
