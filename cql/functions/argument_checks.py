@@ -37,10 +37,6 @@ _ALIKE: dict[str, tuple[slice, ...]] = {
     "MAP": (slice(None, None, 2), slice(1, None, 2)),
 }
 """Which of a function's arguments need a common type."""
-_NO_LITERALS = ("interval", "array", "map", "struct")
-"""Families that Spark reads no string literal as."""
-
-
 _OWN: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Substring: ("SUBSTRING", ("this", "start", "length")),
     exp.Overlay: ("OVERLAY", ("this", "expression", "from_", "for_")),
@@ -106,8 +102,10 @@ class ArgumentChecks:
         times = name in _TIMES or (name in _MIXED and any(self._is_time(a) for a in arguments))
         for argument in arguments:
             self._special(argument, times)
-        refusal = signatures.refusal(name, [self._operand_type(a) for a in arguments])
-        refusal = refusal or self._no_literal(name, arguments)
+        found = [self._operand_type(a) for a in arguments]
+        refusal = signatures.refusal(name, found)
+        if name == "CONCAT":  # takes any number, of which Spark was asked about few
+            refusal = refusal or self._alone(name, found)
         if refusal is not None:
             at, families = refusal
             argument = arguments[at]
@@ -122,12 +120,13 @@ class ArgumentChecks:
             self.condition(arguments[0], "IF")
         for part in _ALIKE.get(name, ()):
             self._pairs(itertools.combinations(self._of_each_type(arguments[part]), 2), name, "COALESCE")
+        if name == "CONCAT":
+            self._pairs(itertools.combinations(self._of_each_type(arguments), 2), name, "||")
 
-    def _no_literal(self, name: str, arguments: list[exp.Expr]) -> tuple[int, str] | None:
-        """As ``signatures.refusal``, of a string literal where only what no string is read as is taken."""
-        refusal = signatures.refusal(name, [types.of(a, self.known) for a in arguments])
-        words = set() if refusal is None else set(refusal[1].replace(" or ", ", ").split(", "))
-        return refusal if words and words <= {family.upper() for family in _NO_LITERALS} else None
+    def _alone(self, name: str, given: list[str | None]) -> tuple[int, str] | None:
+        """As ``signatures.refusal``, of an argument that the function would not take if it were the only one."""
+        refusals = {t: signatures.refusal(name, [t]) for t in dict.fromkeys(given)}
+        return next(((at, refusal[1]) for at, t in enumerate(given) if (refusal := refusals[t]) is not None), None)
 
     def operation(self, node: exp.Expr) -> None:
         """TypeError_ for an operator over two operands that do not go together."""
@@ -140,15 +139,8 @@ class ArgumentChecks:
             self._special(literal, other in _TIME_TYPES or (other or "").startswith("interval"))
         if any(isinstance(side, exp.Tuple | exp.Query) for side in (left, right)):
             return
-        found = self._pair_types(left, right)
-        if operator in types.ARITHMETIC and set(found) <= {None, "string"}:
-            # no literal is read as a number where nothing beside it is one
-            given = {types.of(side, self.known) for side in (left, right)}
-            found = ["string", "string"] if given <= {"string", "void"} and "string" in given else found
-        nulls = [types.of(s, self.known) if t is None else t for s, t in zip((left, right), found, strict=True)]
-        if "void" in nulls:
-            found = types.beside_null(operator, nulls)
-            found = [None if t == "void" else t for t in found]
+        found = types.beside_null(operator, [types.of(side, self.known) for side in (left, right)])
+        found = [None if t == "void" else t for t in found]
         if signatures.refusal(operator, found) is not None:
             both = [types.of(side, self.known) for side in (left, right)]
             shown = operator if type(node) not in _COMPARISONS else "a comparison"
@@ -233,10 +225,9 @@ class ArgumentChecks:
 
     def _of_each_type(self, values: list[exp.Expr]) -> list[exp.Expr]:
         """The first value of each type: a list may be long."""
-        found: dict[tuple[str | None, bool], exp.Expr] = {}
+        found: dict[str | None, exp.Expr] = {}
         for value in values:
-            literal = isinstance(value, exp.Literal) and value.is_string
-            found.setdefault((types.of(value, self.known), literal), value)
+            found.setdefault(types.of(value, self.known), value)
         return list(found.values())
 
     def _pairs(self, pairs: Iterable[tuple[exp.Expr, exp.Expr]], what: str, operator: str) -> None:
@@ -244,21 +235,14 @@ class ArgumentChecks:
         for pair in pairs:
             if any(isinstance(value, exp.Tuple | exp.Query) for value in pair):
                 continue
-            for found in self._pair_types(*pair), self._pair_types(*pair)[::-1]:
+            both = [types.of(value, self.known) for value in pair]
+            both = [None if t == "void" else t for t in types.beside_null(operator, both)]
+            for found in both, both[::-1]:
                 if signatures.refusal(operator, found) is not None:
                     first, second = (f"{self.written.text(v)}, which is {self._type_text(v)}" for v in pair)
                     raise TypeError_(
                         f"{what} cannot take {first}, and {second}", self.written.place(pair[1]), "CAST one of them"
                     )
-
-    def _pair_types(self, left: exp.Expr, right: exp.Expr) -> list[str | None]:
-        """The types of two values side by side; a string literal has one beside what it cannot be read as."""
-        found = [self._operand_type(side) for side in (left, right)]
-        for at, side in enumerate((left, right)):
-            if isinstance(side, exp.Literal) and side.is_string:
-                other = found[1 - at]
-                found[at] = "string" if other and signatures.family_of(other) in _NO_LITERALS else None
-        return found
 
     def _together(self, values: list[exp.Expr], what: str) -> None:
         """All values need a common type."""
@@ -276,9 +260,8 @@ class ArgumentChecks:
             )
 
     def _operand_type(self, node: exp.Expr) -> str | None:
-        """The type of an operand; None of a string literal, which Spark reads as whatever is wanted."""
-        if isinstance(node, exp.Literal) and node.is_string:
-            return None
+        """The type of an operand; None of a NULL without one. A literal in quotes is a STRING like any other: Spark's
+        casts ask what type is wanted, not whether the value is written out."""
         type_ = types.of(node, self.known)
         return None if type_ == "void" else type_
 

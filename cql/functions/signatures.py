@@ -159,11 +159,17 @@ _NESTED = ("array", "map", "struct")
 _HARDLY_TRIED = (*_NESTED, "timestamp_ntz", "interval", "variant")
 
 
+_NULLS = frozenset({"void"})
+"""What a row holds that Spark was asked about with nothing but NULLs without a type."""
+
+
 @lru_cache(8192)
 def _fits(accepted: frozenset[str], type_: str | None, few: bool) -> bool:
     """Whether a type may stand where a set of families and samples is accepted; None may be anything. ``few``: Spark
     was asked about few samples only.
     """
+    if accepted == _NULLS:
+        return type_ in (None, "void")
     family = None if type_ is None else family_of(type_)
     if type_ is None or family is None or sample_of(type_) in accepted or (few and family in _HARDLY_TRIED):
         return True
@@ -223,6 +229,8 @@ def result(name: str, types: Sequence[str | None]) -> str | None:
     signature = _table().get(name.upper(), {}).get(len(types))
     if signature is None or not signature.rows:
         return None
+    if types[:1] == ["void"] and name.upper() in _FIRST_ALONE:
+        return "void"
     possible = signature.matching(types)
     # several rows may fit a type that is no sample; those that name it or its family are certain
     rules = {rule for sets, rule in possible if all(_certain(s, t) for s, t in zip(sets, types, strict=True))}
@@ -254,7 +262,11 @@ def refusal(name: str, types: Sequence[str | None]) -> tuple[int, str] | None:
     call may be right.
     """
     signature = _table().get(name.upper(), {}).get(len(types))
-    if signature is None or not signature.rows or signature.matching(types):
+    if signature is None or not signature.rows:
+        return None
+    if name in _SIDE_BY_SIDE and _apart_inside(types):
+        return 1, str(types[0]).upper()
+    if signature.matching(types):
         return None
     if _unsampled(types[0]) and name not in _SIDE_BY_SIDE:  # what else fits depends on its inside
         types = [types[0], *[None] * (len(types) - 1)]
@@ -270,6 +282,19 @@ def refusal(name: str, types: Sequence[str | None]) -> tuple[int, str] | None:
             given: list[str | None] = [*types[: at - 1], *[None] * (len(types) - at + 1)]
             return at - 1, words(a for sets, _ in signature.matching(given) for a in sets[at - 1])
     return None
+
+
+def _apart_inside(types: Sequence[str | None]) -> bool:
+    """Whether two types are arrays, or maps, of parts that Spark knows no common type of."""
+    if len(types) != 2 or None in types or types[0] == types[1]:
+        return False
+    kinds = {str(t).partition("<")[0] for t in types}
+    if kinds not in ({"array"}, {"map"}):
+        return False
+    [kind] = kinds
+    inner = [split_types(str(t)[len(kind) + 1 : -1]) for t in types]
+    pairs = [[*pair] for pair in zip(*inner, strict=True) if "void" not in pair]
+    return any(refusal("COALESCE", p) or refusal("COALESCE", p[::-1]) for p in pairs)
 
 
 def words(accepted: object) -> str:

@@ -196,11 +196,12 @@ def of(node: exp.Expr | None, known: Mapping[int, str | None]) -> str | None:
         return "int" if int(str(node.this.this)) <= 2**31 else _literal(node.this)
     if isinstance(node, exp.Null):
         return "void"
+    if isinstance(node, exp.HexString):
+        return "binary"
+    if isinstance(node, exp.RawString):
+        return "string"
     if isinstance(node, exp.Neg | exp.BitwiseNot):
-        inner = of(node.this, known)
-        if inner == "void" and isinstance(node, exp.Neg):
-            return "double"
-        return signatures.result("-" if isinstance(node, exp.Neg) else "~", [inner])
+        return signatures.result("-" if isinstance(node, exp.Neg) else "~", [of(node.this, known)])
     if type(node) in OPERATORS:
         return _operation(node, known)
     if isinstance(node, exp.Bracket):

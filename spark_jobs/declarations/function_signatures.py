@@ -42,6 +42,10 @@ _CONSTANT = {("percentile", 1): "0.5", ("percentile_cont", 0): "0.5", ("percenti
              ("listagg", 1): "','", ("string_agg", 1): "','", ("max_by", 2): "2", ("min_by", 2): "2"}  # fmt: skip
 """Arguments that Spark wants as constants: their samples would all be refused."""
 
+VOID = "void"
+"""The type of a NULL without one: Spark casts it to what a function wants, so calls over nothing else are asked about,
+too."""
+
 Combination = tuple[str, ...]
 
 
@@ -68,6 +72,11 @@ class Analyzer:
             except Exception:  # what Spark raises here is one of many classes of the JVM's
                 found += [self._one(e) for e in part]
         return found
+
+    def of_nulls(self, name: str, text: Callable[[Sequence[str]], str], count: int) -> str | None:
+        """The type of a call over NULLs without a type; None where there is none, or Spark names a part of it."""
+        found = self._one(text([_CONSTANT.get((name, i)) or "NULL" for i in range(count)]))
+        return None if found is None or "`" in found or " not null" in found else found
 
     def _one(self, expression: str) -> str | None:
         try:
@@ -126,7 +135,11 @@ def ask(spark: SparkSession) -> Iterator[tuple[str, int, dict[Combination, str]]
                 continue
         combinations = [] if count > 3 else list(itertools.product(SAMPLES if count < 3 else FEW, repeat=count))
         types = analyzer.types([call(c) for c in combinations])
-        yield name, count, {c: t for c, t in zip(combinations, types, strict=True) if t is not None}
+        accepted = {c: t for c, t in zip(combinations, types, strict=True) if t is not None}
+        if accepted and count and not name.startswith("cast "):
+            of_nulls = analyzer.of_nulls(name, text, count)
+            accepted |= {} if of_nulls is None else {(VOID,) * count: of_nulls}
+        yield name, count, accepted
 
 
 # -- what Spark says as rows -------------------------------------------------------------------------------------------
@@ -145,11 +158,15 @@ def _rows(accepted: dict[Combination, str], count: int) -> list[str]:
     if count == 0:
         return [f"-> {next(iter(accepted.values()))}"]
     found = []
-    for sets, rule in _boxes(list(accepted.items()), count):
+    of_nulls = accepted.get((VOID,) * count)
+    boxes = _boxes([entry for entry in accepted.items() if VOID not in entry[0]], count)
+    for sets, rule in boxes:
         if rule is not None and rule.kind == RuleKind.CONST and _particular(rule.type, sets):
             rule = None  # it holds of the sample, and of who knows which others
         shown = " ; ".join("|".join(_shown(s, count, rule)) for s in sets)
         found.append(f"{shown} -> {rule if rule is not None else '?'}")
+    if of_nulls is not None and {rule for _, rule in boxes} != {ResultRule.parse(of_nulls)}:
+        found.append(f"{' ; '.join([VOID] * count)} -> {of_nulls}")
     return found
 
 

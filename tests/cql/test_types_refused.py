@@ -6,7 +6,9 @@ import pytest
 
 from sweeparea.cql.binding.binder import bind_select
 from sweeparea.cql.functions.untyped_nulls import as_written
-from sweeparea.cql.text.errors import TypeError_
+from sweeparea.cql.text.errors import CqlErrors, TypeError_
+from sweeparea.operators.nodes import Select
+from sweeparea.operators.plan.sql_text import parts, substituted
 from tests.cql.typed_expressions import INPUT
 
 
@@ -52,6 +54,35 @@ from tests.cql.typed_expressions import INPUT
         ("a[", "f] > 0"),
         ("k > 1 AND ", "b IN (SELECT x FROM S)"),
         ("", "k > ALL (SELECT INTERVAL '1' DAY FROM S)"),
+        ("", "s OR '1'"),
+        ("", "'true' OR 'true'"),
+        ("b AND (", "'true' OR r'x')"),
+        ("b AND ", "X'01'"),
+        ("", "b OR abs(NULL)"),
+        ("", "nullif(NULL, 1) OR s"),
+        ("", "(- NULL) AND b"),
+        ("concat('1', ", "array(1, 2)) IN ('1')"),
+        ("concat(a, ", "'1') IS NULL"),
+        ("concat(a, a, ", "'1', s) IS NULL"),
+        ("concat(s, k, ", "a) IS NULL"),
+        ("concat(NULL, ", "array(NULL)) IS NULL"),
+        ("concat(array(struct(1)), ", "NULL) IS NULL"),
+        ("concat(s, s, ", "p) IS NULL"),
+        ("concat(", "r, r, r) IS NULL"),
+        ("", "'1' || array(1, 2)"),
+        ("", "array(struct(1)) || 'x'"),
+        ("", "a || array(d)"),
+        ("COALESCE(a, ", "array(d)) IS NULL"),
+        ("INTERVAL '1' MONTH IN (", "abs(NULL))"),
+        ("d IN (t, ", "- NULL)"),
+        ("a BETWEEN ", "NULL + 1 AND NULL"),
+        ("x BETWEEN x AND ", "NULL - NULL"),
+        ("r IN (", "upper(NULL))"),
+        ("", "p = round(NULL)"),
+        ("", "substring(NULL, NULL) < INTERVAL '1' DAY"),
+        ("", "'1' + d"),
+        ("", "t + '1'"),
+        ("", "m div '1'"),
     ],
 )
 def test_refused_with_its_place(before: str, at: str):
@@ -81,12 +112,52 @@ def test_refused_with_its_place(before: str, at: str):
         "m IN (SELECT s FROM S)",
         "CASE WHEN NULL THEN b END",
         "IF(NULL, NULL, NULL)",
+        "b OR '1'",
+        "b OR coalesce(NULL, NULL)",
+        "(CASE WHEN b THEN NULL END AND b) OR '1'",
+        "(b AND nullif(NULL, 1)) IS NULL",
+        "concat('1', k, x, d) = '1'",
+        "concat(a, array('a'), array(NULL))[0] = 'a'",
+        "concat(NULL, NULL) = '1'",
+        "'1' || INTERVAL '1' DAY = '1'",
+        "INTERVAL '1' MONTH IN (coalesce(NULL, NULL), CASE WHEN b THEN NULL END)",
+        "r = nullif(NULL, 1)",
+        "d BETWEEN greatest(NULL, NULL) AND NULL",
+        "k IN (abs(NULL), - NULL)",
+        "date_add(d, '1') > d",
+        "INTERVAL '1' DAY * '2' > INTERVAL '1' DAY",
     ],
 )
 def test_taken(condition: str):
     plan = bind_select(f"SELECT k FROM S WHERE {condition}", INPUT)
     words = "Semi join ON m = s" if "SELECT" in condition else f"Select {condition}"
     assert words in [node.words(plan.time) for node in plan.root.walk()]
+
+
+@pytest.mark.parametrize(
+    ("query", "conditions"),
+    [
+        ("SELECT k FROM S WHERE s AND k > 0", ["CAST(`s` AS BOOLEAN)", "`k` > 0"]),
+        ("SELECT k FROM S WHERE k > 0 AND (b AND 'true')", ["`k` > 0", "`b`", "CAST('true' AS BOOLEAN)"]),
+        ("SELECT k FROM S WHERE (s AND (b AND k > 0))", ["CAST(`s` AS BOOLEAN)", "`b`", "`k` > 0"]),
+        ("SELECT k FROM S WHERE s AND k > 0 OR b", ["`s` AND `k` > 0 OR `b`"]),
+        ("SELECT k, s FROM S GROUP BY k, s HAVING s AND k > 0", ["CAST(`s` AS BOOLEAN)", "`k` > 0"]),
+        ("SELECT k, MAX(s) AS z FROM S GROUP BY k HAVING k > 0 AND MAX(s)", ["`k` > 0", "CAST(`max(s)` AS BOOLEAN)"]),
+        ("SELECT k FROM S QUALIFY COUNT(*) OVER (ORDER BY k) > 1 AND s", ["`n` > 1", "CAST(`s` AS BOOLEAN)"]),
+        ("SELECT v.k FROM S v JOIN S w ON v.k = w.k AND v.s", ["CAST(`s` AS BOOLEAN)"]),
+    ],
+)
+def test_a_string_that_and_connects_with_a_boolean_is_one(query: str, conditions: list[str]):
+    root = bind_select(query, INPUT).root
+    names = {c.id: "n" if c.label.startswith("count") else c.label for node in root.walk() for c in node.columns}
+    found = [part for node in root.walk() if isinstance(node, Select) for part in parts(node.condition.sql)]
+    assert sorted(substituted(part, {i: f"`{n}`" for i, n in names.items()}) for part in found) == sorted(conditions)
+
+
+@pytest.mark.parametrize("condition", ["s", "s AND 'true'", "s AND NULL", "'1' AND upper(s)", "b AND (s AND s)", "(s)"])
+def test_strings_alone_are_no_condition(condition: str):
+    with pytest.raises((TypeError_, CqlErrors), match=r"needs a condition, but .* of type STRING"):
+        bind_select(f"SELECT k FROM S WHERE {condition}", INPUT)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ def test_what_plan_accepts_is_processed(spark: SparkSession):
     queries = [
         f"SELECT {', '.join(f'{e} AS z{i}' for i, e in enumerate(values))} FROM S WHERE k > 0",
         f"SELECT {', '.join(f'{e} AS z{i}' for i, e in enumerate(calls))} {rows} GROUP BY {', '.join(keys)}",
+        "SELECT k FROM S [Range 5] WHERE s AND k > 0 GROUP BY k, s HAVING s AND k > 0"
+        " QUALIFY COUNT(*) OVER (ORDER BY k) > 0 AND s",
     ]
     assert not _processed(spark, queries)
 

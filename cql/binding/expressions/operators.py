@@ -11,6 +11,10 @@ from sweeparea.cql.functions import char_padding
 from sweeparea.cql.text.errors import ParseError
 from sweeparea.cql.text.source_text import Replacement
 
+_CUT = ("HAVING", "QUALIFY")
+"""Where a condition is bound as a whole and cut at AND later: a STRING that Spark reads as a BOOLEAN beside one must
+be one alone, too. WHERE and ON are cut before (``Binder.condition``)."""
+
 
 def operation(walk: Walk, node: exp.Expr) -> None:
     if membership_of(node) is not None:
@@ -20,6 +24,10 @@ def operation(walk: Walk, node: exp.Expr) -> None:
     if isinstance(node, char_padding.COMPARISONS):
         char_comparisons.pad_comparison(walk, node.this, node.expression)
     walk.checks.operation(node)
+    if isinstance(node, exp.And) and walk.binder.where in _CUT:
+        for side in (node.this, node.expression):
+            if id(side) in walk.conditions and walk.types[id(side)] == "string":
+                walk.as_boolean(side)
 
 
 def beside(walk: Walk, node: exp.Expr) -> None:

@@ -55,10 +55,10 @@ class Walk:
         if id(node) not in self.types:
             self.types[id(node)] = types.of(node, self.types)
         if id(node) in self.conditions and self.types[id(node)] == VOID:
-            self._unknown_condition(node)
+            self.as_boolean(node)
 
-    def _unknown_condition(self, node: exp.Expr) -> None:
-        """A NULL where a BOOLEAN is needed is the unknown truth value."""
+    def as_boolean(self, node: exp.Expr) -> None:
+        """Makes a BOOLEAN of a visited part: of a NULL the unknown truth value, of a STRING what it says."""
         span, source = self.binder.span(node), self.binder.source
         inside = [r for r in self.replacements if span[0] <= r.span[0] and r.span[1] <= span[1]]
         self.replacements = [r for r in self.replacements if r not in inside]

@@ -21,9 +21,9 @@ from sweeparea.cql.binding.scope.window_bounds import bound_column
 from sweeparea.cql.binding.scope.window_calls import WindowCalls
 from sweeparea.cql.functions import functions, types
 from sweeparea.cql.functions.argument_checks import comparison
-from sweeparea.cql.functions.untyped_nulls import STORED
+from sweeparea.cql.functions.untyped_nulls import STORED, typed
 from sweeparea.cql.syntax.dialect.spans import span_of
-from sweeparea.cql.syntax.trees import is_star
+from sweeparea.cql.syntax.trees import has_subquery, is_star
 from sweeparea.cql.text.errors import BindError, ParseError, Place, TypeError_, raise_all
 from sweeparea.cql.text.source_text import Replacement, SourceText, Span
 from sweeparea.infra.errors import SweepAreaError
@@ -79,8 +79,12 @@ class Binder:
         return self.walk(self, node, span or self.span(node), condition)
 
     def condition(self, node: exp.Expr) -> Expr:
-        """As ``bind``, for WHERE, ON and HAVING: TypeError where the type is known and not BOOLEAN."""
+        """As ``bind``, for WHERE, ON and HAVING: TypeError where the type is known and not BOOLEAN. A STRING that AND
+        connects with a BOOLEAN is one, as in Spark, though it is bound alone.
+        """
         bound = self.bind(node, condition=True)
+        if bound.type == "string" and self._beside_boolean(node):
+            return typed(bound.expr, "boolean")
         if bound.type not in (None, "boolean"):
             raise TypeError_(
                 f"{self.where} needs a condition, but {bound.expr.text} is of type {bound.type.upper()}",
@@ -88,6 +92,21 @@ class Binder:
                 comparison(bound.expr.text, bound.type),
             )
         return bound.expr
+
+    def _beside_boolean(self, node: exp.Expr) -> bool:
+        """Whether AND connects a part of WHERE or ON with a BOOLEAN, or with what may be one."""
+        above = node.parent
+        while isinstance(above, exp.Paren):
+            node, above = above, above.parent
+        if not isinstance(above, exp.And):
+            return False
+        other = (above.expression if above.this is node else above.this).unnest()
+        if has_subquery(other) or isinstance(other, exp.And):
+            return types.of(other, {}) in (None, "boolean")
+        try:
+            return self.bind(other).type in (None, "boolean")
+        except SweepAreaError:
+            return False  # it is told where that part is bound
 
     def conditions(self, nodes: Iterable[exp.Expr]) -> list[Expr]:
         """As ``condition`` for each of several; raises the faults of all of them."""
