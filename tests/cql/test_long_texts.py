@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 
@@ -13,7 +14,7 @@ from sweeparea.cql.syntax.parser import parse
 from sweeparea.cql.syntax.trees import table_names
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.nodes import Select
+from sweeparea.operators.nodes import Project, Select
 from sweeparea.operators.plan import sql_text
 from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.plan_identity import state_identity
@@ -111,6 +112,58 @@ def test_a_long_conjunction_stands_side_by_side() -> None:
     (condition,) = [node.condition.sql for node in root.walk() if isinstance(node, Select)]
     assert "((" not in condition
     assert condition.count(" AND ") == len(NUMBERS) - 1
+
+
+OPERANDS = ["b", "a", "'x'", "(a + 1)", "upper(b)", "x", "CASE WHEN a = 1 THEN b END", "NULL"]
+CHAIN = " || ".join(OPERANDS * 30)
+
+
+def _expression(text: str) -> str:
+    """What a column z is computed by, with the ids of columns as one."""
+    root = plan(f"SELECT {text} AS z FROM S [Now]").root
+    (found,) = [e.sql for node in root.walk() if isinstance(node, Project) for c, e in node.outputs if c.label == "z"]
+    return re.sub(r"`c\d+`", "`c`", found)
+
+
+def test_a_long_chain_of_strings_is_one_call() -> None:
+    operands = [*(_expression(each) for each in OPERANDS[:-1]), "NULL"]
+    one = f"concat({', '.join(operands * 30)})"
+    assert _expression(CHAIN) == one
+    assert _expression(f"(({CHAIN}))") == f"(({one}))"
+    assert _expression(f"upper({CHAIN}) = 'X'") == f"upper({one}) = 'X'"
+    assert _expression(f"({CHAIN}) || (({CHAIN} || a) || 'y')") == f"{one[:-1]}, {one[7:-1]}, `c`, 'y')"
+    assert _expression(" || ".join(["b"] * 200)) == f"concat({', '.join(['`c`'] * 200)})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " || ".join(["b"] * 199),
+        f"{CHAIN} || X'01'",
+        " || ".join(["X'01'"] * 300),
+        " || ".join(["array(a)"] * 300),
+        f"{CHAIN} || a + 1",
+        f"a * {CHAIN}",
+        f"1 + {CHAIN}",
+        f"a & {CHAIN}",
+        f"{CHAIN} & a",
+        f"{CHAIN} || transform(array(a), q -> q)[0]",
+    ],
+    ids=[
+        "short",
+        "BINARY",
+        "BINARY alone",
+        "ARRAY",
+        "+ behind",
+        "* before",
+        "+ before",
+        "& before",
+        "& behind",
+        "unknown",
+    ],
+)
+def test_other_chains_are_run_as_they_are_written(text: str) -> None:
+    assert "concat" not in _expression(text)
 
 
 @pytest.mark.parametrize(

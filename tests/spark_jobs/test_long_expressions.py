@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.evaluation.long_expressions import room_for_expressions
 from sweeparea.spark_jobs.slices.slice import Slice
 from sweeparea.spark_jobs.spark.session import CONF
@@ -49,6 +51,19 @@ def test_a_session_is_fit_for_long_expressions_while_they_run(spark: SparkSessio
     assert settings() == usual
     rules = f"{CONF[RULES]},org.apache.spark.sql.catalyst.optimizer.BooleanSimplification"
     assert inside == ([rules, "false", "false", "false"] if long else usual)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("operands", [600, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_a_long_chain_of_strings_is_put_together_as_a_short_one(spark: SparkSession, operands: int):
+    kinds = ("s", "k", "m", "d", "TRUE", "'x'")
+    chain, short = " || ".join(kinds * (operands // 6)), " || ".join(kinds)
+    columns = {"k": "int", "s": "string", "m": "decimal(5,2)", "d": "date"}
+    rows = [[1, [7, "Größe", "1.50", "2024-01-31"]], [2, [None, "a", "2.00", "2024-01-31"]]]
+    query = f"SELECT k, (({chain})) = repeat({short}, {operands // 6}) AS z FROM S"
+    case = {"name": "n", "streams": {"S": {"columns": columns, "rows": rows}}, "query": query, "heartbeats": [2]}
+    (result,) = replay([json.dumps(case)], spark)
+    assert result["stream"] == [[1, [7, True]], [2, [None, None]]]
 
 
 def test_threads_that_share_a_session_have_room_until_the_last_has_left(spark: SparkSession):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sweeparea.cql.binding.expressions import char_comparisons, subquery_values
+from sweeparea.cql.binding.expressions import char_comparisons, concatenation, subquery_values
 from sweeparea.cql.binding.expressions.quantified import membership_of
 from sweeparea.cql.binding.expressions.walk import Walk
 from sweeparea.cql.functions import char_padding
@@ -24,6 +24,8 @@ def operation(walk: Walk, node: exp.Expr) -> None:
     if isinstance(node, char_padding.COMPARISONS):
         char_comparisons.pad_comparison(walk, node.this, node.expression)
     walk.checks.operation(node)
+    if isinstance(node, exp.DPipe):
+        concatenation.flattened(walk, node)
     if isinstance(node, exp.And) and walk.binder.where in _CUT:
         for side in (node.this, node.expression):
             if id(side) in walk.conditions and walk.types[id(side)] == "string":
