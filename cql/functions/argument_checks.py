@@ -141,7 +141,7 @@ class ArgumentChecks:
             return
         found = types.beside_null(operator, [types.of(side, self.known) for side in (left, right)])
         found = [None if t == "void" else t for t in found]
-        if signatures.refusal(operator, found) is not None:
+        if signatures.refusal(operator, found) is not None or (operator == "||" and types.named_otherwise(*found)):
             both = [types.of(side, self.known) for side in (left, right)]
             shown = operator if type(node) not in _COMPARISONS else "a comparison"
             told = [
@@ -237,8 +237,9 @@ class ArgumentChecks:
                 continue
             both = [types.of(value, self.known) for value in pair]
             both = [None if t == "void" else t for t in types.beside_null(operator, both)]
+            one = operator in ("COALESCE", "||") and what != "IN"  # IN compares only
             for found in both, both[::-1]:
-                if signatures.refusal(operator, found) is not None:
+                if signatures.refusal(operator, found) is not None or (one and types.named_otherwise(*found)):
                     first, second = (f"{self.written.text(v)}, which is {self._type_text(v)}" for v in pair)
                     raise TypeError_(
                         f"{what} cannot take {first}, and {second}", self.written.place(pair[1]), "CAST one of them"

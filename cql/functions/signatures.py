@@ -285,14 +285,21 @@ def refusal(name: str, types: Sequence[str | None]) -> tuple[int, str] | None:
 
 
 def _apart_inside(types: Sequence[str | None]) -> bool:
-    """Whether two types are arrays, or maps, of parts that Spark knows no common type of."""
+    """Whether two types are arrays, maps or structs of parts that Spark knows no common type of."""
     if len(types) != 2 or None in types or types[0] == types[1]:
         return False
     kinds = {str(t).partition("<")[0] for t in types}
-    if kinds not in ({"array"}, {"map"}):
+    if kinds not in ({"array"}, {"map"}, {"struct"}):
         return False
     [kind] = kinds
     inner = [split_types(str(t)[len(kind) + 1 : -1]) for t in types]
+    if kind == "struct":
+        named = [[part.partition(":") for part in parts] for parts in inner]
+        if not all(name.isidentifier() and colon for parts in named for name, colon, _ in parts):
+            return False
+        if len(named[0]) != len(named[1]):
+            return True
+        inner = [[part for _, _, part in parts] for parts in named]
     pairs = [[*pair] for pair in zip(*inner, strict=True) if "void" not in pair]
     return any(refusal("COALESCE", p) or refusal("COALESCE", p[::-1]) for p in pairs)
 

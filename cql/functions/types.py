@@ -144,6 +144,26 @@ def apart(a: str, b: str) -> bool:
     return any(signatures.refusal("COALESCE", pair) is not None for pair in ([a, b], [b, a]))
 
 
+def named_otherwise(a: str | None, b: str | None) -> bool:
+    """Whether structs in two types have other names of fields: Spark compares them, and makes no one type of them."""
+    if a is None or b is None or a == b:
+        return False
+    kind = a.partition("<")[0]
+    if kind not in ("array", "map", "struct") or kind != b.partition("<")[0]:
+        return False
+    if kind == "struct":
+        left, right = fields(a) or [], fields(b) or []
+        if not all(name.isidentifier() for name, _ in (*left, *right)) or len(left) != len(right):
+            return False
+        pairs = [(x, y) for (_, x), (_, y) in zip(left, right, strict=True)]
+        if [n.lower() for n, _ in left] != [n.lower() for n, _ in right]:
+            return True
+    else:
+        inner = [split_types(t[len(kind) + 1 : -1]) for t in (a, b)]
+        pairs = [*zip(*inner, strict=True)]
+    return any(named_otherwise(x, y) for x, y in pairs)
+
+
 def _wider(a: str | None, b: str | None) -> str | None:
     if a is None or b is None or a == b:
         return a if a == b else None
