@@ -34,7 +34,7 @@ def _referred(call, at, rows):
     return found if first <= found <= last else -1
 
 
-class Group(NamedTuple):
+class PlacedGroup(NamedTuple):
     """A group's places begin at ``base``; ``tree`` counts the copies at each place, of which ``at_place`` has."""
 
     base: int
@@ -43,7 +43,7 @@ class Group(NamedTuple):
     at_place: np.ndarray
 
 
-class Told(NamedTuple):
+class Lines(NamedTuple):
     """What has been found, a column each of ``rows``, of which ``size[0]`` are filled."""
 
     rows: np.ndarray
@@ -74,7 +74,7 @@ def _tell(low, high, group, calls, when, told):
                 found[3 + i, at] = -1 if other < 0 else base + entry(tree, base, places, other)[0]
             size[0] = at + 1
             number += 1
-    return Told(found, size)
+    return Lines(found, size)
 
 
 @njit(cache=True)
@@ -119,12 +119,12 @@ def changes(intervals, opens, first, calls, reach):
     """
     at_place = np.zeros(first[-1], np.int64)
     tree = np.zeros(first[-1] + 1, np.int64)
-    told = Told(np.empty((3 + len(calls), 1024), np.int64), np.zeros(1, np.int64))
+    told = Lines(np.empty((3 + len(calls), 1024), np.int64), np.zeros(1, np.int64))
     cursors = np.zeros(2, np.int64)
     g = -1
     for segment in range(len(opens)):
         g += np.int64(opens[segment])
-        group = Group(first[g], first[g + 1] - first[g], tree, at_place)
+        group = PlacedGroup(first[g], first[g + 1] - first[g], tree, at_place)
         places, copies = moved(intervals, opens[segment], segment, group.base, cursors)
         if opens[segment]:
             _apply(places, copies, group)

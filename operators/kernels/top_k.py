@@ -22,7 +22,7 @@ NUMBERS, RANKS, DENSE_RANKS, UP_TO_PEERS, ALL = 1, 2, 4, 8, 16
 """Which numbers are shown: a sum of these. The last two count the rows of the group up to the last peer, and all."""
 
 
-class Asked(NamedTuple):
+class CutBy(NamedTuple):
     """By which number rows are cut (``ROW_NUMBER``, ..); the least number shown, and how many from there on, negative:
     all; the numbers among the columns (``NUMBERS``, ..), of which each shift is a change.
     """
@@ -46,10 +46,10 @@ class Kept(NamedTuple):
     peer: np.ndarray
     first_place: np.ndarray
     known: np.ndarray
-    asked: Asked
+    asked: CutBy
 
 
-class Group(NamedTuple):
+class RankedGroup(NamedTuple):
     """Where a group's places begin, and how many it has; the same of its classes; its rows that are alive."""
 
     base: int
@@ -177,7 +177,7 @@ def _group(g, first, peer):
     classes = peer[-1] + 1 if len(peer) else 0
     first_class = peer[base] if base < len(peer) else classes
     last_class = peer[behind] if behind < len(peer) else classes
-    return Group(base, behind - base, first_class, last_class - first_class, 0)
+    return RankedGroup(base, behind - base, first_class, last_class - first_class, 0)
 
 
 @njit(cache=True)
@@ -270,13 +270,13 @@ def changes(intervals, opens, first, peer, asked):
 
     ``intervals``: ``moves.Intervals``. Group g has the places ``first[g]`` to ``first[g + 1] - 1``, unlike ones for
     intervals of one segment; ``peer`` tells the class of each place, dense and ascending over all groups. ``opens[s]``
-    tells that segment s is the first of its group, which changes nothing. ``asked``: ``Asked``.
+    tells that segment s is the first of its group, which changes nothing. ``asked``: ``CutBy``.
     """
     kept = _nothing_kept(first[-1], peer, asked)
     found = np.empty((8, 1024), np.int64)
     size = np.zeros(1, np.int64)
     cursors = np.zeros(2, np.int64)
-    group = Group(0, 0, 0, 0, 0)
+    group = RankedGroup(0, 0, 0, 0, 0)
     g = -1
     low = 0
     high = 0
@@ -289,7 +289,7 @@ def changes(intervals, opens, first, peer, asked):
             order = np.argsort(touched)
             touched, shift = touched[order], shift[order]
         grown = _enter(touched, shift, group, kept)
-        group = Group(group.base, group.places, group.first_class, group.classes, group.rows + shift.sum())
+        group = RankedGroup(group.base, group.places, group.first_class, group.classes, group.rows + shift.sum())
         new_low = _bound(asked.offset, group, kept)
         new_high = group.places if asked.limit < 0 else _bound(asked.offset + asked.limit, group, kept)
         if opens[segment]:
@@ -327,7 +327,7 @@ def _sink(heap, size):
         at = least
 
 
-class Alive(NamedTuple):
+class LiveRows(NamedTuple):
     """Of intervals their group, the class and the end of their rows, copies, and whether they are there now."""
 
     group: np.ndarray

@@ -230,7 +230,7 @@ class _Swept:
         by_begin, by_end = sorting.sorted_order((at.first,)), sorting.sorted_order((end,))
         first = np.append(0, np.cumsum(np.bincount(at.group, minlength=at.groups)))
         shown = sum({1 << COUNTED.index(function) for _, function in spec.numbers})
-        asked = kernel.Asked(self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
+        asked = kernel.CutBy(self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
         intervals = moves.Intervals(self.place[at.interval], at.first, end, at.copies, by_begin, by_end)
         places, segment, n, *numbers = kernel.changes(intervals, at.opens, first, self.peer, asked)
         table = at.records.select(list(spec.rows.columns)).take(pa.array(self.order[places]))
@@ -251,4 +251,6 @@ class _Swept:
         now = alive.start <= self.at.h1
         most = self.spec.offset + (self.spec.limit or 0)
         group = self.at.group[alive.record]
-        return kernel.undominated(order, kernel.Alive(group, self.peer[place], alive.end, alive.n, now), most, self.by)
+        return kernel.undominated(
+            order, kernel.LiveRows(group, self.peer[place], alive.end, alive.n, now), most, self.by
+        )
