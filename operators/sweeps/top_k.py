@@ -24,7 +24,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -130,7 +130,8 @@ class TopK(Node):
         return only(below[0], self.keys)
 
     def kept(self, ends: Ends) -> str | None:
-        if self.limit is None or not ends.expiry_known(self.input):
+        counts = counts_behind(self.by, (function for _, function in self.numbers))
+        if self.limit is None or counts or not ends.expiry_known(self.input):
             return "the input's rows that are valid after h1"
         most = self.limit + self.offset
         what = {ROW_NUMBER: "rows", RANK: "rows before them", DENSE_RANK: "ranks before them"}[self.by]
@@ -181,6 +182,13 @@ def _fits(call: WindowFunction, chosen: WindowFunction) -> bool:
     return complete.order[: len(written.order)] == written.order
 
 
+def counts_behind(by: str, numbers: Iterable[str]) -> bool:
+    """Whether a number beside a row counts rows that may never be shown themselves: all of the group, or peers behind
+    it that ROW_NUMBER tells from it.
+    """
+    return any(function == ALL or (function == UP_TO_PEERS and by == ROW_NUMBER) for function in numbers)
+
+
 @dataclass(frozen=True)
 class TopKSpec:
     """Which rows to keep: ``rows.orders[0]`` is their order, complete with its ties; ``limit`` None: all from
@@ -220,8 +228,8 @@ class _Swept:
         self.by = NUMBERINGS.index(spec.by)
 
     def run(self) -> tuple[pa.Table, pa.Table]:
-        all_count = any(function == ALL for _, function in self.spec.numbers)
-        limited = self.spec.limit is not None and self.spec.expiry_known and not all_count
+        limited = self.spec.limit is not None and self.spec.expiry_known
+        limited = limited and not counts_behind(self.spec.by, (function for _, function in self.spec.numbers))
         return self._changes(), self.at.carry(self._undominated if limited else None)
 
     def _changes(self) -> pa.Table:

@@ -14,7 +14,7 @@ from tests.operators.window_scopes import ANY_LENGTH, ANY_TICK
 
 def evaluate(database, sql: str, s: int) -> int:
     text = re.sub(r"(\d+)L\b", r"CAST(\1 AS BIGINT)", sql)
-    return database.execute(f"SELECT {text} FROM (SELECT CAST({s} AS BIGINT) AS s)").fetchone()[0]
+    return database.execute(f"SELECT {text} FROM (SELECT CAST({s} AS BIGINT) AS s)").fetchall()[0][0]
 
 
 @settings(max_examples=60, deadline=None)
