@@ -38,17 +38,17 @@ def njit(*function: Any, **options: Any) -> Any:
 def _of_this_text(dispatcher: Any) -> Any:
     """With code that was compiled from these kernels, word for word; else it is compiled again."""
     kept = dispatcher._cache._cache_file  # the version is compared before anything of the file is looked at
-    kept._version = f"{numba.__version__} {text_of_kernels(Path(__file__).parent)}"
+    kept._version = f"{numba.__version__} {_text_of_kernels()}"
     return dispatcher
 
 
 @cache
-def text_of_kernels(folder: Path) -> str:
+def _text_of_kernels() -> str:
     """A hash of all kernels' source."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(folder.glob("*.py")):
-        digest.update(f"{file.name} {file.stat().st_size} ".encode())
-        digest.update(file.read_bytes())
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        source = file.read_bytes()
+        digest.update(f"{file.name} {len(source)} ".encode() + source)
     return digest.hexdigest()
 
 

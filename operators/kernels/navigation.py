@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
-from sweeparea.operators.kernels.moves import moved
-from sweeparea.operators.kernels.order_statistics import add, before, entry
+from sweeparea.operators.kernels.moves import count, cursor_of, moved, with_room
+from sweeparea.operators.kernels.order_statistics import before, entry
 
 LAG, FIRST, LAST = 0, 1, 2
 """A row some rows away; row ``skip`` of a frame, from its first or its last row on."""
@@ -63,10 +63,7 @@ def _tell(low, high, group, calls, when, told):
         until = min(high, less + at_place[base + place])
         while number < until:
             at = size[0]
-            if at == found.shape[1]:
-                grown = np.empty((found.shape[0], 2 * at), np.int64)
-                grown[:, :at] = found
-                found = grown
+            found = with_room(found, at)
             found[0, at] = base + place
             found[1, at], found[2, at] = when
             for i in range(len(calls)):
@@ -120,29 +117,23 @@ def changes(intervals, opens, first, calls, reach):
     at_place = np.zeros(first[-1], np.int64)
     tree = np.zeros(first[-1] + 1, np.int64)
     told = Lines(np.empty((3 + len(calls), 1024), np.int64), np.zeros(1, np.int64))
-    cursors = np.zeros(2, np.int64)
+    cursor = cursor_of(intervals, len(opens))
     g = -1
     for segment in range(len(opens)):
         g += np.int64(opens[segment])
-        group = PlacedGroup(first[g], first[g + 1] - first[g], tree, at_place)
-        places, copies = moved(intervals, opens[segment], segment, group.base, cursors)
+        within = (first[g], first[g + 1] - first[g])
+        group = PlacedGroup(within[0], within[1], tree, at_place)
+        places, copies = moved(intervals, opens[segment], segment, group.base, cursor)
         if opens[segment]:
-            _apply(places, copies, group)
+            count(places, copies, within, tree, at_place)
             continue
         changed = np.unique(places)
         whole = _near_an_end(changed, reach, group)
         if not whole and reach[2] + reach[3] > 0:
-            _apply(places, copies, group)
+            count(places, copies, within, tree, at_place)
             whole = _near_an_end(changed, reach, group)
-            _apply(places, -copies, group)
+            count(places, -copies, within, tree, at_place)
         told = _tell_near(changed, whole, reach, group, calls, (segment, -1), told)
-        _apply(places, copies, group)
+        count(places, copies, within, tree, at_place)
         told = _tell_near(changed, whole, reach, group, calls, (segment, 1), told)
     return told.rows[:, : told.size[0]]
-
-
-@njit(cache=True)
-def _apply(places, copies, group):
-    for j in range(len(places)):
-        group.at_place[group.base + places[j]] += copies[j]
-        add(group.tree, group.base, group.places, places[j], copies[j])

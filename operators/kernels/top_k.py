@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
-from sweeparea.operators.kernels.moves import moved
+from sweeparea.operators.kernels.moves import count, cursor_of, moved, with_room
 from sweeparea.operators.kernels.order_statistics import add, before, entry
 
 ROW_NUMBER, RANK, DENSE_RANK = 0, 1, 2
@@ -63,10 +63,7 @@ class RankedGroup(NamedTuple):
 def _told(found, size, place, segment, n, number, others):
     # one more change; the array may be replaced by a larger one
     at = size[0]
-    if at == found.shape[1]:
-        grown = np.empty((found.shape[0], 2 * at), np.int64)
-        grown[:, :at] = found
-        found = grown
+    found = with_room(found, at)
     found[0, at] = place
     found[1, at] = segment
     found[2, at] = n
@@ -139,21 +136,21 @@ def _look_at_all(first, last, group, kept, segment, found, size):
 
 
 @njit(cache=True)
-def _bound(count, group, kept):
-    # the first place of which not all rows are among those with numbers below ``count``
+def _bound(numbers, group, kept):
+    # the first place of which not all rows are among those with numbers below ``numbers``
     base, places, first_class, classes, _ = group
     by = kept.asked.by
-    if count <= 0:
+    if numbers <= 0:
         return 0
     if by == ROW_NUMBER:
-        return entry(kept.tree, base, places, count)[0]
+        return entry(kept.tree, base, places, numbers)[0]
     if by == RANK:
-        place = entry(kept.tree, base, places, count - 1)[0]
+        place = entry(kept.tree, base, places, numbers - 1)[0]
         if place >= places:
             return places
         i = kept.peer[base + place] - first_class
     else:
-        i = entry(kept.class_tree, first_class, classes, count - 1)[0]
+        i = entry(kept.class_tree, first_class, classes, numbers - 1)[0]
         if i >= classes:
             return places
     return kept.first_place[first_class + i + 1] - base
@@ -183,15 +180,12 @@ def _group(g, first, peer):
 @njit(cache=True)
 def _enter(touched, shift, group, kept):
     # rows come and go; by how many classes with rows each of these has changed their number
-    base = group.base
-    for j in range(len(touched)):
-        kept.at_place[base + touched[j]] += shift[j]
-        add(kept.tree, base, group.places, touched[j], shift[j])
+    count(touched, shift, (group.base, group.places), kept.tree, kept.at_place)
     ranked = kept.asked.by == DENSE_RANK or kept.asked.shown & DENSE_RANKS
-    grown = np.zeros(len(touched) if ranked else 0, np.int64)
+    grown = np.zeros(len(touched), np.int64) if ranked else shift[:0]
     if ranked:
         for j in range(len(touched)):
-            i = kept.peer[base + touched[j]]
+            i = kept.peer[group.base + touched[j]]
             was = kept.filled[i] > 0
             kept.filled[i] += shift[j]
             grown[j] = np.int64(kept.filled[i] > 0) - np.int64(was)
@@ -233,30 +227,30 @@ def _look_at_shifted(moves, bounds, group, kept, segment, found, size):
     rows = 0
     groups = 0
     j = 0
-    count = len(places)
-    while j < count:
+    moved_places = len(places)
+    while j < moved_places:
         c = kept.peer[base + places[j]]
         begins, ends = kept.first_place[c] - base, kept.first_place[c + 1] - base
         whole = (rows != 0 and shown & (NUMBERS | RANKS)) or (groups != 0 and shown & DENSE_RANKS)
         if shown & UP_TO_PEERS and not whole:
             all_of_class = rows
-            for m in range(j, count):
+            for m in range(j, moved_places):
                 if kept.peer[base + places[m]] != c:
                     break
                 all_of_class += shift[m]
             whole = all_of_class != 0
         if whole:
             found = _look_at_all(max(begins, least), min(ends, most), group, kept, segment, found, size)
-        while j < count and kept.peer[base + places[j]] == c:
+        while j < moved_places and kept.peer[base + places[j]] == c:
             rows += shift[j]
             if len(grown):
                 groups += grown[j]
             p = places[j] + 1
             j += 1
             if not whole and rows != 0 and shown & NUMBERS:
-                until = min(ends, places[j]) if j < count else ends
+                until = min(ends, places[j]) if j < moved_places else ends
                 found = _look_at_all(max(p, least), min(until, most), group, kept, segment, found, size)
-        until = most if j == count else min(most, kept.first_place[kept.peer[base + places[j]]] - base)
+        until = most if j == moved_places else min(most, kept.first_place[kept.peer[base + places[j]]] - base)
         all_behind = rows != 0 and shown & (NUMBERS | RANKS | UP_TO_PEERS)
         if all_behind or (groups != 0 and shown & DENSE_RANKS):
             found = _look_at_all(max(ends, least), until, group, kept, segment, found, size)
@@ -275,7 +269,7 @@ def changes(intervals, opens, first, peer, asked):
     kept = _nothing_kept(first[-1], peer, asked)
     found = np.empty((8, 1024), np.int64)
     size = np.zeros(1, np.int64)
-    cursors = np.zeros(2, np.int64)
+    cursor = cursor_of(intervals, len(opens))
     group = RankedGroup(0, 0, 0, 0, 0)
     g = -1
     low = 0
@@ -284,7 +278,7 @@ def changes(intervals, opens, first, peer, asked):
         if opens[segment]:
             g += 1
             group = _group(g, first, peer)
-        touched, shift = moved(intervals, opens[segment], segment, group.base, cursors)
+        touched, shift = moved(intervals, opens[segment], segment, group.base, cursor)
         if len(touched) > 1:
             order = np.argsort(touched)
             touched, shift = touched[order], shift[order]
