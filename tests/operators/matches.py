@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.sweeps.two_counts import Operation, TwoCountsSpec
 from tests.operators import brute
-from tests.operators.two_bags import CUTS, LAST, arrivals, run
+from tests.operators.two_bags import CUTS, LAST, arrivals, at, run
 
 
 def equal(x, y):
@@ -38,14 +38,14 @@ def joined(rows, condition):
                 yield max(due, due_), x, y, start, end, n * n_
 
 
-def at(rows, side, tick) -> Counter:
-    return brute.at([(brute.plain(r), ts, te, n) for _, s, (r, ts, te, n) in rows if s == side], tick)
+def bare(record) -> tuple:
+    """A record of ``brute.plain`` with its numbers as they are."""
+    return float("nan") if record[0] == "NaN" else record[0], record[1]
 
 
 def wanted(rows, tick, condition, keep) -> Counter:
     left, right = at(rows, 0, tick), at(rows, 1, tick)
-    bare = {x: (float("nan") if x[0] == "NaN" else x[0], x[1]) for x in left | right}
-    kept = {x: n for x, n in left.items() if keep(any(condition(bare[x], bare[y]) for y in right))}
+    kept = {x: n for x, n in left.items() if keep(any(condition(bare(x), bare(y)) for y in right))}
     return Counter(kept)
 
 

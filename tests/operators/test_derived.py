@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.sweeps import derived
 from tests.operators import brute
-from tests.operators.matches import CONDITIONS, at
+from tests.operators.matches import CONDITIONS, bare
 from tests.operators.two_bags import (
-    KNOWN,
     LAST,
-    NAMES_OF_KNOWN,
     arrivals,
+    at,
     holds_at_every_instant,
     holds_of_whole_bags,
     leaves_the_least,
     negative_tuples_leave_nothing,
-    table,
+    of_known,
+    sides_of,
     tells_each_change_once,
 )
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_every_instant_however_sliced(known, data):
@@ -39,7 +38,7 @@ def test_each_change_is_told_once(data):
     tells_each_change_once("max-union", data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_every_slice_leaves_the_least(known, data):
@@ -65,16 +64,6 @@ def test_bags_that_are_known_to_the_end_of_time(name, data):
     holds_of_whole_bags(WHOLE[name], name, data)
 
 
-def sides_of(rows) -> tuple[pa.Table, pa.Table]:
-    bags = (table([(side, row) for _, side, row in rows if side == one]).drop_columns(["__side"]) for one in (0, 1))
-    left, right = bags
-    return left, right.rename_columns(["c", "d", "__ts", "__te", "__n"])
-
-
-def bare(record) -> tuple:
-    return float("nan") if record[0] == "NaN" else record[0], record[1]
-
-
 @pytest.mark.parametrize("condition", CONDITIONS)
 @settings(max_examples=12, deadline=None)
 @given(st.data())
@@ -82,6 +71,7 @@ def test_joins_on_any_predicate(condition, data):
     """Equations 11 and 12: a pair has n1 * n2 copies; the semi-join n1 for each distinct right record that matches."""
     rows, match = data.draw(arrivals()), CONDITIONS[condition]
     left, right = sides_of(rows)
+    right = right.rename_columns(["c", "d", "__ts", "__te", "__n"])
 
     def predicate(one, other):
         return match((one["a"], one["b"]), (other["c"], other["d"]))

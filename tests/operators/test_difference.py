@@ -17,7 +17,6 @@ from sweeparea.operators.sweeps.two_counts import TwoCountsSpec, rows_schema, sw
 from sweeparea.operators.time.ticks import INF
 from tests.operators.two_bags import (
     KNOWN,
-    NAMES_OF_KNOWN,
     bag_of,
     carry_of,
     holds_at_every_instant,
@@ -26,6 +25,7 @@ from tests.operators.two_bags import (
     leaves_the_least,
     left,
     negative_tuples_leave_nothing,
+    of_known,
     right,
     run,
     table,
@@ -33,7 +33,7 @@ from tests.operators.two_bags import (
 )
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @pytest.mark.parametrize("name", ["difference", "except"])
 @settings(max_examples=80, deadline=None)
 @given(st.data())
@@ -48,7 +48,7 @@ def test_each_change_is_told_once(name, data):
     tells_each_change_once(name, data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @pytest.mark.parametrize("name", ["difference", "except"])
 @settings(max_examples=25, deadline=None)
 @given(st.data())

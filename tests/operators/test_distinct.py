@@ -4,15 +4,12 @@ Over unknown expiry it is an aggregation without calls (`test_aggregate.py`).
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.plan.edge import Edge
 from sweeparea.operators.sweeps import distinct, two_counts
 from tests.operators.two_bags import (
-    KNOWN,
-    NAMES_OF_KNOWN,
     carry_of,
     holds_at_every_instant,
     holds_of_whole_bags,
@@ -20,11 +17,12 @@ from tests.operators.two_bags import (
     leaves_the_least,
     left,
     negative_tuples_leave_nothing,
+    of_known,
     tells_each_change_once,
 )
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_every_instant_however_sliced(known, data):
@@ -37,7 +35,7 @@ def test_each_change_is_told_once(data):
     tells_each_change_once("distinct", data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_every_slice_leaves_the_least(known, data):

@@ -10,18 +10,17 @@ from sweeparea.operators.nodes import Intersect, RelationScan
 from sweeparea.operators.plan.edge import Edge
 from sweeparea.operators.sweeps import intersect, two_counts
 from tests.operators.two_bags import (
-    KNOWN,
-    NAMES_OF_KNOWN,
     holds_at_every_instant,
     holds_of_whole_bags,
     keeps_one_interval_a_side,
     leaves_the_least,
     negative_tuples_leave_nothing,
+    of_known,
     tells_each_change_once,
 )
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @pytest.mark.parametrize("name", ["intersect all", "intersect"])
 @settings(max_examples=80, deadline=None)
 @given(st.data())
@@ -36,7 +35,7 @@ def test_each_change_is_told_once(name, data):
     tells_each_change_once(name, data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @pytest.mark.parametrize("name", ["intersect all", "intersect"])
 @settings(max_examples=25, deadline=None)
 @given(st.data())

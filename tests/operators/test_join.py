@@ -15,8 +15,8 @@ from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.sweeps import join
 from tests.operators import brute
 from tests.operators.frames import frame, rows_of
-from tests.operators.matches import CONDITIONS, at
-from tests.operators.two_bags import CUTS, LAST, arrivals
+from tests.operators.matches import CONDITIONS, bare
+from tests.operators.two_bags import CUTS, LAST, arrivals, at
 
 NAMES = ("la", "lb"), ("ra", "rb")
 LEFT, RIGHT = (
@@ -56,7 +56,7 @@ def test_every_instant_however_sliced(database, condition, data):
             (x, y): n * n_
             for x, n in at(rows, 0, tick).items()
             for y, n_ in at(rows, 1, tick).items()
-            if match(*((float("nan") if r[0] == "NaN" else r[0], r[1]) for r in (x, y)))
+            if match(bare(x), bare(y))
         }
         assert brute.at(found, tick) == Counter(pairs), tick
 

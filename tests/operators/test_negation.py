@@ -12,17 +12,16 @@ from sweeparea.operators.sweeps import negation, two_counts
 from sweeparea.operators.sweeps.join import JoinKind
 from tests.operators.matches import CONDITIONS, hold_by_counting
 from tests.operators.two_bags import (
-    KNOWN,
-    NAMES_OF_KNOWN,
     holds_at_every_instant,
     holds_of_whole_bags,
     leaves_the_least,
     negative_tuples_leave_nothing,
+    of_known,
     tells_each_change_once,
 )
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_every_instant_however_sliced(known, data):
@@ -35,7 +34,7 @@ def test_each_change_is_told_once(data):
     tells_each_change_once("strict", data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_every_slice_leaves_the_least(known, data):
@@ -52,7 +51,7 @@ def test_bags_that_are_known_to_the_end_of_time(data):
     holds_of_whole_bags(negation.whole, "strict", data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @pytest.mark.parametrize("condition", CONDITIONS)
 @settings(max_examples=50, deadline=None)
 @given(st.data())

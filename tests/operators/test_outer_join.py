@@ -19,8 +19,8 @@ from sweeparea.operators.sweeps.outer_join import pad, unmatched
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec
 from tests.operators import brute
 from tests.operators.frames import frame, rows_of
-from tests.operators.matches import CONDITIONS, at, joined
-from tests.operators.two_bags import CUTS, LAST, arrivals, run
+from tests.operators.matches import CONDITIONS, joined
+from tests.operators.two_bags import CUTS, LAST, arrivals, at, run
 
 LEFT = RelationScan("L", ((Column("a", "a", "int"), "a"), (Column("b", "b", "string"), "b")))
 RIGHT = RelationScan("R", ((Column("c", "c", "int"), "c"), (Column("d", "d", "bigint"), "d")))

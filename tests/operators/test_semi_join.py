@@ -19,19 +19,18 @@ from tests.operators import brute
 from tests.operators.matches import CONDITIONS, hold_by_counting, ids, joined, wanted
 from tests.operators.two_bags import (
     CUTS,
-    KNOWN,
     LAST,
-    NAMES_OF_KNOWN,
     arrivals,
     holds_at_every_instant,
     leaves_the_least,
     negative_tuples_leave_nothing,
+    of_known,
     run,
     tells_each_change_once,
 )
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_every_instant_however_sliced(known, data):
@@ -44,7 +43,7 @@ def test_each_change_is_told_once(data):
     tells_each_change_once("semi", data)
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_every_slice_leaves_the_least(known, data):
@@ -55,7 +54,7 @@ def test_negative_tuples_leave_nothing():
     negative_tuples_leave_nothing("semi")
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=NAMES_OF_KNOWN)
+@of_known
 @pytest.mark.parametrize("condition", CONDITIONS)
 @settings(max_examples=50, deadline=None)
 @given(st.data())

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
 from sweeparea.operators.sweeps import two_counts
@@ -58,11 +59,18 @@ def run(spec: TwoCountsSpec, arrivals, cuts, carries=None) -> list:
     return bag
 
 
+def at(rows, side: int, tick: int) -> Counter:
+    """What a side of the rows ``(due, side, row)`` holds at an instant."""
+    return brute.at([(brute.plain(r), ts, te, n) for _, s, (r, ts, te, n) in rows if s == side], tick)
+
+
+def sides_of(rows) -> list[pa.Table]:
+    """The bags of both sides, whole."""
+    return [table([(side, row) for _, side, row in rows if side == one]).drop_columns(["__side"]) for one in (0, 1)]
+
+
 def expected(arrivals, tick: int, definition) -> Counter:
-    sides = [
-        brute.at([(brute.plain(r), ts, te, n) for _, s, (r, ts, te, n) in arrivals if s == side], tick)
-        for side in (0, 1)
-    ]
+    sides = [at(arrivals, side, tick) for side in (0, 1)]
     counts = {r: definition(sides[0][r], sides[1][r]) for r in sides[0] | sides[1]}
     return Counter({r: n for r, n in counts.items() if n})
 
@@ -94,8 +102,8 @@ def arrivals(draw, known=(False, False)):
 
 CUTS = st.sets(st.integers(0, LAST - 1), max_size=6).map(lambda s: [*sorted(s), LAST])
 KNOWN = [(False, False), (True, False), (False, True), (True, True)]
-
-NAMES_OF_KNOWN = ["unknown", "left known", "right known", "known"]
+of_known = pytest.mark.parametrize("known", KNOWN, ids=["unknown", "left known", "right known", "known"])
+"""Of which side all ends are known."""
 
 
 def left(n, ts, te=INF):
@@ -183,7 +191,6 @@ def keeps_one_interval_a_side(operation: Operation) -> None:
 def holds_of_whole_bags(whole: Callable[..., pa.Table], name: str, data: st.DataObject) -> None:
     """The operator on two bags that are known to the end of time; ``whole`` of DISTINCT takes one."""
     rows = drawn(data, name)
-    bags = [table([(side, row) for _, side, row in rows if side == one]).drop_columns(["__side"]) for one in (0, 1)]
-    result = bag_of(whole(*bags[: 1 if name == "distinct" else 2], ["a", "b"]))
+    result = bag_of(whole(*sides_of(rows)[: 1 if name == "distinct" else 2], ["a", "b"]))
     for tick in range(LAST + 12):
         assert brute.at(result, tick) == expected(rows, tick, DEFINITIONS[name][1]), tick
