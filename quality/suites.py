@@ -45,6 +45,11 @@ def check_column(constraint: str) -> str:
     return CHECK_PREFIX + constraint
 
 
+def truths(constraints: Iterable[Constraint]) -> list[str]:
+    """Spark SQL of the columns that carry the constraints' truths; NULL passes, as in a SQL CHECK."""
+    return [f"coalesce(({c.condition.sql}), TRUE) AS {check_column(c.name)}" for c in judged(constraints)]
+
+
 def judged(constraints: Iterable[Constraint]) -> list[Constraint]:
     """The constraints that a verdict judges. Those that quarantine have already taken their rows out."""
     return [c for c in constraints if c.on_violation in SEVERITY]

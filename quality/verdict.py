@@ -143,15 +143,23 @@ def _expected(frame: Any, expectation: str, result_format: dict[str, Any], **kwa
 
 def _counted_result(check: Check, count: int | None, good: bool, problem: str | None) -> dict[str, Any]:
     problem = problem if count is not None else "its rows were not counted"
+    status = "error" if problem else "pass" if good else "fail"
+    return _told(check, status, count, problem)
+
+
+def _told(
+    check: Check, status: str, unexpected: Any, problem: str | None, observed: Any = None, sample: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """An item of ``Verdict.results``."""
     return {
         "id": check["id"],
         "type": check["type"],
         "severity": check["severity"],
-        "status": "error" if problem else "pass" if good else "fail",
-        "unexpected": None if problem else count,
-        "observed": None,
+        "status": status,
+        "unexpected": None if status == "error" else _plain(unexpected),
+        "observed": _plain(observed),
         "error": problem,
-        "sample": [],
+        "sample": [_plain(row) for row in sample] if status == "fail" else [],
         "meta": _plain(check["meta"]),
     }
 
@@ -323,17 +331,7 @@ def _result(check: Check, decided: Any, detailed: Any, samples: int) -> dict[str
     problem = _problem(decided)
     status = "error" if problem is not None else "pass" if decided.success else "fail"
     sample = found.get("partial_unexpected_index_list") or found.get("partial_unexpected_list") or []
-    return {
-        "id": check["id"],
-        "type": check["type"],
-        "severity": check["severity"],
-        "status": status,
-        "unexpected": None if status == "error" else _plain(found.get("unexpected_count")),
-        "observed": _plain(found.get("observed_value")),
-        "error": problem,
-        "sample": [] if status != "fail" else [_plain(row) for row in sample[:samples]],
-        "meta": _plain(check["meta"]),
-    }
+    return _told(check, status, found.get("unexpected_count"), problem, found.get("observed_value"), sample[:samples])
 
 
 def _problem(decided: Any) -> str | None:

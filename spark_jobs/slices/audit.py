@@ -64,7 +64,4 @@ def _staged(spark: SparkSession, plan: Plan, path: str, schema: pa.Schema, files
     frame = spark.read.schema(frames.ddl(schema)).parquet(*(f"{path}/{f.path}" for f in files))
     names = {c.id: frames.quoted(c.label) for c in plan.root.columns}
     inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
-    judged = (
-        f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}" for c in suites.judged(plan.constraints)
-    )
-    return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *judged)
+    return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *suites.truths(plan.constraints))
