@@ -38,6 +38,21 @@ class TimeDomain:
     def __str__(self) -> str:
         return "BIGINT ticks" if self.kind == TimeKind.BIGINT else f"TIMESTAMP with chronon {micros_text(self.chronon)}"
 
+    @property
+    def type(self) -> str:
+        """The type of an instant, as Spark writes it."""
+        return "bigint" if self.kind == TimeKind.BIGINT else "timestamp"
+
+    @property
+    def stored_scale(self) -> int:
+        """How many of the units in which result tables hold instants make a tick: microseconds, or ticks."""
+        return self.chronon if self.kind == TimeKind.TIMESTAMP else 1
+
+    @property
+    def clock(self) -> int:
+        """The chronon in microseconds; 0 where a tick is none of the clock."""
+        return self.chronon if self.kind == TimeKind.TIMESTAMP else 0
+
     def length(self, ticks: int) -> str:
         """A length of time in ticks, or in the units that they have.
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from sweeparea.cql.syntax.statements import SourceKind
 from sweeparea.heartbeats.policies import HeartbeatDecision
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.admission.heartbeat import advance, publish_clock
 from sweeparea.spark_jobs.admission.judging import duplicates
 from sweeparea.spark_jobs.admission.judging.checks import check_identity, check_tables
@@ -183,7 +182,6 @@ class StreamAdmission:
         counts["clamped"] = decision.clamped
         state.corrected(stage.seq, outcome.least_tick)
         state.source_version, state.policy = version, dict(decision.state)
-        chronon = rules.domain.chronon if rules.domain.kind == TimeKind.TIMESTAMP else 0
         stage.commit(
             decision.heartbeat,
             state.as_info(
@@ -191,7 +189,7 @@ class StreamAdmission:
                 SourceInfo(
                     definition=self.application.registry.fingerprint(name),
                     source_id=self.source.identity(),
-                    chronon=chronon,
+                    chronon=rules.domain.clock,
                     chars=self.chars or None,
                 ),
             ),

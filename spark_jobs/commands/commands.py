@@ -216,8 +216,7 @@ class StatementSession:
             if result.exists():
                 return [(f.name, spark_type(f.type)) for f in result.schema()]
             plan = self.application.plans.plan(name)
-            time = "bigint" if plan.time.kind == TimeKind.BIGINT else "timestamp"
-            return [*columns, *((c, time) for c in (("ts",) if plan.stream else ("valid_from", "valid_to")))]
+            return [*columns, *((c, plan.time.type) for c in (("ts",) if plan.stream else ("valid_from", "valid_to")))]
         return columns
 
     def _kind(self, name: str) -> str:

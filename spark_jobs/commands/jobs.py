@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.application import Application
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def backfill(
     """
     opened = application if isinstance(application, Application) else Application.open(application)
     plan = opened.plans.plan(query)
-    chronon = plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else None
+    chronon = plan.time.clock or None
     first, last = tick_before(start, chronon) + 1, tick_before(end, chronon)
     row = opened.ledger.row(query)
     before = row.committed if row is not None else None

@@ -19,7 +19,7 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra import environments, locations, settings, storage
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.plan.plan import UserFunction
-from sweeparea.operators.time.domain import TimeDomain, TimeKind
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.user_code.user_modules import Modules
 from sweeparea.spark_jobs.declarations.user_code import registered
 from sweeparea.tables.layout import Layout
@@ -138,7 +138,7 @@ class Declarations:
         """How many of an admitted input's own ticks make one of a query's: relations count in microseconds and take the
         query's chronon.
         """
-        return time.chronon if name in self.catalog.relations and time.kind == TimeKind.TIMESTAMP else 1
+        return time.stored_scale if name in self.catalog.relations else 1
 
     def located(self, uri: str) -> str:
         """A path of a declaration: an address or absolute as it is, else from the data folder on."""

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK, own_ticks
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.deployment.query_plans import QueryPlans
@@ -28,7 +27,7 @@ def new_rows(plans: QueryPlans, plan: Plan, h0: int, h1: int) -> int:
                 total += _between(DeltaLog(declared.layout.admitted(name)), "__tick", low, high)
         else:
             column = "ts" if plans.input_schema(name).kind == SchemaKind.STREAM else "valid_from"
-            scale = plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else 1
+            scale = plan.time.stored_scale
             log = DeltaLog(plans.result_table(name))
             total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
     return round(total)

@@ -216,7 +216,7 @@ class InputReader:
 
     def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
         """Ticks as the values that a result table's instant columns hold: microseconds, or ticks."""
-        scale = self.time.chronon if self.time.kind == TimeKind.TIMESTAMP else 1
+        scale = self.time.stored_scale
         return tuple(None if x is None or abs(x) >= -MIN_TICK // scale else x * scale for x in (low, high))  # type: ignore[return-value]
 
     def _tick_of(self, column: str) -> str:

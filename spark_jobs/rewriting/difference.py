@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sweeparea.operators.state import splice
 from sweeparea.operators.state.splice import Changed
-from sweeparea.operators.time.domain import TimeDomain, TimeKind
+from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF, MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.key_hash import in_part
@@ -213,6 +213,5 @@ class Comparison:
 def ended(rows: pa.Table, ends: np.ndarray, time: TimeDomain) -> pa.Table:
     """Rows of a relation's table with other ends: ticks, ``INF`` for a row that is open."""
     kind = rows.schema.field("valid_to").type
-    scale = time.chronon if time.kind == TimeKind.TIMESTAMP else 1
-    stored = pa.array(np.where(ends == INF, 0, ends) * scale, pa.int64(), mask=ends == INF)
+    stored = pa.array(np.where(ends == INF, 0, ends) * time.stored_scale, pa.int64(), mask=ends == INF)
     return rows.set_column(rows.column_names.index("valid_to"), rows.schema.field("valid_to"), stored.cast(kind))

@@ -23,6 +23,7 @@ from sweeparea.operators.plan.touched import Stretch
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import INF, own_ticks
 from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.spark.instants import stored_type
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow
@@ -127,8 +128,7 @@ def schema(record: pa.Schema, time: TimeDomain) -> pa.Schema:
     ``row`` has ``sign`` copies more from the instant ``ts`` on (of a stream: at it) in the table ``kind`` (relation,
     istream, dstream, rstream); ``cause``: why, in words; ``seq``: the commit that made them.
     """
-    instant = pa.timestamp("us", tz="UTC") if time.kind == TimeKind.TIMESTAMP else pa.int64()
-    told = [("row", pa.struct(list(record))), ("ts", instant), ("sign", pa.int64()), ("kind", pa.string())]
+    told = [("row", pa.struct(list(record))), ("ts", stored_type(time)), ("sign", pa.int64()), ("kind", pa.string())]
     return pa.schema([*told, ("cause", pa.string()), ("seq", pa.int64())])
 
 
@@ -138,7 +138,7 @@ def rows(records: pa.Table, ticks: np.ndarray, signs: np.ndarray, kind: str, tim
     structs = pa.StructArray.from_arrays(
         [keys.one_array(column) for column in records.columns], fields=list(records.schema)
     )
-    stored = pa.array(ticks * (time.chronon if time.kind == TimeKind.TIMESTAMP else 1), pa.int64())
+    stored = pa.array(ticks * time.stored_scale, pa.int64())
     columns = [structs, stored.cast(wanted.field("ts").type), pa.array(signs, pa.int64())]
     columns.append(pa.repeat(pa.scalar(kind, pa.string()), len(signs)))
     return pa.Table.from_arrays(columns, schema=pa.schema(list(wanted)[:4]))

@@ -46,7 +46,7 @@ class History:
 
     def stored(self, tick: int) -> int:
         """A tick as the instant columns hold it: microseconds, or ticks."""
-        return tick * self.time.chronon if self.time.kind == TimeKind.TIMESTAMP else tick
+        return tick * self.time.stored_scale
 
     def files(self, since: int, upto: int) -> list[DataFile]:
         """Files that may hold rows that are valid somewhere in ``(since, upto]`` or end there (a stream's: lie there).

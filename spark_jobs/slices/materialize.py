@@ -15,7 +15,6 @@ from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import relation_to_stream
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.quality import counts, suites
@@ -79,11 +78,7 @@ class Materialization:
         checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
         schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
         if top is not None:
-            judged = [
-                f"coalesce(({c.condition.sql}), TRUE) AS {suites.check_column(c.name)}"
-                for c in suites.judged(plan.constraints)
-            ]
-            top = top.selectExpr(*ids, *judged, *BAG)
+            top = top.selectExpr(*ids, *suites.truths(plan.constraints), *BAG)
         task = self._tasks(results, schema, checks, bool(net))
         if plan.emits_each or net:  # no row has to meet another
             assert top is not None
@@ -114,12 +109,11 @@ class Materialization:
         )
         targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
         judges = {key: partial(counts.counted, checks=checks_of(self.plan, key, self.since, self.h1)) for key in tables}
-        chronon = plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else 0
         labels = {c.id: c.label for c in plan.root.columns}
 
         def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:
             return bridge.MaterializeTask(
-                spec, self.since, self.h1, chronon, schema, targets, judges, labels, self.attempt, area,
+                spec, self.since, self.h1, plan.time.clock, schema, targets, judges, labels, self.attempt, area,
                 count,
                 anew=self.beginning is not None,
             )  # fmt: skip

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.open_rows import Exchange, OpenRows
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
+from sweeparea.spark_jobs.spark.instants import stored_type
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.files import DataFile
 from sweeparea.tables.publication.publish import Publication
@@ -64,7 +64,7 @@ class ResultTables:
         """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""
         plan, layout = self.plan, self.place.layout
         labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
-        kind = pa.timestamp("us", tz="UTC") if plan.time.kind == TimeKind.TIMESTAMP else pa.int64()
+        kind = stored_type(plan.time)
         found: dict[str, tuple[str, pa.Schema]] = {}
         for what in plan.materialize:
             path = layout.result(plan.table(what))
@@ -115,12 +115,11 @@ class ResultTables:
 
     def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table:
         """The rows of staged files that the table holds as open ones: those that began before the slice."""
-        time, names = self.plan.time, schema.names[:-1]
-        stored = self.since * time.chronon if time.kind == TimeKind.TIMESTAMP else self.since
+        stored = self.since * self.plan.time.stored_scale
         bound = scan.comparable(stored, schema.field("valid_from").type)
         files = [] if self.anew else scan.prune(closed, "valid_from", None, stored)
         chosen = scan.ScanPlan(schema, tuple(f"{path}/{file.path}" for file in files), 0, 0)
-        return chosen.read(names, pc.field("valid_from") <= bound)
+        return chosen.read(schema.names[:-1], pc.field("valid_from") <= bound)
 
 
 def file_of(line: Line) -> DataFile:

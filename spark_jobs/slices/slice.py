@@ -21,7 +21,6 @@ from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.deployment.planned import readers_of
@@ -208,7 +207,7 @@ class Slice:
             plan=state_identity(plan),
             h0=self.h0,
             seconds=self.seconds,
-            chronon=plan.time.chronon if plan.time.kind == TimeKind.TIMESTAMP else 0,
+            chronon=plan.time.clock,
             start=plan.start,
             zones=zone_guards.rules(zone_guards.zones_of(self._declared), before.zones or {}) or None,
             correction_seq=before.correction_seq,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import pyarrow as pa
+
 from sweeparea.infra.errors import UsageError
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.spark.json_values import micros_of
@@ -37,6 +39,11 @@ def instant_text(time_: TimeDomain, tick: int) -> str:
     """A tick as its author would write it."""
     value = as_instant(time_, tick)
     return str(value) if isinstance(value, int) else value.isoformat(sep=" ").replace("+00:00", "")
+
+
+def stored_type(time_: TimeDomain) -> pa.DataType:
+    """The type of the result tables' instant columns."""
+    return pa.timestamp("us", tz="UTC") if time_.kind == TimeKind.TIMESTAMP else pa.int64()
 
 
 def as_instant(time_: TimeDomain, tick: int) -> Any:

@@ -186,7 +186,7 @@ class Context:
 
     def instant(self, time: TimeDomain) -> Column:
         """A new column for the instants of a stream."""
-        return self.new_column(INSTANT, "bigint" if time.kind == TimeKind.BIGINT else "timestamp")
+        return self.new_column(INSTANT, time.type)
 
 
 def interval_text(micros: int) -> str:

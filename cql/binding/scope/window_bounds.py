@@ -14,7 +14,7 @@ from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators import windows as spec
 from sweeparea.operators.plan.expressions import Column
-from sweeparea.operators.time.domain import TimeDomain, TimeKind
+from sweeparea.operators.time.domain import TimeDomain
 
 BOUNDED = (spec.Hopping, spec.Fixed, spec.Session, spec.Calendar)
 """Windows with bounds; Tumbling is a Hopping."""
@@ -26,8 +26,7 @@ def bounds_of(
     """Columns for the bounds, of the type of the time domain; None where the window has none."""
     if not isinstance(window, BOUNDED):
         return None
-    type_ = "bigint" if time.kind == TimeKind.BIGINT else "timestamp"
-    return new_column("window_start", type_), new_column("window_end", type_)
+    return new_column("window_start", time.type), new_column("window_end", time.type)
 
 
 def bound_column(call: exp.Anonymous, scope: Scope, place: Place) -> Column:

@@ -22,7 +22,6 @@ from sweeparea.cql.syntax.statements import HeartbeatKind
 from sweeparea.heartbeats import policies
 from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.time.domain import TimeKind
 from sweeparea.operators.time.ticks import MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import quarantine
@@ -284,7 +283,7 @@ class RelationAdmission:
         more = SourceInfo(
             definition=self.application.registry.fingerprint(self.name),
             source_id=SourceInfo.of(state.info).source_id or self.table.identity(),
-            chronon=self.source.time.chronon if self.source.time.kind == TimeKind.TIMESTAMP else 0,
+            chronon=self.source.time.clock,
             chars=self.application.sources.char_columns(self.name) or None,
         )
         stage.commit(decision.heartbeat, state.as_info(counts, more))
