@@ -43,6 +43,10 @@ FILES_SCHEMA = pa.schema(
         ("broken", pa.string()),
     ]
 )
+COMBINED_AT_ONCE = 1 << 18
+"""Rows that a ``CombineTask`` gathers before it combines them."""
+WORTH = 0.7
+"""The part of its rows that may be left for combining to be worth its time."""
 INSTANTS = {1: ("ts",), 2: ("valid_from", "valid_to")}
 
 
@@ -159,6 +163,41 @@ class MapTask:
             if batch.num_rows:
                 table = self.apply(pa.Table.from_batches([batch]).cast(self.schema))
                 yield from _filled_batches(conform(table, self.output))
+
+
+@dataclass(frozen=True)
+class CombineTask:
+    """Makes fewer rows of many, where they are made: ``combine`` is given them in chunks, and again what it has made of
+    them, as long as that is worth its time.
+
+    ``combine`` takes and gives rows of ``schema``; whatever rows it is given together, to what stands behind its result
+    says the same.
+    """
+
+    combine: Callable[[pa.Table], pa.Table]
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        kept: list[pa.Table] = []
+        size, worth = 0, True
+        for batch in batches:
+            rows = _gather(iter((batch,)), self.schema)
+            if rows is None:
+                continue
+            if not worth:
+                yield from _filled_batches(rows)
+                continue
+            kept.append(rows)
+            size += rows.num_rows
+            if size >= COMBINED_AT_ONCE:
+                made = self.combine(pa.concat_tables(kept).combine_chunks())
+                worth = made.num_rows <= WORTH * size
+                kept, size = [made], made.num_rows
+                if size > COMBINED_AT_ONCE // 2 or not worth:
+                    yield from _filled_batches(made)
+                    kept, size = [], 0
+        if kept:
+            yield from _filled_batches(self.combine(pa.concat_tables(kept).combine_chunks()))
 
 
 @dataclass(frozen=True)
@@ -451,6 +490,7 @@ __all__ = [
     "FILES_DDL",
     "FILES_SCHEMA",
     "ChainedTask",
+    "CombineTask",
     "ExpandTask",
     "HoldTask",
     "MapTask",

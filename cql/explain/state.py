@@ -27,14 +27,16 @@ def state(plan: Plan, static: Container[str]) -> Iterator[str]:
     yield f"materialize ({tables}): the rows that are valid after h1, and their known ends"
 
 
-def evaluation(plan: Plan) -> Iterator[str]:
-    """Which operators run by snapshot expansion, and why."""
-    found = False
+def evaluation(plan: Plan, static: Container[str]) -> Iterator[str]:
+    """Which operators run by snapshot expansion, and why; which combine rows before they travel."""
+    found, edges = False, Edges.of(plan, static)
     for name, node in _named(plan):
         why = lowering.expansion(node)
         if why is not None:
             found = True
             yield f"{name}: snapshot expansion, because of {why}"
+        if node.combines(edges):
+            yield f"{name}: in a large slice each worker combines its rows before they travel to their group's"
     yield "incremental everywhere else" if found else "incremental everywhere"
 
 

@@ -27,7 +27,7 @@ def as_tree(plan: Plan, static: Container[str]) -> str:
     lines += _section("State kept", state(plan, static))
     lines += _section("Defaults applied", plan.notes or ("none",))
     lines += _section("Rewrites done", (", ".join(plan.rewrites) or "none",))
-    lines += _section("Evaluation", evaluation(plan))
+    lines += _section("Evaluation", evaluation(plan, static))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -264,6 +264,10 @@ class Node(ABC):
         """What it keeps from slice to slice, for explain; None: nothing."""
         return None
 
+    def combines(self, ends: Ends) -> bool:
+        """Whether rows that meet in this node are made fewer by the workers that made them, before they travel."""
+        return False
+
     def lowered(self) -> Node:
         """What an incremental operator can do in its place (``lowering.py``); its inputs are left as they are."""
         return self

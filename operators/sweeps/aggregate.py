@@ -47,6 +47,7 @@ from sweeparea.operators.sweeps import distinct
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.windows.definitions import WindowDefinition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -201,6 +202,17 @@ class Aggregate(Node):
         above = tuple((c, replace(call, argument=reference(value), distinct=False)) for c, call in self.calls)
         return Aggregate(values, keys, above, self.global_)
 
+    def combines(self, ends: Ends) -> bool:
+        """Whether rows of a group are combined where they are made, before they travel to the group's worker
+        (``combined``): where many have one interval, where values of a DISTINCT are there again and again, and where
+        all rows go to one worker.
+        """
+        if self.lowered().expansion is not None or self.is_distinct:
+            return False
+        buckets = all(isinstance(end, WindowDefinition) and end.in_buckets for end in self.input.ends)
+        values = any(call.distinct for _, call in self.calls) and ends.expiry_known(self.input)
+        return buckets or values or not self.keys
+
     @property
     def expansion(self) -> str | None:
         found = dict.fromkeys(call.expansion for _, call in self.calls)
@@ -272,6 +284,15 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
     return _Aggregation(rows, spec, h0, h1).run()
 
 
+def combined(rows: pa.Table, spec: AggregateSpec, h0: int) -> pa.Table:
+    """New rows of the slice after ``h0``, or what this has made of some, in as few rows as say the same to ``sweep``.
+
+    It is what a slice in which no time passes would carry to the next: sums stay exact, and which rows are combined
+    with which makes no difference.
+    """
+    return _Aggregation(rows, spec, h0, h0).carry()
+
+
 class _Aggregation:
     """One call of ``sweep``: the input as NumPy arrays in the order of its rows, and ``order``, which sorts them."""
 
@@ -305,7 +326,7 @@ class _Aggregation:
             mark = self.h0 if self.published else self.spec.start
         parts = [delta_schema(self.spec).empty_table()]
         parts += [self._delta(*block, mark) for block in self._blocks(mark != instants.NO_MARK)]
-        return pa.concat_tables(parts), self._carry()
+        return pa.concat_tables(parts), self.carry()
 
     def _blocks(self, also_empty: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows in their order, and their groups."""
@@ -358,7 +379,8 @@ class _Aggregation:
             self._known_keys = [key_codes.canonical_array(key_codes.one_array(c)) for c in columns]
         return self._known_keys
 
-    def _carry(self) -> pa.Table:
+    def carry(self) -> pa.Table:
+        """What is alive after the slice, or pending, as the next one is given it."""
         alive = np.flatnonzero(self.te > self.h1)
         parts = [self._carried_sums(alive[self.elements.kind[alive] <= kinds.SUMS])]
         for i, argument in enumerate(self.arguments):

@@ -37,6 +37,21 @@ def changes_after(group: np.ndarray, start: np.ndarray, end: np.ndarray, n: np.n
     return netted(np.append(group, group[ends]), np.append(np.maximum(start, h1), end[ends]), np.append(n, -n[ends]))
 
 
+def gathered(rows: pa.Table) -> pa.Table:
+    """Rows with a column ``__n``: those that are equal but for it are one, with the sum of their copies.
+
+    >>> gathered(pa.table({"k": [7, 8, 7], "__ts": [3, 3, 3], "__n": [1, 1, 2]})).to_pylist()
+    [{'k': 7, '__ts': 3, '__n': 3}, {'k': 8, '__ts': 3, '__n': 1}]
+    """
+    names = [c for c in rows.column_names if c != N]
+    if not rows.num_rows:
+        return rows
+    codes, count = keys.codes([rows.column(c) for c in names])
+    n = np.zeros(count, np.int64)
+    np.add.at(n, codes, keys.int64_of(rows.column(N)))
+    return with_columns(rows.take(pa.array(keys.first_rows(codes, count))), {N: n})
+
+
 def net_changes(rows: pa.Table) -> pa.Table:
     """A bag (its record's columns, then ``__ts``, ``__te``, ``__n``) as one row ``[t, INF)`` for each record and
     instant at which its number of copies changes: where a record ends as an equal one begins there is none.

@@ -30,6 +30,12 @@ def anchor_text(ticks: int, time: TimeDomain) -> str:
     return f" Anchor {time.instant(ticks)}" if ticks else ""
 
 
+def _one(*bounds: str) -> tuple[str, tuple[str, str, str, str]]:
+    # ``buckets_sql`` of the one bucket that an instant has
+    named = ", ".join(f"'at{i}', {sql}" for i, sql in enumerate(bounds))
+    return f"array(named_struct({named}))", ("__b.at0", "__b.at1", "__b.at2", "__b.at3")
+
+
 @stored("Hopping", "length", "slide", "anchor")
 @dataclass(frozen=True)
 class Hopping(BucketWindow):
@@ -76,16 +82,27 @@ class Hopping(BucketWindow):
         # a hop longer than the bucket: s may fall between two buckets
         return ts, te if self.slide < self.length else f"IF({oldest} > {newest}, {ts}, {te})"
 
-    def buckets_sql(self, s: str) -> str:
+    def buckets_sql(self, s: str) -> tuple[str, tuple[str, str, str, str]]:
         oldest, newest = self._starts_sql(s)
         if self.length == self.slide:
-            return f"array({self._bucket_sql(newest)})"
-        starts = f"IF({oldest} > {newest}, array(), sequence({oldest}, {newest}, {self.slide}L))"
-        return f"transform({starts}, __b -> {self._bucket_sql('__b')})"
+            starts = f"array({newest})"
+        else:
+            starts = f"IF({oldest} > {newest}, array(), sequence({oldest}, {newest}, {self.slide}L))"
+        # of starts only: Spark does not compile the lambda that would make structs of them, four times the cost
+        ts, te = plus("__b", self.length - 1), plus("__b", self.length - 1 + self.slide)
+        return starts, ("__b", plus("__b", self.length), ts, te)
 
-    def _bucket_sql(self, start: str) -> str:
-        ts, te = plus(start, self.length - 1), plus(start, self.length - 1 + self.slide)
-        return f"struct({start}, {plus(start, self.length)}, {ts}, {te})"
+    def pane_sql(self, s: str) -> str | None:
+        if self.length == self.slide:
+            return None
+        newest = self._starts_sql(s)[1]
+        # within a slide the oldest bucket ends once
+        late = self.length % self.slide
+        return f"({newest} + IF({s} - {newest} >= {late}L, {late}L, 0L))" if late else newest
+
+    @property
+    def in_buckets(self) -> bool:
+        return True
 
     @property
     def reach(self) -> int:
@@ -158,9 +175,13 @@ class Calendar(BucketWindow):
     def bounds_steps(self, s: str) -> Sequence[tuple[str, str]]:
         return [*self.steps(s), *wall_clock.start_sql("__b0at", self.unit, self.zone, "__b2")]
 
-    def buckets_sql(self, s: str) -> str:
+    def buckets_sql(self, s: str) -> tuple[str, tuple[str, str, str, str]]:
         ts, te = self.sql(s)
-        return f"array(struct({self._tick_sql('__b2start')}, __b0next, {ts}, {te}))"
+        return _one(self._tick_sql("__b2start"), "__b0next", ts, te)
+
+    @property
+    def in_buckets(self) -> bool:
+        return True
 
     @property
     def reach(self) -> int:
@@ -193,9 +214,9 @@ class Fixed(BucketWindow):
         te = end_of(hop_at_or_after(s + 1, self.length, self.anchor), 0)
         return [(s - (s - self.anchor) % self.length, te, s, te)]
 
-    def buckets_sql(self, s: str) -> str:
+    def buckets_sql(self, s: str) -> tuple[str, tuple[str, str, str, str]]:
         ts, te = self.sql(s)
-        return f"array(struct({s} - {self._into_sql(s)}, {te}, {ts}, {te}))"
+        return _one(f"{s} - {self._into_sql(s)}", te, ts, te)
 
     @property
     def reach(self) -> int:

@@ -45,6 +45,11 @@ class WindowDefinition(ABC):
         return "WK"
 
     @property
+    def in_buckets(self) -> bool:
+        """Whether elements of different instants have one interval, since starts and ends lie at hops."""
+        return False
+
+    @property
     def counts(self) -> bool:
         """Whether its contents depend on how many elements have arrived since START."""
         return False
@@ -98,11 +103,18 @@ class BucketWindow(TimeWindow):
         """``(start, end, ts, te)``: the bounds ``[start, end)`` of each bucket of s, and when it is visible."""
 
     @abstractmethod
-    def buckets_sql(self, s: str) -> str:
-        """Spark SQL for an array of such structs over the BIGINT expression ``s`` and the columns of ``bounds_steps``;
-        what is never visible gets ts >= te.
+    def buckets_sql(self, s: str) -> tuple[str, tuple[str, str, str, str]]:
+        """Spark SQL for an array with a member for each bucket of the BIGINT expression ``s``, and for such a bucket's
+        (start, end, ts, te) over its member ``__b``; both may use the columns of ``bounds_steps``. What is never
+        visible gets ts >= te.
         """
 
     def bounds_steps(self, s: str) -> Sequence[tuple[str, str]]:
         """As ``steps``, for ``buckets_sql``."""
         return self.steps(s)
+
+    def pane_sql(self, s: str) -> str | None:
+        """Spark SQL for an instant that lies in the buckets of the BIGINT expression ``s`` and is one for all that lie
+        in these (panes: Li et al. 2005, "No pane, no gain"); None where an element has one bucket alone.
+        """
+        return None

@@ -91,6 +91,10 @@ class Slide(TimeWindow):
         return ts, te
 
     @property
+    def in_buckets(self) -> bool:
+        return self.slide > 1
+
+    @property
     def reach(self) -> int:
         return end_of(self.lag + self.length, self.slide)
 

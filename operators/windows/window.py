@@ -108,6 +108,10 @@ class Window(Node):
         whole = isinstance(self.spec, TimeWindow | UserWindow)
         return below[0] if whole else only(below[0], self.partition)
 
+    def pane_sql(self, s: str) -> str | None:
+        """Where elements become a row for each of several buckets: SQL of one instant for all that lie in the same."""
+        return self.spec.pane_sql(s) if self.bounds is not None and isinstance(self.spec, BucketWindow) else None
+
     @property
     def looks_back(self) -> int:
         # arrivals are counted from START on
@@ -145,7 +149,9 @@ def apply(
         return rows.where("__from < __to").selectExpr(*ids, f"__from AS {TS}", f"__to AS {TE}", N)
     assert isinstance(spec, BucketWindow)
     rows = stream.selectExpr(*ids, TS, N, *_steps(spec.bounds_steps(TS), guarded))
-    rows = rows.selectExpr(*ids, N, f"inline({spec.buckets_sql(TS)}) AS (__first, __past, __from, __to)")
+    buckets, of_bucket = spec.buckets_sql(TS)
+    members = [f"{sql} AS {name}" for sql, name in zip(of_bucket, ("__first", "__past", "__from", "__to"), strict=True)]
+    rows = rows.selectExpr("*", f"explode({buckets}) AS __b").selectExpr(*ids, N, *members)
     bounds = [f"{instant_sql(tick)} AS {c.id}" for tick, c in zip(("__first", "__past"), node.bounds, strict=True)]
     return rows.where("__from < __to").selectExpr(*ids, *bounds, f"__from AS {TS}", f"__to AS {TE}", N)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
 from sweeparea.operators.aggregates.calls import BaseCall
-from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
+from sweeparea.operators.sweeps.aggregate import AggregateSpec, combined, rows_schema, sweep
 from sweeparea.operators.time.ticks import INF, MAX_TICK
 from tests.operators import brute
 
@@ -41,13 +41,23 @@ def table(spec: AggregateSpec, bag) -> pa.Table:
     return pa.Table.from_pylist([{f: r.get(f) for f in schema.names} for r in rows], schema)
 
 
+def given_rows(spec: AggregateSpec, new, h0: int) -> pa.Table:
+    """New rows as they are, or combined, at once or by and by, as many workers would: by chance, by their number."""
+    if len(new) % 3 == 0:
+        return table(spec, new)
+    at = len(new) // 2 if len(new) % 3 == 1 else 0
+    made = combined(table(spec, new[at:]), spec, h0)
+    both = pa.concat_tables([table(spec, new[:at]), made])
+    return combined(both, spec, h0) if len(new) % 2 else both
+
+
 def run(spec: AggregateSpec, arrivals, cuts, carries=None) -> list:
     """All deltas of the slices that end at ``cuts``; ``arrivals``: (tick by which the row must be known, row) pairs."""
     h0, carry, bag = spec.start - 1, rows_schema(spec).empty_table(), []
     names = [k for k, _ in spec.keys] + [c.output for c in spec.calls]
     for h1 in cuts:
         new = [row for due, row in arrivals if h0 < due <= h1]
-        delta, carry = sweep(pa.concat_tables([carry, table(spec, new)]), spec, h0, h1)
+        delta, carry = sweep(pa.concat_tables([carry, given_rows(spec, new, h0)]), spec, h0, h1)
         for row in delta.to_pylist():
             record = tuple(brute.plain(row[c]) for c in names)
             assert h0 < row["__ts"] <= h1

@@ -15,6 +15,7 @@ from tests.operators.window_scopes import (
     LENGTHS,
     TICKS,
     bucket_windows,
+    evaluate,
     first_in_first_out,
     hops,
     interval_is_the_definition,
@@ -76,3 +77,16 @@ def test_a_calendar_bucket_holds_its_element_and_shows_until_the_next_one_ends(w
 @given(bucket_windows(ANY_LENGTH, ANY_TICK), st.lists(ANY_TICK, min_size=1, max_size=20))
 def test_sql_is_interval_up_to_the_ends_of_the_domain(database, window, values):
     sql_is_interval(database, window, values)
+
+
+@settings(max_examples=100, deadline=None)
+@given(bucket_windows(LENGTHS, TICKS), st.lists(TICKS, min_size=2, max_size=20))
+def test_a_pane_is_an_instant_for_all_that_lie_in_its_buckets(database, window, values):
+    pane = window.pane_sql("s")
+    if pane is None:
+        return
+    of: dict[tuple, int] = {}
+    for s, (at,) in zip(values, evaluate(database, [pane], values), strict=True):
+        assert window.buckets(at) == window.buckets(s)
+        if window.buckets(s):
+            assert of.setdefault(tuple(window.buckets(s)), at) == at

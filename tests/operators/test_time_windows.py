@@ -57,4 +57,4 @@ def test_sql_is_interval_up_to_the_ends_of_the_domain(database, window, values):
 
 
 def test_now_is_one_tick_and_the_last_tick_does_not_end(database):
-    assert evaluate(database, Range(1), [5, MAX_TICK]) == [(5, 6), (MAX_TICK, INF)]
+    assert evaluate(database, Range(1).sql("s"), [5, MAX_TICK]) == [(5, 6), (MAX_TICK, INF)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
@@ -81,17 +82,17 @@ def first_in_first_out(intervals) -> bool:
     return all(b[0] <= a[0] or b[1] >= a[1] for a in intervals for b in intervals)
 
 
-def evaluate(database, window: TimeWindow, values: list[int]) -> list[tuple[int, int]]:
-    """The Spark SQL text run by DuckDB, whose BIGINT arithmetic fails on overflow as Spark's does in ANSI mode."""
-    ts, te = (re.sub(r"(\d+)L\b", r"CAST(\1 AS BIGINT)", e) for e in window.sql("s"))
+def evaluate(database, texts: Sequence[str], values: list[int]) -> list[tuple[int, ...]]:
+    """Spark SQL over ``s`` run by DuckDB, whose BIGINT arithmetic fails on overflow as Spark's does in ANSI mode."""
+    columns = ", ".join(re.sub(r"(\d+)L\b", r"CAST(\1 AS BIGINT)", text) for text in texts)
     rows = ", ".join(f"({i}, CAST({v} AS BIGINT))" for i, v in enumerate(values))
-    return database.execute(f"SELECT {ts}, {te} FROM (VALUES {rows}) AS t(i, s) ORDER BY i").fetchall()
+    return database.execute(f"SELECT {columns} FROM (VALUES {rows}) AS t(i, s) ORDER BY i").fetchall()
 
 
 def sql_is_interval(database, window: TimeWindow, values: list[int]) -> None:
     """Up to the ends of the domain."""
     values += [MIN_TICK, MIN_TICK + 1, 0, MAX_TICK - 1, MAX_TICK]
-    for s, (ts, te) in zip(values, evaluate(database, window, values), strict=True):
+    for s, (ts, te) in zip(values, evaluate(database, window.sql("s"), values), strict=True):
         interval = window.interval(s)
         if interval is None:
             assert ts >= te, s

@@ -38,6 +38,7 @@ SPREAD = (
     "outer_joins",
     "difference_and_intersection",
     "window_rows",
+    "combining",
     "values_of_all_types",
     "streams_nest",
 )

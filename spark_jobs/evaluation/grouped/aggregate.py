@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators import bridge
 from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
@@ -94,8 +95,13 @@ class Aggregates(Runner[Aggregate]):
         if bag is not None:
             given = {*grouping.keys, *grouping.arguments, *BAG}
             # what no raw row has need not be sent; a whole SweepArea comes the same way, with all columns
-            sent = pa.schema([f for f in schema if f.name in given or not grouping.keys])
-            rows.append(filled(shown, sent, {name: name for name in given}))
+            combines = self.slice.partitions > 1 and node.combines(self.slice.edges)
+            sent = pa.schema([f for f in schema if f.name in given or not (grouping.keys or combines)])
+            raw = filled(shown, sent, {name: name for name in given})
+            if combines:
+                task = bridge.CombineTask(partial(aggregate.combined, spec=spec, h0=self.slice.h0), schema)
+                raw = raw.mapInArrow(task, frames.ddl(schema))
+            rows.append(raw)
         if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
             rows.append(filled(self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         run, keys = partial(aggregate.sweep, spec=spec), tuple(grouping.keys)

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge, user
 from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.values.bag import BAG, TS
+from sweeparea.operators.values.bag import BAG, TS, N
 from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.operators.values.keys import needs_canonical
+from sweeparea.operators.values.netting import gathered
 from sweeparea.operators.windows import TimeWindow, UserWindow, window
 from sweeparea.operators.windows.window import Window
 from sweeparea.spark_jobs.evaluation.encode import Encoder
@@ -35,7 +37,7 @@ class Windows(Runner[Window]):
 
     def new(self, node: Window) -> DataFrame | None:
         if isinstance(node.spec, TimeWindow):
-            return self._of_time(node, self.bags.new(node.input))
+            return self._of_time(node, self._of_panes(node, self.bags.new(node.input)))
         return self._user(node) if isinstance(node.spec, UserWindow) else self._swept(node)
 
     def held(self, node: Window) -> DataFrame | None:
@@ -50,6 +52,20 @@ class Windows(Runner[Window]):
     def _of_time(self, node: Window, stream: DataFrame | None) -> DataFrame | None:
         guard = partial(zone_guards.guarded_text, self.slice.spark)
         return None if stream is None else window.apply(node, stream, self.slice.reader.instant_sql, guard)
+
+    def _of_panes(self, node: Window, stream: DataFrame | None) -> DataFrame | None:
+        """Elements with equal values that lie in the same buckets as one row, before it becomes a row for each bucket.
+        Only where equal values are the same: an expression above may tell 0.0 from -0.0.
+        """
+        pane = node.pane_sql(TS)
+        if stream is None or pane is None or self.slice.partitions == 1:
+            return stream
+        ids = ids_of(node.input)
+        rows = stream.selectExpr(*ids, f"{pane} AS {TS}", N)
+        schema = pa.schema(fields(rows, rows.columns))
+        if any(needs_canonical(f.type) for f in schema):
+            return stream
+        return rows.mapInArrow(bridge.CombineTask(gathered, schema), frames.ddl(schema))
 
     def _swept(self, node: Window) -> DataFrame | None:
         op, rows = self.name(node), WindowRows(node)
