@@ -50,6 +50,10 @@ QUERIES = (
     "SELECT k, v FROM S {w} WHERE v NOT IN (SELECT v FROM T {x} WHERE v IS NOT NULL)",
     "SELECT a.k, a.v, b.v AS u FROM S {w} AS a LEFT JOIN T {x} AS b ON a.v = b.v",
     "SELECT a.v, b.v AS u FROM S {w} AS a FULL JOIN T [Rows 2] AS b ON a.v = b.v",
+    "SELECT k, v FROM (SELECT k, v, RANK() OVER (PARTITION BY {p} ORDER BY v DESC NULLS LAST) AS r FROM S {w}) AS q"
+    " WHERE r <= 2",
+    "SELECT v, WINDOW_START(S) AS a, COUNT(*) AS n, COUNT(DISTINCT k) AS d FROM S [Hopping 7 Slide 3]"
+    " GROUP BY v, WINDOW_START(S)",
 )
 """``w`` and ``x``: windows over time; ``p``: what to partition by."""
 

@@ -52,7 +52,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     seen = _watched(monkeypatch)
     with shared_by((1, 2, 3, 2)):
-        _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in (0, 6)])
+        _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in (0, 6, 22, 23)])
     assert any(live for _, live, _ in seen)
     assert all(live == counted for _, live, counted in seen)
     # what a slice leaves at most, after the merge of all files and before the next

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Run, Sweep
 from sweeparea.operators.sweeps import top_k
@@ -14,7 +15,7 @@ from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import fields
 
@@ -64,3 +65,11 @@ class TopKs(Runner[TopK]):
         run = how.sweep(self.slice.plan.start, self.known(node.input))
         sweep = Sweep(tuple(keys), schema, output, bag_due, run)
         return self.sweeps.swept(op, None if bag is None else shown, sweep)
+
+    def pipe(self, node: TopK) -> Pipe | None:
+        return self.sweeps.pipe(self.name(node))
+
+    def spread_by(self, node: TopK) -> frozenset[str] | None:
+        keys = frozenset(key.bare for key in node.keys)
+        lie = self.sweeps.spreads(self.name(node)) and keys <= frozenset(ids_of(node.input))
+        return keys if keys and lie else None
