@@ -8,6 +8,7 @@ None, and nothing is refused for it.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -189,6 +190,10 @@ def _certain(accepted: frozenset[str], type_: str | None) -> bool:
     return type_ is not None and (type_ in accepted or family_of(type_) in accepted)
 
 
+_BETWEEN_NAMES = re.compile(r",(?![^(<]*[)>])")
+"""A comma that does not stand in a type, as in ``cast decimal(10,2)``."""
+
+
 @cache
 def _table() -> dict[str, dict[int, Signature]]:
     table: dict[str, dict[int, Signature]] = {}
@@ -200,7 +205,7 @@ def _table() -> dict[str, dict[int, Signature]]:
         if not line.startswith(" "):
             names, _, count = line.rpartition(" ")
             current = []
-            for name in names.split(","):
+            for name in _BETWEEN_NAMES.split(names) if names.startswith("cast ") else names.split(","):
                 known = table.setdefault(name.upper(), {})
                 current.append(known.setdefault(int(count), Signature()))
             continue

@@ -54,6 +54,7 @@ from tests.cql.typed_expressions import INPUT
         ("a[", "f] > 0"),
         ("k > 1 AND ", "b IN (SELECT x FROM S)"),
         ("", "k > ALL (SELECT INTERVAL '1' DAY FROM S)"),
+        ("", "CAST(X'01' AS DECIMAL(10, 2)) > 1"),
         ("", "s OR '1'"),
         ("", "'true' OR 'true'"),
         ("b AND (", "'true' OR r'x')"),
