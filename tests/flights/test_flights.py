@@ -52,6 +52,8 @@ SLICINGS = {
     "the storm in hours": [STORM, *_every(HOUR, STORM, STORM + DAY)],
     "random cuts": _random_cuts(2013),
 }
+LONG = ("days", "the storm in hours")
+"""Slicings of the long run of the tests alone."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,9 @@ def _check(
 
 
 @pytest.mark.parametrize("query", oracle.QUERIES)
-@pytest.mark.parametrize("slicing", SLICINGS)
+@pytest.mark.parametrize(
+    "slicing", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in SLICINGS]
+)
 def test_any_slicing_gives_what_sql_gives(
     spark: SparkSession, admitted: Path, expected, tmp_path: Path, query: str, slicing: str
 ):
