@@ -24,11 +24,11 @@ def new_rows(plans: QueryPlans, plan: Plan, h0: int, h1: int) -> int:
         if not declared.is_query(declared.owner(name)):
             if not declared.is_static(name):
                 low, high = own_ticks(h0 + 1, h1, declared.scale(name, plan.time))
-                total += _between(DeltaLog(declared.layout.admitted(name)), "__tick", low, high)
+                total += _between(declared.ledger.log(declared.layout.admitted(name)), "__tick", low, high)
         else:
             column = "ts" if plans.input_schema(name).kind == SchemaKind.STREAM else "valid_from"
             scale = plan.time.stored_scale
-            log = DeltaLog(plans.result_table(name))
+            log = declared.ledger.log(plans.result_table(name))
             total += _between(log, column, (h0 + 1) * scale, (h1 + 1) * scale - 1)
     return round(total)
 

@@ -270,7 +270,7 @@ class Slice:
         if application.is_query(application.owner(name)):
             is_stream = application.plans.input_schema(name).kind == SchemaKind.STREAM
             kind = InputKind.QUERY_STREAM if is_stream else InputKind.QUERY_RELATION
-            log = DeltaLog(application.plans.result_table(name))
+            log = application.ledger.log(application.plans.result_table(name))
             log.refuse_foreign(application.owner(name))
             # what was computed anew stands for the results that were pinned before: these were damaged, or are gone
             version = version_at(log, row.app, max(pin, row.of_query.built or 0))
@@ -282,7 +282,7 @@ class Slice:
                 )
             return Input(name, kind, log, pin, version=version)
         kind = InputKind.STREAM if name in application.catalog.streams else InputKind.RELATION
-        log = DeltaLog(application.layout.admitted(name))
+        log = application.ledger.log(application.layout.admitted(name))
         log.refuse_foreign(name)
         return Input(
             name, kind, log, pin,

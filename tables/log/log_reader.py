@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from sweeparea.infra import storage
 from sweeparea.tables.log.add_actions import live_files
@@ -20,6 +21,9 @@ from sweeparea.tables.log.commits import Commit, read_commit
 from sweeparea.tables.log.files import DataFile
 from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.table_handle import TableHandle
+
+KEPT_FILES = 1_000
+"""A list of more files is made anew for whoever asks: it is not to stay in the driver."""
 
 
 class LogReader:
@@ -35,6 +39,8 @@ class LogReader:
         storage.prepare(self.uri)
         self.storage_options = storage_options
         self.handle = TableHandle(self.uri, storage_options)
+        self._listed: tuple[DeltaTable, tuple[int, frozenset[str] | None], list[DataFile]] | None = None
+        """The handle and the version of which files were listed last, and what was found."""
 
     def exists(self) -> bool:
         """Whether a Delta table is here."""
@@ -58,7 +64,14 @@ class LogReader:
         """The live files, with raw paths, at ``version`` or now. ``columns``: of these alone statistics are told, which
         is what listing many files costs.
         """
-        return live_files(self.handle.at(version), self.uri, columns)
+        table = self.handle.at(version)
+        wanted = table.version(), None if columns is None else frozenset(columns)
+        if self._listed is None or self._listed[0] is not table or self._listed[1] != wanted:
+            files = live_files(table, self.uri, columns)
+            if len(files) > KEPT_FILES:
+                return files
+            self._listed = table, wanted, files
+        return list(self._listed[2])
 
     def paths(self, version: int | None = None) -> set[str]:
         """The raw paths of the live files alone: much cheaper than :meth:`files`."""

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sweeparea.tables.errors import CommitConflict, ForeignWrite, TableError
-from sweeparea.tables.log import stats
+from sweeparea.tables.log import log_reader, stats
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import DataFile, write_file
 
@@ -69,6 +69,24 @@ def test_live_files_carry_their_statistics(log: DeltaLog) -> None:
     written = file(Path(log.uri), 1, 2)
     log.commit([written], [], app=None, base_version=0)
     assert log.files() == [written]
+
+
+def test_files_are_listed_once_for_each_version(log: DeltaLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, listed = Path(log.uri), []
+    plain = log_reader.live_files
+    monkeypatch.setattr(log_reader, "live_files", lambda *given: listed.append(given[0].version()) or plain(*given))
+    first, second = file(root, 1), file(root, 2)
+    log.commit([first], [], app=None, base_version=0)
+    found = log.files()
+    found.clear()  # whose it is
+    assert (log.files(), log.files(1)) == ([first], [first])
+    DeltaLog(log.uri).commit([second], [first], app=None, base_version=1)
+    assert (log.files(), log.files(2), log.files(1)) == ([second], [second], [first])
+    assert log.files(2, ["tick"])[0].stats != second.stats
+    assert listed == [1, 2, 1, 2]
+    monkeypatch.setattr(log_reader, "KEPT_FILES", 0)
+    assert log.files() == log.files() == [second]
+    assert listed == [1, 2, 1, 2, 2, 2]
 
 
 def test_a_file_of_a_writer_without_statistics_is_looked_at(log: DeltaLog) -> None:
