@@ -14,6 +14,7 @@ from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
 from sweeparea.operators.sweeps.difference import Difference
 from sweeparea.operators.sweeps.enrich import Enrich
+from sweeparea.operators.sweeps.framed import Framed
 from sweeparea.operators.sweeps.intersect import Intersect
 from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.sweeps.navigation import Navigation
@@ -32,6 +33,7 @@ __all__ = [
     "Difference",
     "Enrich",
     "Expr",
+    "Framed",
     "Generate",
     "Intersect",
     "Join",

@@ -105,6 +105,14 @@ class Result:
     high: np.ndarray | None = None
     lookup: pa.Array | None = None
 
+    @property
+    def parts(self) -> list[np.ndarray]:
+        """Integers that are equal where the values are."""
+        found = [self.values] if self.high is None else [self.values, self.high]
+        if self.valid is None:
+            return found
+        return [self.valid.astype(np.int64), *(np.where(self.valid, part, 0) for part in found)]
+
     def changes(self) -> np.ndarray:
         """Where a segment's value differs from the one before (without the first segment)."""
         change = self.values[1:] != self.values[:-1]

@@ -7,6 +7,8 @@ a bit. Calls over one argument share their sums.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -62,13 +64,25 @@ class MomentSum(Additive):
         return Result(values.view(np.int64), valid)
 
     def _value(self, function: str, n: int, state: bytes) -> float | None:
-        sums, odd = decoded(state, self.powers)
-        if self.powers == kernel.PAIRS:
-            return moments.of_pair_sums(function, n, sums, odd)
-        return moments.of_sums(function, n, sums, odd[0])
+        return statistic(function, self.powers, n, *decoded(state, self.powers))
 
     def _encoded(self, first: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return kernel.encode_runs(first, *self._summed(rows, self.raw(rows)))
+
+
+def statistic(
+    function: str, powers: int, n: int, sums: Sequence[tuple[int, int]], odd: tuple[int, int]
+) -> float | None:
+    """A function of n values, or pairs, from its sums, each ``integer * 2**-e``; ``odd`` of them are not finite."""
+    if powers == kernel.PAIRS:
+        return moments.of_pair_sums(function, n, sums, odd)
+    return moments.of_sums(function, n, sums, odd[0])
+
+
+def scaled(sums: Sequence[tuple[int, int]], powers: int) -> list[tuple[int, int]]:
+    """Sums (integer, e), from (integer, number of the digit at which it begins)."""
+    factors = _FACTORS[powers]
+    return [(whole, kernel.FACTOR * k - kernel.BASE * first) for (whole, first), k in zip(sums, factors, strict=True)]
 
 
 def decoded(state: bytes, powers: int) -> tuple[list[tuple[int, int]], tuple[int, int]]:

@@ -5,6 +5,7 @@ suffices.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -132,19 +133,33 @@ class Sum(Additive):
             fits, high, low = kernel.running_exact(at.cut, self.double, self.rounded, *self._summed(at.rows, copies))
             if self.rounded:
                 return Result(low, valid)
-        beyond = ~fits | _overflows(high, low, call.type)
-        if call.function == "TRY_SUM":
-            return Result(low, valid & ~beyond, high if pt.is_decimal(call.type) else None)
-        bad = np.flatnonzero(present & valid & (at.tick > at.h0) & beyond)
-        if len(bad):
-            raise DataError(
-                f"SUM overflow: {call} does not fit in {call.type} at {at.place(int(bad[0]))}. "
-                f"CAST its argument to a wider type (DECIMAL(38, s) or DOUBLE)."
-            )
-        return Result(low, valid, high if pt.is_decimal(call.type) else None)
+        return fitting(call, (fits, high, low), valid, present & (at.tick > at.h0), at.place)
 
     def _encoded(self, first: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return kernel.encode_runs(first, self.double, *self._summed(rows, self.raw(rows)))
+
+
+def fitting(
+    call: BaseCall,
+    total: tuple[np.ndarray, np.ndarray, np.ndarray],
+    valid: np.ndarray,
+    told: np.ndarray,
+    place: Callable[[int], str],
+) -> Result:
+    """SUM's values from (whether they fit in 128 bits, high words, low words). DataError where one that is ``told``
+    does not fit in the result's type; ``place`` names where.
+    """
+    fits, high, low = total
+    beyond = ~fits | _overflows(high, low, call.type)
+    if call.function == "TRY_SUM":
+        return Result(low, valid & ~beyond, high if pt.is_decimal(call.type) else None)
+    bad = np.flatnonzero(told & valid & beyond)
+    if len(bad):
+        raise DataError(
+            f"SUM overflow: {call} does not fit in {call.type} at {place(int(bad[0]))}. "
+            f"CAST its argument to a wider type (DECIMAL(38, s) or DOUBLE)."
+        )
+    return Result(low, valid, high if pt.is_decimal(call.type) else None)
 
 
 def _overflows(high: np.ndarray, low: np.ndarray, t: pa.DataType) -> np.ndarray:

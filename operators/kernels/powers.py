@@ -29,7 +29,8 @@ from sweeparea.operators.kernels.events import Segments, opens, row_of, signed, 
 DIGITS = 296
 FACTOR = 1074
 """A sum of products of k factors counts in units of ``2**(-FACTOR * k)``."""
-_BASE = 30
+BASE = 30
+"""Bits of a digit."""
 _MASK = (1 << 30) - 1
 PAIRS = 5
 """Instead of a number of powers: the five sums of pairs."""
@@ -73,7 +74,7 @@ def _multiply(a, size, b):
     for i in range(size):
         v = a[i] * b + c
         a[i] = v & _MASK
-        c = v >> _BASE
+        c = v >> BASE
     if c:
         a[size] = c
         size += 1
@@ -84,20 +85,20 @@ def _multiply(a, size, b):
 def _times(a, size, f, scratch):
     # a[:size] *= f < 2**60, in place; gives the new size
     low = f & _MASK
-    high = f >> _BASE
+    high = f >> BASE
     if high == 0:
         return _multiply(a, size, low)
     for i in range(size + 2):
         scratch[i] = 0
     for i in range(size):
         scratch[i] += a[i] * low & _MASK
-        scratch[i + 1] += (a[i] * low >> _BASE) + (a[i] * high & _MASK)
-        scratch[i + 2] += a[i] * high >> _BASE
+        scratch[i + 1] += (a[i] * low >> BASE) + (a[i] * high & _MASK)
+        scratch[i + 2] += a[i] * high >> BASE
     c = np.int64(0)
     for i in range(size + 2):
         v = scratch[i] + c
         a[i] = v & _MASK
-        c = v >> _BASE
+        c = v >> BASE
     size += 2
     while size > 0 and a[size - 1] == 0:
         size -= 1
@@ -107,12 +108,12 @@ def _times(a, size, f, scratch):
 @njit(cache=True)
 def _add(digits, bounds, j, a, size, exponent, negative):
     # sum j += a * 2**exponent, or minus that
-    first = exponent // _BASE
-    shift = exponent % _BASE
+    first = exponent // BASE
+    shift = exponent % BASE
     for i in range(size):
         value = a[i] << shift
         low = value & _MASK
-        high = value >> _BASE
+        high = value >> BASE
         if negative:
             digits[j, first + i] -= low
             digits[j, first + i + 1] -= high
@@ -140,7 +141,7 @@ def _copies(a, n):
     size = 0
     while n:
         a[size] = n & _MASK
-        n >>= _BASE
+        n >>= BASE
         size += 1
     return size
 
@@ -193,11 +194,11 @@ def _normalize(digits, bounds, j):
     for i in range(lo, hi):
         v = digits[j, i] + c
         digits[j, i] = v & _MASK
-        c = v >> _BASE
+        c = v >> BASE
     v = digits[j, hi] + c
     while v < -(1 << 29) or v >= 1 << 29:
         digits[j, hi] = v & _MASK
-        v >>= _BASE
+        v >>= BASE
         hi += 1
     digits[j, hi] = v
     while hi >= lo and digits[j, hi] == 0:
@@ -210,7 +211,7 @@ def _normalize(digits, bounds, j):
     while lo < hi and digits[j, hi] == -1 and digits[j, hi - 1] >= 1 << 29:
         digits[j, hi] = 0
         hi -= 1
-        digits[j, hi] -= 1 << _BASE
+        digits[j, hi] -= 1 << BASE
     if lo > hi:
         lo = DIGITS
         hi = -1
@@ -238,7 +239,7 @@ def encode(acc, out, at):
         width = 0
         for i in range(lo, hi + 1):
             held |= digits[j, i] << width  # the last one's sign reaches as far as it is looked at
-            width += _BASE
+            width += BASE
             while width >= 8 or (i == hi and width > 0):
                 out[end] = held & 0xFF
                 held >>= 8
@@ -283,13 +284,13 @@ def add_encoded(acc, data, at, end, sign):
             width += 8
             if b == count - 1 and data[at + b] >= 128:
                 held -= np.int64(1) << width
-            while width >= _BASE and b < count - 1:
+            while width >= BASE and b < count - 1:
                 digits[j, i] += sign * (held & _MASK)
-                held >>= _BASE
-                width -= _BASE
+                held >>= BASE
+                width -= BASE
                 i += 1
         digits[j, i] += sign * (held & _MASK)
-        digits[j, i + 1] += sign * (held >> _BASE)
+        digits[j, i + 1] += sign * (held >> BASE)
         bounds[j, 0] = min(bounds[j, 0], lo)
         bounds[j, 1] = max(bounds[j, 1], i + 1)
         at += count

@@ -3,7 +3,8 @@
 Beyond the papers: at every instant the function's value as SQL has it over the rows of the instant, each beside the
 row. By update pattern strict non-monotonic, since an arrival changes the values of rows that are there. Numbers become
 a top-k of all rows (``top_k.py``), with what follows from them (``counted.py``), values of other rows references
-(``navigation.py``). The others run by snapshot expansion (``snapshot.py``), one node for each PARTITION BY.
+(``navigation.py``), aggregates frames (``framed.py``). The others run by snapshot expansion (``snapshot.py``), one node
+for each PARTITION BY.
 
 Columns in: the record, ``__ts``, ``__te``, ``__n``. Columns out: the record, the functions' values, ``__ts``, ``__te``,
 ``__n``. SweepArea: the input's rows that are valid after h1.
@@ -19,6 +20,7 @@ from sweeparea.operators.plan.expressions import Column, Expr, SortKey, kept_as_
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.numbers import ALL, NUMBERINGS, ROW_NUMBER
 from sweeparea.operators.sweeps.counted import computed, counts_of
+from sweeparea.operators.sweeps.framed import Framed, is_framed, together
 from sweeparea.operators.sweeps.navigation import Navigation, reference_of
 from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction
@@ -32,8 +34,8 @@ class Analytic(Windowed):
     """SQL window functions (OVER). Output: the input's columns, then one for each call."""
 
     def lowered(self) -> Node:
-        """Numbers of each order as a top-k of all rows; references to other rows by each order; then one node for each
-        PARTITION BY.
+        """Numbers of each order as a top-k of all rows; references to other rows by each order; aggregates of frames;
+        then one node for each PARTITION BY.
 
         Copies of a record can differ in what they get. Where two nodes give them something, the first copy of one must
         be that of the other: so the first ROW_NUMBER breaks the ties of what comes after it, and where there is none
@@ -48,16 +50,19 @@ class Analytic(Windowed):
                 numbered.append((names[count], count))
         referring = [entry for entry in self.calls if reference_of(entry[1]) is not None]
         done = {column for column, _ in (*numbered, *referring)} | counted.keys()
+        framed = together(tuple(e for e in self.calls if e[0] not in done and is_framed(e[1])))
+        done |= {column for node in framed for column, _ in node}
         others = [entry for entry in self.calls if entry[0] not in done]
         partitions = list(dict.fromkeys(call.partition for _, call in others))
-        if not numbered and not referring:
+        if not numbered and not referring and not framed:
             return self if len(partitions) < 2 else self._apart(self.input, partitions)
         below: Node = self.input
         tie = next((c for c, call in numbered if call.function == ROW_NUMBER), None)
         places = dict.fromkeys((call.partition, call.order) for _, call in referring)
-        nodes = {(call.partition, call.order) for _, call in referring if call.tells_copies}
-        nodes |= {(call.partition, ()) for _, call in others if call.tells_copies}
-        if tie is None and len(nodes) > 1:
+        telling = len({(call.partition, call.order) for _, call in referring if call.tells_copies})
+        telling += sum(any(call.tells_copies for _, call in node) for node in framed)
+        telling += len({call.partition for _, call in others if call.tells_copies})
+        if tie is None and telling > 1:
             tie = Column(f"{self.calls[0][0].id}_copy", "copy", "int")
             record = tuple(reference(column) for column in self.input.columns)
             below = TopK(below, (), None, 0, record, numbers=((tie, ROW_NUMBER),))
@@ -69,6 +74,8 @@ class Analytic(Windowed):
         for place in places:
             own = [(c, _with_tie(call, tie)) for c, call in referring if (call.partition, call.order) == place]
             below = Navigation(below, tuple(own))
+        for node in framed:
+            below = Framed(below, tuple((column, _with_tie(call, tie)) for column, call in node))
         if tie is not None:
             others = [(column, _with_tie(call, tie)) for column, call in others]
         for partition in partitions:

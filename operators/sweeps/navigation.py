@@ -24,7 +24,6 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,9 +45,10 @@ if TYPE_CHECKING:
     from sweeparea.operators.sweeps import snapshot
     from sweeparea.operators.sweeps.snapshot import Snapshots, SnapshotSpec
     from sweeparea.operators.values import keys as key_codes
+    from sweeparea.operators.values import netting
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, moves, kernel, sorting, snapshot, key_codes, order_of = later(
+    np, pa, moves, kernel, sorting, snapshot, key_codes, netting, order_of = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.kernels.moves",
@@ -56,6 +56,7 @@ else:
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.sweeps.snapshot",
         "sweeparea.operators.values.keys",
+        "sweeparea.operators.values.netting",
         "sweeparea.operators.values.order",
     )
 
@@ -185,7 +186,7 @@ def _changes(at: Snapshots, spec: NavigationSpec) -> pa.Table:
         _values(at.records, i, r, record, order, o) for i, (r, o) in enumerate(zip(references, others, strict=True))
     ]
     # what is told as it was and as it is, with equal values, has not changed
-    kept, n = _netted((segment, places, *(code for _, code in values)), n)
+    kept, n = netting.netted_rows((segment, places, *(code for _, code in values)), n)
     table = at.records.select(list(spec.columns)).take(pa.array(record[kept]))
     for (name, _), (column, _) in zip(spec.calls, values, strict=True):
         table = table.append_column(name, column.take(pa.array(kept)))
@@ -212,19 +213,3 @@ def _values(
     at = np.where(other >= 0, order[np.maximum(other, 0)], absent) if len(order) else other
     codes = key_codes.codes([every])[0]
     return every.take(pa.array(at)), codes[at] if len(at) else at
-
-
-def _netted(columns: Sequence[np.ndarray], n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(a row of each combination of ``columns`` whose ``n`` do not sum up to zero, the sums)."""
-    if not len(n):
-        return np.zeros(0, np.int64), n
-    order = sorting.sorted_order(columns)
-    change = np.zeros(len(order), np.bool_)
-    change[0] = True
-    for column in columns:
-        ordered = column[order]
-        change[1:] |= ordered[1:] != ordered[:-1]
-    begins = np.flatnonzero(change)
-    sums = np.add.reduceat(n[order], begins)
-    left = sums != 0
-    return order[begins[left]], sums[left]

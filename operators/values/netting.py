@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -26,6 +28,22 @@ def netted(group: np.ndarray, tick: np.ndarray, n: np.ndarray) -> np.ndarray:
     first = np.flatnonzero(change)
     net = np.add.reduceat(n, first)
     return np.stack([group[first], tick[first], net])[:, net != 0]
+
+
+def netted_rows(columns: Sequence[np.ndarray], n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(a row of each combination of ``columns`` whose ``n`` do not sum up to zero, the sums)."""
+    if not len(n):
+        return np.zeros(0, np.int64), n
+    order = sorted_order(columns)
+    change = np.zeros(len(order), np.bool_)
+    change[0] = True
+    for column in columns:
+        ordered = column[order]
+        change[1:] |= ordered[1:] != ordered[:-1]
+    begins = np.flatnonzero(change)
+    sums = np.add.reduceat(n[order], begins)
+    left = sums != 0
+    return order[begins[left]], sums[left]
 
 
 def changes_after(group: np.ndarray, start: np.ndarray, end: np.ndarray, n: np.ndarray, h1: int) -> np.ndarray:

@@ -135,13 +135,14 @@ class OrderKey:
 
 def ranks(records: pa.Table, order: tuple[OrderKey, ...]) -> np.ndarray:
     """Dense ranks of the records in an order."""
-    parts = [_key_ranks(arrays.one_array(records.column(key.column)), key) for key in order]
+    parts = [key_ranks(arrays.one_array(records.column(key.column)), key) for key in order]
     if not parts or not records.num_rows:
         return np.zeros(records.num_rows, np.int64)
     return _dense_ranks(parts)[0]
 
 
-def _key_ranks(column: pa.Array, key: OrderKey) -> np.ndarray:
+def key_ranks(column: pa.Array, key: OrderKey) -> np.ndarray:
+    """Where each value stands among the others by one key of an order; -1 for NULLs that come first."""
     rank, count = column_ranks(column)
     if key.descending:
         rank = count - 1 - rank
@@ -167,7 +168,7 @@ def sorted_groups(
         tied = np.flatnonzero(~(begins & np.append(begins[1:], True))) if len(begins) else positions
         if len(tied):
             rows = positions[tied]
-            rank = _key_ranks(arrays.one_array(records.column(key.column).take(pa.array(rows))), key)
+            rank = key_ranks(arrays.one_array(records.column(key.column).take(pa.array(rows))), key)
             again = sorted_order((np.cumsum(begins)[tied], rank))
             positions[tied] = rows[again]
             begins[tied] |= _changes(rank[again])

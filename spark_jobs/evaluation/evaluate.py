@@ -18,6 +18,7 @@ from sweeparea.operators.nodes import (
     Analytic,
     Difference,
     Enrich,
+    Framed,
     Generate,
     Intersect,
     Join,
@@ -43,6 +44,7 @@ from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.encode import Encoder
 from sweeparea.spark_jobs.evaluation.grouped.aggregate import Aggregates
 from sweeparea.spark_jobs.evaluation.grouped.analytic import Analytics
+from sweeparea.spark_jobs.evaluation.grouped.framed import Frames
 from sweeparea.spark_jobs.evaluation.grouped.navigation import Navigations
 from sweeparea.spark_jobs.evaluation.grouped.top_k import TopKs
 from sweeparea.spark_jobs.evaluation.inputs import InputReader
@@ -110,6 +112,7 @@ class Evaluation:
             Analytic: Analytics(slice, self, sweeps),
             TopK: TopKs(slice, self, sweeps),
             Navigation: Navigations(slice, self, sweeps),
+            Framed: Frames(slice, self, sweeps),
             RelationToStream: self.streams,
         }
 

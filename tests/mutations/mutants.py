@@ -45,6 +45,7 @@ _ARRIVALS = tuple(f"tests/operators/test_{kind}_window.py" for kind in ("rows", 
 _BOUNDS = ("tests/operators/test_bounds.py",)
 _ENRICH = ("tests/operators/test_enrich.py",)
 _LOG = ("tests/operators/test_expiry_log.py",)
+_FRAMED = ("tests/operators/test_framed.py",)
 _NAVIGATION = ("tests/operators/test_navigation.py",)
 _NETTING = ("tests/operators/test_netting.py",)
 _SNAPSHOT = ("tests/operators/test_snapshot.py",)
@@ -183,6 +184,69 @@ MUTANTS = (
         "if first + 1 < from_start or",
         "another first row of a group is not told to the rows that show it",
         _NAVIGATION,
+    ),
+    Mutant(
+        "operators/kernels/framed.py",
+        "kept.touched[place] == segment:\n        return False",
+        "kept.touched[place] == segment:\n        return True",
+        "frames behind two rows that come together keep what they held",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/framed.py",
+        "if kept.at_place[place] > 0:\n            lines = _tell(kept, place, segment, -kept",
+        "if kept.at_place[place] > 1:\n            lines = _tell(kept, place, segment, -kept",
+        "what a row showed is not taken back",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/framed.py",
+        "return found > group.base + c if ahead else",
+        "return True if ahead else",
+        "the second last row that counts is taken for settled before the change lies behind it",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/framed.py",
+        "until = min(rows, at[j] + ahead + 1)",
+        "until = min(rows, at[j] + ahead)",
+        "the last row whose counted frame holds a change is not looked at",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/framed.py",
+        "number = low + calls[i, SKIP] if",
+        "number = low + calls[i, SKIP] + 1 if",
+        "the row behind the one that is picked",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/framed.py",
+        "if was != (kept.at_place[place] > 0):",
+        "if not was:",
+        "what has gone still counts for MIN and MAX",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/digits.py",
+        "found[i, 3] = high[i] & _MASK, high[i] >> 32",
+        "found[i, 3] = high[i] & _MASK, (high[i] >> 32) & _MASK",
+        "negative integers are added as positive ones",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/kernels/digits.py",
+        "found[i, k + 2] = sign * (",
+        "found[i, k + 2] = (",
+        "the high bits of negative numbers are added",
+        _FRAMED,
+    ),
+    Mutant(
+        "operators/sweeps/framed.py",
+        "rank[there].min() - 1 if edge.preceding",
+        "rank[there].max() + 1 if edge.preceding",
+        "a frame that begins before all keys is empty",
+        _FRAMED,
     ),
     Mutant(
         "cql/rewrites/ranks.py",

@@ -6,6 +6,7 @@ from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
+    Framed,
     Navigation,
     Project,
     RelationScan,
@@ -105,10 +106,10 @@ def test_copies_that_two_nodes_tell_apart_are_numbered_once():
         node = Analytic(INPUT, tuple((Column(f"o{i}", "o", "int"), call) for i, call in enumerate(calls)))
         found = lower(node)
         assert found.columns == node.columns
-        return [n for n in found.walk() if isinstance(n, TopK | Navigation | Analytic)]
+        return [n for n in found.walk() if isinstance(n, TopK | Navigation | Framed | Analytic)]
 
     def last(node: Node) -> str:
-        assert isinstance(node, Navigation | Analytic)
+        assert isinstance(node, Navigation | Framed | Analytic)
         return node.calls[0][1].order[-1].expr.sql
 
     assert [type(n) for n in nodes(rank, lag)] == [TopK, Navigation]
@@ -121,5 +122,27 @@ def test_copies_that_two_nodes_tell_apart_are_numbered_once():
     assert [e.sql for e in copies.keys] == [f"`{c.id}`" for c in INPUT.columns]
     assert {last(first), last(second)} == {"`o0_copy`"}
     copies, first, second = nodes(moving, lag)
-    assert (type(first), type(second)) == (Navigation, Analytic)
+    assert (type(first), type(second)) == (Navigation, Framed)
     assert {last(first), last(second)} == {"`o0_copy`"}
+
+
+def test_frames_of_one_order_are_one_node():
+    by_value = WindowFunction("SUM", (VALUE,), order=(SortKey(VALUE),))
+    by_rows = WindowFunction(
+        "SUM", (VALUE,), order=(SortKey(VALUE), SortKey(KEY[1])), frame="ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
+    )
+    whole = WindowFunction("MAX", (VALUE,))
+    other = WindowFunction("SUM", (VALUE,), order=(SortKey(KEY[1]),))
+    listed = WindowFunction("COLLECT_LIST", (VALUE,))
+
+    def nodes(*calls: WindowFunction) -> list[tuple[str, int]]:
+        node = Analytic(INPUT, tuple((Column(f"o{i}", "o", "int"), call) for i, call in enumerate(calls)))
+        found = lower(node)
+        assert found.columns == node.columns
+        return [(type(n).__name__, len(n.calls)) for n in found.walk() if isinstance(n, Framed | Analytic)]
+
+    assert nodes(by_value, by_rows, whole) == [("Framed", 3)]
+    assert nodes(by_value, other, whole) == [("Framed", 2), ("Framed", 1)]
+    assert nodes(by_value, listed) == [("Framed", 1), ("Analytic", 1)]
+    [framed] = [n for n in lower(Analytic(INPUT, ((Column("o0", "o"), by_value),))).walk() if isinstance(n, Framed)]
+    assert expansion(framed) is None

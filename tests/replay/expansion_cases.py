@@ -265,6 +265,110 @@ REFERENCES = [
     ),
 ]
 """Values of other rows, which have an incremental form."""
+_Q = "PARTITION BY k ORDER BY w"
+
+
+def _picked(rows: Sequence[Row], number: int, column: int) -> Any:
+    """Of the rows with a value the one with a number, from 0; negative: from the last one on."""
+    return _at([r for r in rows if r[column] is not None], number, column)
+
+
+def _in_reach(part: Sequence[Row], i: int, low: int | None, high: int | None) -> Rows:
+    """RANGE BETWEEN what is ``low`` more and ``high`` more than the row's w, ascending, NULL first."""
+    own = part[i][W]
+
+    def reached(value: int | None) -> bool:
+        after = low is None or (value is None if own is None else value is not None and value >= own + low)
+        after = after or (low is not None and own is None and value is not None)
+        before = high is None or value is None or (own is not None and value <= own + high)
+        return after and before
+
+    return [r for r in part if reached(r[W])]
+
+
+FRAMES = [
+    WindowCall(
+        f"SUM(v) OVER ({_P} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        (K,),
+        _VD,
+        lambda p, i: bags.total(_col(_near_rows(p, i, -1, 0), V)),
+    ),
+    WindowCall(
+        f"AVG(v) FILTER (WHERE w > 1) OVER ({_P} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
+        (K,),
+        _VD,
+        lambda p, i: bags.average(_col(_above_one(list(_near_rows(p, i, None, -1))), V)),
+    ),
+    WindowCall(
+        f"COUNT(*) OVER ({_P} ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
+        (K,),
+        _VD,
+        lambda p, i: len(_near_rows(p, i, 1, 2)),
+    ),
+    WindowCall("SUM(v) OVER (PARTITION BY k)", (K,), (), lambda p, i: bags.total(_col(p, V))),
+    WindowCall("SUM(w) OVER (ORDER BY w)", (), _WA, lambda p, i: bags.total(_col(_until_peers(p, i, _WA), W))),
+    WindowCall(
+        f"MIN(s) OVER ({_Q} RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+        (K,),
+        _WA,
+        lambda p, i: min(known(_col(p[bags.peers(p, _WA, i)[0] :], S)), key=rank, default=None),
+    ),
+    WindowCall(
+        "SUM(v) OVER (ORDER BY w RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        (),
+        _WA,
+        lambda p, i: bags.total(_col(_near(p, i), V)),
+    ),
+    WindowCall(
+        f"MAX(v) OVER ({_Q} RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
+        (K,),
+        _WA,
+        lambda p, i: max(known(_col(_in_reach(p, i, -2, 1), V)), key=rank, default=None),
+    ),
+    WindowCall(
+        "COUNT(v) OVER (ORDER BY w RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)",
+        (),
+        _WA,
+        lambda p, i: len(known(_col(_in_reach(p, i, 1, None), V))),
+    ),
+    WindowCall(
+        "VAR_SAMP(v) OVER (PARTITION BY s ORDER BY w)",
+        (S,),
+        _WA,
+        lambda p, i: bags.var_samp(_col(_until_peers(p, i, _WA), V)),
+    ),
+    WindowCall("CORR(v, w) OVER (PARTITION BY k)", (K,), (), lambda p, i: bags.corr(_col(p, V), _col(p, W))),
+    WindowCall("MAX_BY(s, w) OVER (PARTITION BY k)", (K,), (), lambda p, i: bags.by(p, S, W, True)),
+    WindowCall(
+        "LAST_VALUE(s) OVER (PARTITION BY k ORDER BY w)", (K,), _WA, lambda p, i: _until_peers(p, i, _WA)[-1][S]
+    ),
+    WindowCall(f"LAG(s) IGNORE NULLS OVER ({_P})", (K,), _VD, lambda p, i: _picked(_near_rows(p, i, None, -1), -1, S)),
+    WindowCall(
+        f"LEAD(w, 2, -1) IGNORE NULLS OVER ({_P})",
+        (K,),
+        _VD,
+        lambda p, i: -1 if (x := _picked(_near_rows(p, i, 1, None), 1, W)) is None else x,
+    ),
+    WindowCall(
+        f"LAST_VALUE(w) IGNORE NULLS OVER ({_P} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+        (K,),
+        _VD,
+        lambda p, i: _picked(_near_rows(p, i, None, 0), -1, W),
+    ),
+    WindowCall(
+        f"NTH_VALUE(s, 2) IGNORE NULLS OVER ({_P} ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING)",
+        (K,),
+        _VD,
+        lambda p, i: _picked(_near_rows(p, i, -2, 2), 1, S),
+    ),
+    WindowCall(
+        "FIRST_VALUE(v) FILTER (WHERE w > 1) OVER (PARTITION BY k)",
+        (K,),
+        (),
+        lambda p, i: _at(_above_one(list(p)), 0, V),
+    ),
+]
+"""Aggregates of frames, which have an incremental form."""
 COUNTS = [
     WindowCall("COUNT(*) OVER (PARTITION BY k)", (K,), (), lambda p, i: len(p)),
     WindowCall("NTILE(3) OVER (PARTITION BY k ORDER BY v DESC)", (K,), _VD, lambda p, i: _tile(p, i, 3)),
@@ -399,6 +503,11 @@ def references(rng: random.Random) -> Made:
     """Rows beside values of others, numbers and what follows from numbers."""
     counted = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST", "COUNT")
     return _analytic(rng, [*REFERENCES, *(c for c in WINDOW_CALLS if c.text.startswith(counted)), *COUNTS])
+
+
+def framed(rng: random.Random) -> Made:
+    """Rows beside aggregates of frames, now and then values of others."""
+    return _analytic(rng, [*FRAMES, *FRAMES, *REFERENCES, WINDOW_CALLS[0]])
 
 
 def generate(rng: random.Random, rows: int = 10, make: Callable[[random.Random], Made] | None = None) -> Case:

@@ -11,7 +11,7 @@ import pytest
 from sweeparea.operators.plan.encoding import STRATEGIES
 from sweeparea.spark_jobs.cases.replay import replay
 from sweeparea.spark_jobs.slices import slice as slices
-from tests.replay.expansion_cases import cut, generate, references, wrong
+from tests.replay.expansion_cases import cut, framed, generate, references, wrong
 from tests.replay.slicing import one_slice
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def test_random_generators_and_window_functions_in_several_partitions(
 
 
 def _check_incremental(spark: SparkSession, seeds: range) -> None:
-    """Cases of both kinds that have an incremental form, each under one strategy."""
+    """Cases of all kinds that have an incremental form, each under one strategy."""
     lines, cases = [], []
     for i, seed in enumerate(seeds):
-        case = generate(random.Random(seed), make=(cut, references)[i % 2])
+        case = generate(random.Random(seed), make=(cut, framed, references, framed)[i % 4])
         settings = {**case.case.get("settings", {}), "strict": True}
         lines.append(json.dumps({**case.case, "strategy": STRATEGIES[i % 3], "settings": settings}))
         cases.append(case)
@@ -53,18 +53,18 @@ def _check_incremental(spark: SparkSession, seeds: range) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("first", [400, 412])
-def test_numbers_and_values_of_other_rows_under_each_strategy(
+def test_numbers_frames_and_values_of_other_rows_under_each_strategy(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int
 ):
     if first == 412:  # in several partitions
         monkeypatch.setattr(slices, "SMALL_SLICE", 0)
-    _check_incremental(spark, range(first, first + 9))
+    _check_incremental(spark, range(first, first + 12))
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("first", range(21_000, 21_200, 20))
-def test_many_cases_of_numbers_and_values_of_other_rows(spark: SparkSession, first: int):
+def test_many_cases_of_numbers_frames_and_values_of_other_rows(spark: SparkSession, first: int):
     _check_incremental(spark, range(first, first + 20))
 
 

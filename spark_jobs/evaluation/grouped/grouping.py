@@ -82,11 +82,16 @@ class Base:
 
 class Grouping:
     """The base aggregates of an aggregation: ``bases[i]`` has its argument in column ``a{i}``, or where it shares
-    state in that of base ``columns[i]``, and its result in ``b{i}``.
+    state in that of base ``columns[i]``, and its result in ``b{i}``, or what stands for ``b``: ``result``.
     """
 
-    def __init__(self, keys: Sequence[tuple[Column, Expr]], calls: Sequence[tuple[Column, AggregateCall]]) -> None:
-        self._keys, self._calls = keys, calls
+    def __init__(
+        self,
+        keys: Sequence[tuple[Column, Expr]],
+        calls: Sequence[tuple[Column, AggregateCall]],
+        result: str = "b",
+    ) -> None:
+        self._keys, self._calls, self._result = keys, calls, result
         self.keys = [c.id for c, _ in keys]
         self.bases: list[Base] = []
         self._split = [_split(call) for _, call in calls]
@@ -114,8 +119,12 @@ class Grouping:
     def raw(self, bag: DataFrame, extra: list[str]) -> DataFrame:
         """Keys, arguments and ``extra`` columns of the input. Text summed as a number is cast as Spark would."""
         keys = [f"({e.sql}) AS {c.id}" for c, e in self._keys]
-        arguments = [f"{_as_number(base, bag)} AS a{i}" for i, base in enumerate(self.bases) if self._holds(i)]
+        arguments = [f"{sql} AS a{i}" for i, sql in self.given(bag).items()]
         return bag.selectExpr(*keys, *arguments, *extra)
+
+    def given(self, bag: DataFrame) -> dict[int, str]:
+        """SQL of the arguments, by the numbers of their columns."""
+        return {i: _as_number(base, bag) for i, base in enumerate(self.bases) if self._holds(i)}
 
     def _holds(self, i: int) -> bool:
         return f"a{i}" in self.arguments
@@ -124,7 +133,7 @@ class Grouping:
         """The base aggregates as the sweep takes them, from the arguments' types."""
         return tuple(
             BaseCall(
-                f"b{i}",
+                f"{self._result}{i}",
                 base.function,
                 result,
                 base.text,
@@ -171,16 +180,16 @@ class Grouping:
         if set(at) != set(range(len(self.bases))):
             return None
         shown = zip(self._calls, at, strict=True)
-        return {key: key for key in self.keys} | {column.id: f"b{i}" for (column, _), i in shown}
+        return {key: key for key in self.keys} | {column.id: f"{self._result}{i}" for (column, _), i in shown}
 
     def _final(self, call: AggregateCall, bases: tuple[Base, ...], types: Mapping[str, pa.DataType]) -> str:
         at = [self.bases.index(base) for base in bases]
         if call.function in _PERCENTILES and _is_array(call.extra[0]):
-            listed = f"array({', '.join(f'b{i}' for i in at)})"
-            return f"IF(b{at[0]} IS NULL, NULL, {listed})" if at else "array()"
+            listed = f"array({', '.join(f'{self._result}{i}' for i in at)})"
+            return f"IF({self._result}{at[0]} IS NULL, NULL, {listed})" if at else "array()"
         if call.function not in _AVERAGES:
-            return f"b{at[0]}"
-        total, count = (f"b{i}" for i in at)
+            return f"{self._result}{at[0]}"
+        total, count = (f"{self._result}{i}" for i in at)
         argument = self._argument_type(at[0], types)
         if argument is not None and pa.types.is_decimal(argument):
             # Spark's type of AVG over DECIMAL(p, s)
