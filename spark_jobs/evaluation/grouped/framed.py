@@ -35,7 +35,7 @@ from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.analytic import AnalyticExpansion
 from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansions
 from sweeparea.spark_jobs.evaluation.grouped.grouping import Grouping
-from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
+from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark import frames
@@ -184,6 +184,9 @@ class Frames(Runner[Framed]):
         run = partial(framed.sweep, spec=how.swept(self.slice.plan.start))
         sweep = Sweep(tuple(keys), schema, output, bag_due, run)
         return self.sweeps.swept(op, None if bag is None else shown, sweep).selectExpr(*how.outputs)
+
+    def spread_by(self, node: Framed) -> frozenset[str] | None:
+        return lie_by(self.sweeps, self.name(node), node.calls[0][1].partition, node.input)
 
 
 class _Expanded(Expansions[Framed]):

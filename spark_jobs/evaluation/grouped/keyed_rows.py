@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.plan.node import Node, ids_of
 from sweeparea.operators.sweeps.snapshot import SnapshotSpec, rank_column
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.order import OrderKey
+from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,3 +57,9 @@ class KeyedRows:
         if keys not in self.orders:
             self.orders.append(keys)
         return rank_column(self.orders.index(keys))
+
+
+def lie_by(sweeps: Sweeps, op: str, keys: Sequence[Expr], input_: Node) -> frozenset[str] | None:
+    """``Bags.spread_by`` of a sweep that shows the columns of its input: by its keys, where these are such columns."""
+    found = frozenset(key.bare for key in keys)
+    return found if found and found <= ids_of(input_) and sweeps.spreads(op) else None

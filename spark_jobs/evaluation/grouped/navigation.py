@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import bag_due
 from sweeparea.operators.sweeps import navigation
 from sweeparea.operators.sweeps.navigation import Navigation, NavigationSpec, default_column, reference_of, value_column
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
+from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark import frames
@@ -71,6 +72,12 @@ class Navigations(Runner[Navigation]):
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *how.values, *BAG_FIELDS])
         run = partial(navigation.sweep, spec=how.swept(self.slice.plan.start))
         return self.sweeps.swept(op, None if bag is None else shown, Sweep(tuple(keys), schema, output, bag_due, run))
+
+    def pipe(self, node: Navigation) -> Pipe | None:
+        return self.sweeps.pipe(self.name(node))
+
+    def spread_by(self, node: Navigation) -> frozenset[str] | None:
+        return lie_by(self.sweeps, self.name(node), node.calls[0][1].partition, node.input)
 
 
 def _values(node: Navigation) -> list[str]:

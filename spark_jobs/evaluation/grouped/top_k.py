@@ -14,8 +14,8 @@ from sweeparea.operators.sweeps import top_k
 from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
+from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import fields
 
@@ -70,6 +70,4 @@ class TopKs(Runner[TopK]):
         return self.sweeps.pipe(self.name(node))
 
     def spread_by(self, node: TopK) -> frozenset[str] | None:
-        keys = frozenset(key.bare for key in node.keys)
-        lie = self.sweeps.spreads(self.name(node)) and keys <= frozenset(ids_of(node.input))
-        return keys if keys and lie else None
+        return lie_by(self.sweeps, self.name(node), node.keys, node.input)
