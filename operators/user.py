@@ -24,6 +24,28 @@ rows are in the total order of the arguments, so that the answer is a function o
 >>> spread(pa.array([3.0, 1.0, None])).as_py()
 2.0
 
+With ``state`` it is kept up to date: a class whose objects hold what the value is made of. ``add`` and ``remove`` take
+the arguments of one row as Python values, ``merge`` another object of the class, whose rows come to its own, and
+``value`` gives the value. It must be that of the function for all rows and in every order, bit for bit, so sums of
+doubles must be exact (``fractions.Fraction``); planning a query tries it on random rows:
+
+>>> class Running:
+...     def __init__(self):
+...         self.total = 0
+...     def add(self, value):
+...         self.total += value or 0
+...     def remove(self, value):
+...         self.total -= value or 0
+...     def merge(self, other):
+...         self.total += other.total
+...     def value(self):
+...         return self.total
+>>> @aggregate(returns="bigint", state=Running)
+... def total(values):
+...     return pc.fill_null(pc.sum(values), 0)
+>>> total(pa.array([3, 4])).as_py(), total.state is Running
+(7, True)
+
 A *window* gets the instants of elements in ticks, then its arguments' values, and gives two arrays of ticks, from when
 until when each element is valid (``operators/windows/user_window.py``). ``pattern`` is monotonic, WKS, WK or STR
 (Golab & Oezsu 2005, section 3.1):
@@ -42,7 +64,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +72,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.user_code import user_modules
 from sweeparea.operators.user_code.user_modules import Modules
+from sweeparea.operators.user_code.user_state import METHODS, State, WithState
 
 PATTERNS = ("monotonic", "WKS", "WK", "STR")
 """The update patterns that a window may declare."""
@@ -94,15 +117,37 @@ class UserCode:
     def __call__(self, *arguments: Any) -> Any:
         return self.call(*arguments)
 
+    @property
+    def state(self) -> type[State] | None:
+        """The class that keeps an aggregate's value up to date, if there is one."""
+        call = self.call.function if isinstance(self.call, user_modules.Call) else self.call
+        return call.state if isinstance(call, WithState) else None
+
 
 def function(*, returns: str) -> Callable[[Callable[..., Any]], UserCode]:
     """Marks a function over columns; ``returns`` is a Spark type such as ``double`` or ``array<int>``."""
     return _decorator(UserKind.FUNCTION, "returns", returns)
 
 
-def aggregate(*, returns: str) -> Callable[[Callable[..., Any]], UserCode]:
-    """Marks a function from the columns of a group to one value; ``returns`` is its Spark type."""
-    return _decorator(UserKind.AGGREGATE, "returns", returns)
+def aggregate(*, returns: str, state: type | None = None) -> Callable[[Callable[..., Any]], UserCode]:
+    """Marks a function from the columns of a group to one value; ``returns`` is its Spark type, ``state`` a class that
+    keeps the value up to date, row by row.
+    """
+    decorate = _decorator(UserKind.AGGREGATE, "returns", returns)
+    if state is None:
+        return decorate
+    missing = [name for name in METHODS if not callable(getattr(state, name, None))]
+    if missing or not isinstance(state, type):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's code
+        lacks = (
+            f"{getattr(state, '__name__', state)!s} has no {', '.join(missing)}" if missing else f"{state!r} is none"
+        )
+        raise UserCodeError(f"@aggregate wants state as a class with {', '.join(METHODS)}; {lacks}.")
+
+    def with_state(call: Callable[..., Any]) -> UserCode:
+        code = decorate(call)
+        return replace(code, call=WithState(code.call, state))
+
+    return with_state
 
 
 def window(*, pattern: str) -> Callable[[Callable[..., Any]], UserCode]:

@@ -5,7 +5,8 @@ The names are the application's own, so none may be one of Spark's: a query woul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -13,6 +14,7 @@ from sweeparea.cql.functions import functions
 from sweeparea.cql.syntax.dialect.streams import TO_STREAM
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, Place
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import user
 from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.user_code.user_modules import Modules
@@ -47,7 +49,7 @@ def register(statement: CreateFunction, modules: Modules | None = None) -> UserF
         code = user.load(statement.target, statement.kind, modules)
     except user.UserCodeError as error:
         raise BindError(f"{statement.kind} {statement.name}: {error}", statement.place) from error
-    return UserFunction(statement.name, statement.kind, statement.target, code.type, modules)
+    return UserFunction(statement.name, statement.kind, statement.target, code.type, modules, code.state is not None)
 
 
 def check_name(name: str, kind: UserKind, place: Place) -> None:
@@ -61,6 +63,44 @@ def check_name(name: str, kind: UserKind, place: Place) -> None:
     if taken or word == "CURRENT_INSTANT":
         owner = "the language" if word in (*functions.WINDOW_BOUNDS, *TO_STREAM, "CURRENT_INSTANT") else "Spark"
         raise BindError(f"{kind} {name} has the name of a function of {owner}", place, "Name it otherwise")
+
+
+def is_running(function: UserFunction, types: Sequence[str | None], place: Place | None) -> bool:
+    """Whether an aggregate's state keeps it up to date over arguments of these types: it has one, and the types are
+    known. BindError where a trial on random rows finds that it gives other values than the function.
+    """
+    if not function.running or None in types:
+        return False
+    package = "" if function.modules is None else function.modules.package
+    try:
+        told = _difference(function, package, tuple(t for t in types if t is not None))
+    except UnknownTypeError:
+        return False
+    except SweepAreaError as error:
+        raise BindError(f"aggregate {function.name}: {error}", place, _REMEDY) from error
+    if told is not None:
+        raise BindError(f"aggregate {function.name} is not what its state keeps: {told}", place, _REMEDY)
+    return True
+
+
+_REMEDY = "Mend add, remove, merge and value, which must give the function's value bit for bit, or leave state out"
+
+
+class UnknownTypeError(Exception):
+    """A type of which no random values are made."""
+
+
+@lru_cache(maxsize=256)
+def _difference(function: UserFunction, package: str, types: tuple[str, ...]) -> str | None:
+    from sweeparea.operators.user_code.user_aggregate import UserAggregate
+    from sweeparea.operators.user_code.user_state import difference
+    from sweeparea.tables.log.schema import arrow_type
+
+    try:
+        arrow = [arrow_type(t) for t in types]
+    except Exception as error:  # of intervals, say
+        raise UnknownTypeError from error
+    return difference(UserAggregate(function.name, user.loaded(function), arrow_type(function.type)), arrow)
 
 
 def mark(tree: exp.Expr, known: Mapping[str, UserFunction]) -> None:

@@ -12,7 +12,9 @@ from sweeparea.operators.plan.node import Evaluated, ExpressionKind, plain
 from sweeparea.operators.plan.words import listed, order_text
 
 
-@stored("AggregateCall", "function", "argument", "extra", "distinct", "filter", "order", "ignore_nulls")
+@stored(
+    "AggregateCall", "function", "argument", "extra", "distinct", "filter", "order", "ignore_nulls", later=("running",)
+)
 @dataclass(frozen=True)
 class AggregateCall(Part):
     """One aggregate. ``function`` is Spark's name in upper case (COUNT, SUM, PERCENTILE, ..), SINGLE_VALUE (what
@@ -20,6 +22,7 @@ class AggregateCall(Part):
 
     ``argument`` None stands for COUNT(*); ``extra`` are further arguments (CORR(x, y)). ``order`` is a total order of
     the rows, complete with its ties, where the function depends on one (FIRST, COLLECT_LIST, WITHIN GROUP).
+    ``running``: it is a user's whose state adds and removes rows.
     """
 
     function: str
@@ -29,6 +32,7 @@ class AggregateCall(Part):
     filter: Expr | None = None
     order: tuple[SortKey, ...] = ()
     ignore_nulls: bool = False
+    running: bool = False
 
     @property
     def given(self) -> tuple[Expr, ...]:
@@ -57,6 +61,8 @@ class AggregateCall(Part):
     @property
     def expansion(self) -> str | None:
         """Why no sweep keeps it up to date."""
+        if self.running:
+            return None
         if self.function not in INCREMENTAL:
             return f"the aggregate {self.function}"
         if self.function == "PERCENTILE" and len(self.extra) > 1:
@@ -67,7 +73,7 @@ class AggregateCall(Part):
 
     def without_filter(self) -> AggregateCall:
         """The same value, without FILTER where the function leaves out NULLs."""
-        if self.filter is None or self.function not in SKIP_NULLS:
+        if self.filter is None or self.running or self.function not in SKIP_NULLS:
             return self
         value = self.argument or Expr("1", "*")
         columns = value.columns | self.filter.columns
@@ -76,6 +82,8 @@ class AggregateCall(Part):
 
     def kept(self, known: bool) -> str | None:
         """What is kept beside counts and sums, for explain; ``known``: of elements whose expiry is."""
+        if self.running:
+            return f"the rows' arguments of each group ({self.function})"
         if self.function in ("MIN", "MAX"):
             return (
                 "the undominated elements of each group (MIN, MAX)" if known else "the values of each group (MIN, MAX)"

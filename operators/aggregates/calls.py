@@ -16,6 +16,7 @@ from sweeparea.operators.aggregates.instants import RAW, SUMS, VALUE, Elements, 
 from sweeparea.operators.aggregates.names import ADDITIVE
 from sweeparea.operators.kernels import holistic as values_kernel
 from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import keys as key_codes
 from sweeparea.operators.values.order import OrderKey, column_ranks
 
@@ -23,13 +24,14 @@ from sweeparea.operators.values.order import OrderKey, column_ranks
 @dataclass(frozen=True)
 class BaseCall:
     """One aggregate over plain columns: a function of ``ADDITIVE``, MIN, MAX, SINGLE_VALUE, FIRST, PERCENTILE,
-    PERCENTILE_DISC, MODE, BIT_AND, BIT_OR or BIT_XOR.
+    PERCENTILE_DISC, MODE, BIT_AND, BIT_OR, BIT_XOR, or USER.
 
     ``output`` is the result's column id, ``type`` its Arrow type (SUM: int64, double, or a decimal of the argument's
     scale). ``argument`` is the argument as errors name it, None for COUNT(*); ``argument_type`` its Arrow type:
     doubles, or structs (x, y) of doubles, for sums of powers; for FIRST structs of the columns ``o0``.. of ``order``
     and the value ``v``, NULL for a row that does not count. ``share``: the percentage; ``descending``: the order of a
-    percentage or MODE. ``column``: the number of another call whose argument, and whose state, are this one's too.
+    percentage or MODE. ``user``: the user's aggregate, whose argument are structs of its own, NULL for a row that does
+    not count. ``column``: the number of another call whose argument, and whose state, are this one's too.
     """
 
     output: str
@@ -42,9 +44,11 @@ class BaseCall:
     descending: bool = False
     order: tuple[OrderKey, ...] = ()
     column: int | None = None
+    user: UserAggregate | None = None
 
     def __str__(self) -> str:
-        return f"{self.function}({'DISTINCT ' if self.distinct else ''}{self.argument or '*'})"
+        name = self.function if self.user is None else self.user.name
+        return f"{name}({'DISTINCT ' if self.distinct else ''}{self.argument or '*'})"
 
     @property
     def additive(self) -> bool:

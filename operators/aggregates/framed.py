@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +22,11 @@ from sweeparea.operators.aggregates.functions import argument_of
 from sweeparea.operators.aggregates.instants import Elements, Result
 from sweeparea.operators.aggregates.moment_sums import MomentSum, scaled, statistic
 from sweeparea.operators.aggregates.sums import Sum, fitting
+from sweeparea.operators.aggregates.user_values import given_values
 from sweeparea.operators.kernels import digits
 from sweeparea.operators.kernels import framed as kernel
 from sweeparea.operators.kernels import powers as powers_kernel
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import keys as key_codes
 
 
@@ -216,3 +219,27 @@ class Picked(Value):
         other, own = found[:, 0], found[:, 1]
         at = self.position[np.where(other >= 0, other, self.rows + (own if self.default else 0))]
         return Result(at, self.valid[at], lookup=self.lookup)
+
+
+class UserFrames(Value):
+    """A user's aggregate with a state, of structs of its arguments. Which frames hold other rows than before is told
+    by sums of two random numbers for each value; ``values`` then gives the values of the frames.
+    """
+
+    kind = kernel.REACH
+    width = 5
+
+    def __init__(self, user: UserAggregate, name: str, table: pa.Table, columns: Columns) -> None:
+        self.user, self.type = user, user.type
+        array = key_codes.one_array(table.column(name))
+        code, count = key_codes.column_codes(array)
+        valid = array.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, (count, 2))
+        terms = np.column_stack([valid, numbers[code] * valid.reshape(-1, 1)])
+        self.source = columns.added(("user", name), lambda: terms)
+        self.rows = [None if row is None else tuple(row.values()) for row in array.to_pylist()]
+        self.values: Callable[[np.ndarray], list[Any]] = lambda found: []
+
+    def result(self, found: np.ndarray, told: Told) -> Result:
+        values = self.values(found)
+        return given_values(self.user.array([*values, None]), np.arange(len(values)))

@@ -11,6 +11,7 @@ from sweeparea.operators.aggregates.instants import Elements
 from sweeparea.operators.aggregates.moment_sums import MomentSum
 from sweeparea.operators.aggregates.names import SUMS_OF_POWERS, TOTALS
 from sweeparea.operators.aggregates.sums import Sum
+from sweeparea.operators.aggregates.user_values import UserValue
 
 _CLASSES: dict[str, type[Argument]] = {
     **dict.fromkeys(TOTALS, Sum),
@@ -26,6 +27,7 @@ _CLASSES: dict[str, type[Argument]] = {
     "BIT_AND": Bits,
     "BIT_OR": Bits,
     "BIT_XOR": Bits,
+    "USER": UserValue,
 }
 
 

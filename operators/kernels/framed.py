@@ -22,9 +22,10 @@ from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.kernels.moves import Cursor, Intervals, moved
 from sweeparea.operators.kernels.order_statistics import add, before, entry
 
-SUMS, LEAST, FIRST, LAST = 0, 1, 2, 3
+SUMS, LEAST, FIRST, LAST, REACH = 0, 1, 2, 3, 4
 """Sums of columns of ``terms``; the least rank in a column of ``ranks``; the place of the row number ``skip``, from the
-first or from the last one on, of those that a column of ``terms`` counts.
+first or from the last one on, of those that a column of ``terms`` counts; the places that the frame holds, from and up
+to, and sums that tell whether the same rows lie there.
 """
 NOTHING = 1 << 62
 """The least rank of no row."""
@@ -197,21 +198,24 @@ def _value(kept, asked, group, i, p):
     a, b = _frame(kept, asked, group, i, p)
     if kind == LEAST:
         out[0] = _least_rank(kept, group, source, a, b) if a < b else NOTHING
-    elif kind == SUMS:
+    elif kind in (SUMS, REACH):
         for w in range(calls[i, WIDTH]):
             out[w] = 0
         if a >= b:
             return
+        skipped = 2 if kind == REACH else 0
+        if kind == REACH:
+            out[0], out[1] = a, b
         sums, base = kept.sums, group.base
         at = b
         while at > 0:
-            for w in range(calls[i, WIDTH]):
-                out[w] += sums[base + at, source + w]
+            for w in range(skipped, calls[i, WIDTH]):
+                out[w] += sums[base + at, source + w - skipped]
             at -= at & -at
         at = a
         while at > 0:
-            for w in range(calls[i, WIDTH]):
-                out[w] -= sums[base + at, source + w]
+            for w in range(skipped, calls[i, WIDTH]):
+                out[w] -= sums[base + at, source + w - skipped]
             at -= at & -at
     else:
         out[0] = -1
@@ -286,7 +290,7 @@ def _look(kept, asked, group, i, p, segment, anew, lines):
 def _settled(kept, asked, group, i, c, ahead):
     # whether all further frames hold what they held, where one does, beyond the change at ``c``
     kind, skip, found = asked.calls[i, KIND], asked.calls[i, SKIP], kept.value[0]
-    if kind < FIRST or skip == 0:
+    if kind < FIRST or kind == REACH or skip == 0:
         return True
     if (kind == FIRST) == ahead:
         return found >= 0

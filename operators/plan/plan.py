@@ -33,7 +33,7 @@ class UserKind(StrEnum):
 class UserFunction:
     """What CREATE FUNCTION, AGGREGATE or WINDOW registered: ``target`` is ``module:object``, ``type`` the
     declared result type (Spark DDL; of a window: its declared update pattern), ``modules`` those of the application
-    that registered it.
+    that registered it. ``running``: an aggregate has a state that adds and removes rows.
     """
 
     name: str
@@ -41,6 +41,7 @@ class UserFunction:
     target: str
     type: str
     modules: Modules | None = field(default=None, compare=False, repr=False)
+    running: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

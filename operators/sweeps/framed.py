@@ -27,13 +27,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeparea.infra.errors import DataError
 from sweeparea.operators.aggregates.names import SUMS_OF_POWERS, TOTALS
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.node import Ends
 from sweeparea.operators.plan.words import cut
 from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction
 from sweeparea.operators.time.domain import TimeDomain
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sweeparea.operators.aggregates import framed as values_of
+    from sweeparea.operators.aggregates import user_values
     from sweeparea.operators.aggregates.calls import BaseCall
     from sweeparea.operators.aggregates.framed import Value
     from sweeparea.operators.aggregates.instants import Result
@@ -52,13 +54,15 @@ if TYPE_CHECKING:
     from sweeparea.operators.kernels import framed as kernel
     from sweeparea.operators.sweeps import snapshot
     from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+    from sweeparea.operators.user_code.user_aggregate import UserAggregate
     from sweeparea.operators.values import arrays, netting
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, values_of, digits, moves, sorting, kernel, snapshot, arrays, netting, order_of = later(
+    np, pa, values_of, user_values, digits, moves, sorting, kernel, snapshot, arrays, netting, order_of = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.aggregates.framed",
+        "sweeparea.operators.aggregates.user_values",
         "sweeparea.operators.kernels.digits",
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.sorting",
@@ -149,6 +153,8 @@ def is_framed(call: WindowFunction) -> bool:
         return False
     if not frame.rows and frame.offsets and len(call.order) != 1:
         return False
+    if call.running:
+        return True
     if call.function in _OF_ROWS:
         return _picks(call, frame)
     return call.function in _AGGREGATES or (call.function in _BY and len(call.arguments) == 2)
@@ -183,6 +189,10 @@ class Framed(Windowed):
 
     def words(self, time: TimeDomain) -> str:
         return f"Aggregates of frames {cut(', '.join(call.words for _, call in self.calls))}"
+
+    def kept(self, ends: Ends) -> str | None:
+        functions = dict.fromkeys(call.function for _, call in self.calls)
+        return f"the input's rows that are valid after h1, in order for {', '.join(functions)} of frames"
 
 
 Calls = tuple[tuple[Column, WindowFunction], ...]
@@ -240,11 +250,13 @@ class Pick:
 
 @dataclass(frozen=True)
 class FramedCall:
-    """A base aggregate over the column ``argument`` (None: of rows), or a row that is picked, of a frame."""
+    """A base aggregate over the column ``argument`` (None: of rows), a row that is picked, or a user's aggregate with a
+    state, of a frame.
+    """
 
     name: str
     frame: Frame
-    what: BaseCall | Pick
+    what: BaseCall | Pick | UserAggregate
     argument: str | None = None
 
 
@@ -292,9 +304,14 @@ class _Swept:
         self.values = [self._value(call, copies, columns) for call in spec.calls]
         self.columns = columns
         self.fixed: list[tuple[np.ndarray, np.ndarray]] = []
+        self.trees: dict[int, _States] = {}
+        self.intervals = self._intervals()
 
     def _value(self, call: FramedCall, copies: np.ndarray, columns: values_of.Columns) -> Value:
         records, what = self.at.records, call.what
+        if isinstance(what, user_values.UserAggregate):
+            assert call.argument is not None
+            return values_of.UserFrames(what, call.argument, records, columns)
         if not isinstance(what, Pick):
             return values_of.value_of(what, call.argument, records, copies, columns)
         kind = kernel.LAST if what.last else kernel.FIRST
@@ -303,7 +320,7 @@ class _Swept:
     def changes(self) -> Iterator[pa.Table]:
         at = self.at
         asked, shown = self._asked()
-        intervals = self._intervals()
+        intervals = self.intervals
         kept = kernel.nothing_kept(len(self.record), shown, asked)
         cursor = moves.cursor_of(intervals, len(at.opens))
         begin = (np.int64(0), np.int64(-1))
@@ -395,6 +412,11 @@ class _Swept:
         keys, wanted = group * width + rank + 2, group * width + bounds + 2
         return np.searchsorted(keys[self.order], wanted[self.order], "right" if after else "left")
 
+    def _states(self, value: values_of.UserFrames) -> _States:
+        if id(value) not in self.trees:
+            self.trees[id(value)] = _States(self, value)
+        return self.trees[id(value)]
+
     # -- what is told --------------------------------------------------------------------------------------------------
 
     def _told(self, found: np.ndarray, asked: kernel.Asked) -> pa.Table:
@@ -410,6 +432,9 @@ class _Swept:
         results: list[Result] = []
         for value, (_, _, width, shown, *_) in zip(self.values, asked.calls.tolist(), strict=True):
             held = found[:, 3 + shown : 3 + shown + width]
+            if isinstance(value, values_of.UserFrames):
+                states = self._states(value)
+                value.values = lambda held, states=states: states.values(held, place, segment, n)
             if isinstance(value, values_of.Picked):
                 other = np.where(held[:, 0] >= 0, self.record[held[:, 0]], -1) if len(held) else held[:, 0]
                 held = np.column_stack([other, record])
@@ -423,3 +448,42 @@ class _Swept:
         for name, ticks in ((TS, tick), (TE, np.full(len(tick), INF)), (N, n)):
             table = table.append_column(name, pa.array(ticks))
         return table
+
+
+class _States:
+    """The states of a user's aggregate, segment after segment."""
+
+    def __init__(self, swept: _Swept, value: values_of.UserFrames) -> None:
+        self.swept, self.value = swept, value
+        intervals = swept.intervals
+        segment = np.append(intervals.begin, intervals.end)
+        order = sorting.sorted_order((segment,))
+        self.place = np.append(intervals.place, intervals.place)[order]
+        self.n = np.append(intervals.copies, -intervals.copies)[order]
+        self.ends = np.searchsorted(segment[order], np.arange(len(swept.at.opens) + 1), "left")
+        self.group_of = np.cumsum(swept.at.opens) - 1  # of each segment
+        self.segment, self.group, self.base = -1, -1, 0
+        self.tree = user_values.StateTree(value.user, lambda p: None, 0)
+
+    def values(self, held: np.ndarray, place: np.ndarray, segment: np.ndarray, n: np.ndarray) -> list[Any]:
+        """The values of frames that are told: as they were before the segment where ``n`` is negative."""
+        found = []
+        for (a, b), s, was in zip(held[:, :2].tolist(), segment.tolist(), (n < 0).tolist(), strict=True):
+            self._reach(s - 1 if was else s)
+            found.append(self.tree.value(a, b))
+        return found
+
+    def _reach(self, segment: int) -> None:
+        group = int(self.group_of[segment])
+        if group != self.group:
+            self.group, self.base = group, int(self.swept.first[group])
+            base, record = self.base, self.swept.record
+            rows, size = self.value.rows, int(self.swept.first[group + 1]) - base
+            self.tree = user_values.StateTree(self.value.user, lambda p: rows[record[base + p]], size)
+            self.segment = int(np.searchsorted(self.group_of, group)) - 1
+        while self.segment < segment:
+            self.segment += 1
+            at = slice(int(self.ends[self.segment]), int(self.ends[self.segment + 1]))
+            moves = zip((self.place[at] - self.base).tolist(), self.n[at].tolist(), strict=True)
+            # where a group begins the rows of the one before end
+            self.tree.change([(p, k) for p, k in moves if 0 <= p < self.tree.places])

@@ -21,13 +21,25 @@ _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 """A frame in which the order of rows makes no difference to what each of them gets."""
 
 
-@stored("WindowFunction", "function", "arguments", "partition", "order", "frame", "filter", "distinct", "ignore_nulls")
+@stored(
+    "WindowFunction",
+    "function",
+    "arguments",
+    "partition",
+    "order",
+    "frame",
+    "filter",
+    "distinct",
+    "ignore_nulls",
+    later=("running",),
+)
 @dataclass(frozen=True)
 class WindowFunction(Part):
     """One call of an SQL window function. ``frame`` is Spark SQL's text (``ROWS BETWEEN ..``), empty for the default.
 
     ``order`` is complete with its ties where the function or frame depends on them (ROW_NUMBER, LAG, ROWS frames), and
-    as written where ties have a meaning of their own (RANK, RANGE frames).
+    as written where ties have a meaning of their own (RANK, RANGE frames). ``running``: a user's aggregate whose state
+    adds and removes rows.
     """
 
     function: str
@@ -38,6 +50,7 @@ class WindowFunction(Part):
     filter: Expr | None = None
     distinct: bool = False
     ignore_nulls: bool = False
+    running: bool = False
 
     @property
     def words(self) -> str:

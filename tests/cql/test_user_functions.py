@@ -9,6 +9,7 @@ from sweeparea.cql.functions.user_functions import register
 from sweeparea.cql.syntax.parser import parse_text
 from sweeparea.cql.syntax.statements import CreateFunction
 from sweeparea.cql.text.errors import BindError, CqlError
+from sweeparea.operators.plan import lowering
 from sweeparea.operators.plan.plan import Plan, UserFunction, UserKind
 from tests.cql.readable import Readable
 from tests.cql.schemas import TICKS
@@ -84,3 +85,20 @@ def test_what_registering_tells(text: str, told: str) -> None:
         register(created(text))
     assert caught.value.message.startswith(told)
     assert str(caught.value).startswith("f.cql:1:1: BindError")
+
+
+def _registered(name: str) -> UserFunction:
+    return register(created(f"CREATE AGGREGATE {name} AS 'tests.cql.user_states:{name}'"))
+
+
+def test_an_aggregate_with_a_state_is_incremental_where_types_are_known() -> None:
+    functions = [_registered("summed"), _registered("rounded")]
+    settings = {"functions": functions, "filename": "q"}
+    bound = bind_select("SELECT a, summed(a) AS z FROM S [Now] GROUP BY a", TICKS, **settings)
+    assert not any(map(lowering.expansion, bound.root.walk()))
+    bound = bind_select("SELECT a, summed(a) OVER (ORDER BY b) AS z FROM S [Now]", TICKS, **settings)
+    assert not any(map(lowering.expansion, bound.root.walk()))
+    with pytest.raises(BindError) as caught:
+        bind_select("SELECT rounded(x) AS z FROM S [Now]", TICKS, **settings)
+    assert caught.value.message.startswith("aggregate rounded is not what its state keeps: its state gives")
+    assert caught.value.place is not None

@@ -14,6 +14,7 @@ from tests.cql.schemas import TICKS, TIMES
 FUNCTIONS = (
     UserFunction("celsius", UserKind.FUNCTION, "readings:celsius", "double"),
     UserFunction("spread", UserKind.AGGREGATE, "readings:spread", "double"),
+    UserFunction("summed", UserKind.AGGREGATE, "tests.cql.user_states:summed", "bigint", running=True),
     UserFunction("hold_for", UserKind.WINDOW, "readings:hold_for", "WK"),
     UserFunction("for_ever", UserKind.WINDOW, "readings:for_ever", "monotonic"),
 )
@@ -102,6 +103,8 @@ QUERIES = {
     "calls_within": "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x DESC) AS p FROM S [Range 5]",
     "grouping_sets": "SELECT a, b, COUNT(*) AS n FROM S [Range 5] GROUP BY ROLLUP (a, b)",
     "user_code": "SELECT a, spread(DISTINCT x, b) AS s, MAX(celsius(x)) AS c FROM S [Range 5] GROUP BY a",
+    "user_state": "SELECT a, summed(a) AS s FROM S [Range 5] GROUP BY a",
+    "user_state_over": "SELECT a, summed(a) OVER (PARTITION BY b) AS s FROM S [Range 5]",
     "analytic": "SELECT a, ROW_NUMBER() OVER (PARTITION BY b ORDER BY x DESC NULLS FIRST) AS r, "
     "LAG(x, 2) IGNORE NULLS OVER (PARTITION BY b ORDER BY a) AS l FROM S [Range 5]",
     "analytic_frame": "SELECT a, SUM(x) FILTER (WHERE a > 1) OVER (PARTITION BY b ORDER BY a "

@@ -249,6 +249,20 @@ MUTANTS = (
         _FRAMED,
     ),
     Mutant(
+        "operators/aggregates/user_values.py",
+        "key=lambda entry: -entry[1])",
+        "key=lambda entry: entry[1])",
+        "a user's state takes away what is not there yet",
+        ("tests/operators/test_aggregate_values.py",),
+    ),
+    Mutant(
+        "operators/aggregates/user_values.py",
+        "self.known.clear()",
+        "self.known.pop((0, 0), None)",
+        "values of a user's frames stay what they were",
+        _FRAMED,
+    ),
+    Mutant(
         "cql/rewrites/ranks.py",
         "math.ceil(value) - 1 if kind is exp.LT",
         "math.ceil(value) if kind is exp.LT",

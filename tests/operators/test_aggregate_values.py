@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
+from sweeparea.operators import user
 from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.names import OF_VALUES, SUMS_OF_POWERS
@@ -26,6 +27,7 @@ from sweeparea.operators.kernels import fixed
 from sweeparea.operators.kernels.events import Segments, Terms
 from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
 from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.order import OrderKey
 from tests.operators import brute
 from tests.replay import bags
@@ -88,6 +90,50 @@ def _first(rows: Rows) -> Any:
     return bags.ordered(rows, [])[0][W] if rows else None
 
 
+class _Tally:
+    """How often each v is there, and the sum of w."""
+
+    def __init__(self) -> None:
+        self.seen, self.total = Counter(), 0
+
+    def add(self, v: float | None, w: int | None) -> None:
+        self.seen[brute.plain(v)] += 1
+        self.total += w or 0
+
+    def remove(self, v: float | None, w: int | None) -> None:
+        self.seen[brute.plain(v)] -= 1
+        assert self.seen[brute.plain(v)] >= 0
+        self.total -= w or 0
+
+    def merge(self, other: _Tally) -> None:
+        self.seen += other.seen
+        self.total += other.total
+
+    def value(self) -> str | None:
+        return f"{max(self.seen.values(), default=0)} {self.total}" if any(self.seen.values()) else None
+
+
+def _tallied(rows: Rows) -> str | None:
+    tally = _Tally()
+    for row in rows:
+        tally.add(*row)
+    return tally.value()
+
+
+def _of_user(function, kept: Callable[[tuple[Any, ...]], bool], distinct: bool = False) -> Case:
+    code = user.aggregate(returns="string", state=_Tally)(function)
+    return case(
+        "USER", pa.struct([("a0", F64), ("a1", I64)]), pa.string(),
+        lambda r: {"a0": r[V], "a1": r[W]} if kept(r) else None,
+        lambda rows: _tallied(_unique([r for r in rows if kept(r)]) if distinct else [r for r in rows if kept(r)]),
+        user=UserAggregate("tally", code, pa.string()), distinct=distinct,
+    )  # fmt: skip
+
+
+def _unique(rows: Rows) -> Rows:
+    return list({tuple(brute.plain(v) for v in r): r for r in rows}.values())
+
+
 SINGLES = {
     "VAR_POP": bags.var_pop, "VAR_SAMP": bags.var_samp, "STDDEV_POP": bags.stddev_pop,
     "STDDEV_SAMP": bags.stddev_samp, "SKEWNESS": bags.skewness, "KURTOSIS": bags.kurtosis,
@@ -135,6 +181,9 @@ CASES = {
         "FIRST", pa.struct([("o0", F64), ("o1", I64), ("v", I64)]), I64,
         lambda r: {"o0": r[V], "o1": r[W], "v": r[W]}, _first, order=(OrderKey("o0"), OrderKey("o1")),
     ),
+    "USER": _of_user(lambda v, w: _tallied(list(zip(v, w, strict=True))), lambda r: True),
+    "USER FILTER": _of_user(lambda v, w: _tallied(list(zip(v, w, strict=True))), lambda r: r[W] is not None),
+    "USER DISTINCT": _of_user(lambda v, w: _tallied(list(zip(v, w, strict=True))), lambda r: True, distinct=True),
     "COUNT": case("COUNT", F64, I64, column(V), lambda r: len(bags.known(col(r, V)))),
     "SUM": case("SUM", F64, F64, column(V), lambda r: bags.total(col(r, V))),
     "MIN": case("MIN", F64, F64, column(V), lambda r: min(bags.known(col(r, V)), key=bags.rank, default=None)),

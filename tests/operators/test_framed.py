@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
+from sweeparea.operators import user
 from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.plan.expressions import Expr, SortKey
 from sweeparea.operators.sweeps import framed
@@ -33,6 +34,7 @@ from sweeparea.operators.sweeps.framed import (
 from sweeparea.operators.sweeps.snapshot import SnapshotSpec
 from sweeparea.operators.sweeps.window_function import WindowFunction
 from sweeparea.operators.time.ticks import INF
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.order import OrderKey
 from tests.operators import brute
@@ -40,6 +42,7 @@ from tests.replay import bags
 
 LAST = 24
 BY = pa.struct([("o0", pa.int64()), ("v", pa.string())])
+ARGS = pa.struct([("a0", pa.string()), ("a1", pa.int64())])
 PAIR = pa.struct([("x", pa.float64()), ("y", pa.float64())])
 SCHEMA = pa.schema(
     [
@@ -52,7 +55,7 @@ SCHEMA = pa.schema(
             ("i", pa.int64()),
         ],
         *[("d", pa.decimal128(38, 2)), ("by", BY), ("xy", PAIR), ("valid", pa.bool_()), ("other", pa.string())],
-        *[("big", pa.int64()), ("less", pa.int64()), ("more", pa.int64())],
+        *[("big", pa.int64()), ("args", ARGS), ("less", pa.int64()), ("more", pa.int64())],
         *((name, pa.int64()) for name in BAG),
     ]
 )
@@ -94,6 +97,7 @@ def _table(rows: Sequence[Row]) -> pa.Table:
         }
         given["by"] = None if i is None else {"o0": i, "v": w}
         given["xy"] = None if x is None or i is None else {"x": x, "y": float(i)}
+        given["args"] = None if i == 7 else {"a0": w, "a1": i}
         given["less"] = None if v is None or v - 1 < 1 else v - 1
         given["more"] = None if v is None or v + 2 > TOP else v + 2
         for name, value in {**given, TS: ts, TE: te, N: n}.items():
@@ -114,6 +118,34 @@ def _first_by(rows: Sequence[Row]) -> Any:
     return min(kept, key=lambda r: (-r[I], bags.rank(r[W])))[W] if kept else None
 
 
+class _Tally:
+    """How often each text is there, and a sum."""
+
+    def __init__(self) -> None:
+        self.seen, self.total = Counter(), 0
+
+    def add(self, text: str | None, number: int | None) -> None:
+        self.seen[text] += 1
+        self.total += number or 0
+
+    def remove(self, text: str | None, number: int | None) -> None:
+        self.seen[text] -= 1
+        self.total -= number or 0
+
+    def merge(self, other: _Tally) -> None:
+        self.seen += other.seen
+        self.total += other.total
+
+    def value(self) -> str | None:
+        return f"{max(self.seen.values())} {self.total}" if any(self.seen.values()) else None
+
+
+def _tallied(rows: Sequence[Row]) -> str | None:
+    kept = [r for r in rows if r[I] != 7]
+    return f"{max(Counter(r[W] for r in kept).values())} {sum(r[I] or 0 for r in kept)}" if kept else None
+
+
+TALLY = UserAggregate("tally", user.aggregate(returns="string", state=_Tally)(len), pa.string())
 CALLS: list[tuple[BaseCall, str | None, Of]] = [
     (BaseCall("c", "COUNT", pa.int64()), None, len),
     (BaseCall("c", "COUNT", pa.int64(), "x", pa.float64()), "x", lambda rows: sum(r[X] is not None for r in rows)),
@@ -200,6 +232,8 @@ def _call(rng: random.Random, descending: bool) -> tuple[FramedCall, Callable[[S
             return [r for r in part if first <= standing(r)[: len(first)] and standing(r)[: len(last)] <= last]
 
         held = reached
+    if rng.random() < 0.2:
+        return FramedCall("", frame, TALLY, "args"), lambda part, i: _tallied(held(part, i))
     call, argument, of = rng.choice(CALLS)
     return FramedCall("", frame, call, argument), lambda part, i: of(held(part, i))
 
@@ -294,6 +328,19 @@ def test_only_rows_are_told_whose_values_change():
     ):
         found = _running(table, 0, 5, FramedCall("c", frame, what, "x"))
         assert found.num_rows <= changes
+
+
+def test_another_row_in_the_place_of_one_that_counted_is_told_to_all_that_pick_it():
+    # the second last row that counts is the first one for the NULL, but the one that changes for the row behind it
+    rows = [(1, "a", 0, INF), (2, "b", 0, 3), (2, "c", 3, INF), (3, None, 0, INF), (4, "d", 0, INF)]
+    columns = {"v": [r[0] for r in rows], "w": [r[1] for r in rows], "counted": [r[1] is not None for r in rows]}
+    table = pa.table({**columns, TS: [r[2] for r in rows], TE: [r[3] for r in rows], N: [1] * len(rows)})
+    for descending, last, frame in ((False, True, Frame(True, None, 0)), (True, False, Frame(True, 0, None))):
+        order = (OrderKey("v", descending), OrderKey("w"))
+        call = FramedCall("c", frame, Pick("w", "counted", 1, last))
+        spec = FramedSpec(SnapshotSpec((), ("v", "w", "counted"), (order,)), ("v",), (call,))
+        found = framed.sweep(table, spec, 0, 5)[0].to_pylist()
+        assert {(r["v"], r["c"], r[N]) for r in found if r["v"] == 4} == {(4, "b", -1), (4, "c", 1)}
 
 
 def test_a_sum_beyond_its_type_is_refused_where_it_is_shown():

@@ -43,6 +43,28 @@ def spread(values):
     return pc.subtract(bounds["max"], bounds["min"])
 
 
+class Items:
+    def __init__(self):
+        self.total = 0
+
+    def add(self, items, shop):
+        self.total += (items or 0) * len(shop or "")
+
+    def remove(self, items, shop):
+        self.total -= (items or 0) * len(shop or "")
+
+    def merge(self, other):
+        self.total += other.total
+
+    def value(self):
+        return self.total
+
+
+@aggregate(returns="bigint", state=Items)
+def weighed(items, shops):
+    return sum((n or 0) * len(shop or "") for n, shop in zip(items.to_pylist(), shops.to_pylist()))
+
+
 @window(pattern="WK")
 def hold_for(instants, lengths):
     return instants, pc.add(instants, lengths)
@@ -50,11 +72,14 @@ def hold_for(instants, lengths):
 FUNCTIONS = """
 CREATE FUNCTION doubled AS '{module}:doubled';
 CREATE AGGREGATE spread AS '{module}:spread';
+CREATE AGGREGATE weighed AS '{module}:weighed';
 CREATE WINDOW hold_for AS '{module}:hold_for';
 CREATE RELATION towns FROM DELTA 'source/towns' NON RETROACTIVE;
 CREATE CONTINUOUS QUERY twice MATERIALIZE ISTREAM AS SELECT shop, doubled(amount) AS d FROM sales;
 CREATE CONTINUOUS QUERY spreads START AT TIMESTAMP '2020-01-01 00:00:00' AS
   SELECT shop, spread(amount) AS s FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;
+CREATE CONTINUOUS QUERY weights WITH (strict = true) START AT TIMESTAMP '2020-01-01 00:00:00' AS
+  SELECT shop, weighed(items, shop) AS w, SUM(items) AS s FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;
 CREATE CONTINUOUS QUERY held START AT TIMESTAMP '2020-01-01 00:00:00' AS
   SELECT shop, items FROM sales [hold_for(items)];
 CREATE CONTINUOUS QUERY placed START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RSTREAM EVERY INTERVAL 60 SECONDS AS
@@ -77,8 +102,11 @@ def test_the_users_code_runs_on_the_workers(tmp_path: Path, spark) -> None:
     app = _application(tmp_path, "shop_measures")
     admit(app, "towns", spark)
     admit(app, "sales", spark)
-    for query in ("twice", "spreads", "held", "placed"):
+    for query in ("twice", "spreads", "weights", "held", "placed"):
         process(app, query, spark)
+    weights = shop.contents(app, "weights")
+    assert len(weights) > 4
+    assert all(weight == total for _, weight, total, *_ in weights)
     assert {row[:2] for row in shop.contents(app, "twice")} >= {("a", 0.2), ("b", 2e16), ("b", 5.0), ("a", 1.4)}
     spreads = {(town, round(spread, 9)) for town, spread, *_ in shop.contents(app, "spreads")}
     assert {("a", 0.0), ("b", 0.0), ("a", 0.1), ("a", 0.2)} <= spreads

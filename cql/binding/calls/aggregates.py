@@ -14,6 +14,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.calls import counts, ordered_values, percentiles
 from sweeparea.cql.binding.calls.aggregate_binding import AggregateBinding, BoundAggregate
 from sweeparea.cql.binding.scope.binder import Binder
+from sweeparea.cql.functions import user_functions
 from sweeparea.cql.functions.aggregates import AGGREGATES, KnownAggregate, is_aggregate
 from sweeparea.cql.functions.calls import WrittenCall
 from sweeparea.cql.syntax.trees import is_star, own_nodes
@@ -124,5 +125,7 @@ def _user(it: AggregateBinding, type_: str) -> BoundAggregate:
     argument, *extra = (b.expr for b in bound)
     order = () if it.over else tuple(SortKey(e) for e in (argument, *extra))
     distinct = it.call.distinct
-    call = AggregateCall(it.known.function, argument, tuple(extra), distinct, it.filter, order)
+    user, place = it.call.function.meta["user"], it.inner.place(it.call.node)
+    running = user_functions.is_running(user, [b.type for b in bound], place)
+    call = AggregateCall(it.known.function, argument, tuple(extra), distinct, it.filter, order, running=running)
     return BoundAggregate(call, type_)

@@ -222,6 +222,7 @@ class _OverCall:
             self.frame.text,
             call.filter,
             ignore_nulls=call.ignore_nulls,
+            running=call.running,
         )
         over = AGGREGATES[call.function].over if call.function in AGGREGATES else Over.PLAIN
         if over == Over.ASCENDING and call.order[0].descending:

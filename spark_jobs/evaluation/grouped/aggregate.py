@@ -17,6 +17,7 @@ from sweeparea.operators.sweeps import aggregate, distinct
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.grouped.aggregate_expansion import AggregateExpansions
+from sweeparea.spark_jobs.evaluation.grouped.expansion import users_of
 from sweeparea.spark_jobs.evaluation.grouped.grouping import Grouping
 from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, filled
@@ -35,6 +36,10 @@ class Aggregates(Runner[Aggregate]):
         super().__init__(slice, bags)
         self.sweeps, self.counts = sweeps, counts
         self.expansions = AggregateExpansions(slice, bags, sweeps)
+        self.users = users_of(slice.plan.functions)
+
+    def _grouping(self, node: Aggregate) -> Grouping:
+        return Grouping(node.keys, node.calls, users=self.users)
 
     def new(self, node: Aggregate) -> DataFrame | None:
         if self._is_interval_distinct(node):
@@ -55,7 +60,7 @@ class Aggregates(Runner[Aggregate]):
     def empty(self, node: Aggregate) -> DataFrame:
         if node.expansion is not None:
             return self.expansions.empty(node)
-        grouping = Grouping(node.keys, node.calls)
+        grouping = self._grouping(node)
         raw = grouping.raw(self.bags.empty(node.input), list(BAG))
         types = {f.name: f.type for f in fields(raw, raw.columns)}
         bases = [
@@ -65,19 +70,19 @@ class Aggregates(Runner[Aggregate]):
         return raw.selectExpr(*grouping.keys, *bases, *BAG).selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
     def pipe(self, node: Aggregate) -> Pipe | None:
-        made, plain = self.sweeps.pipe(self.name(node)), Grouping(node.keys, node.calls).plain
+        made, plain = self.sweeps.pipe(self.name(node)), self._grouping(node).plain
         return None if made is None or plain is None else made.renamed(plain | {name: name for name in BAG})
 
     def net(self, node: Aggregate) -> bool:
         swept = not self._is_interval_distinct(node) and node.expansion is None
-        return swept and Grouping(node.keys, node.calls).plain is not None
+        return swept and self._grouping(node).plain is not None
 
     def spread_by(self, node: Aggregate) -> frozenset[str] | None:
         spread = self.sweeps.spreads(self.name(node)) and node.expansion is None
         return frozenset(column.id for column, _ in node.keys) if spread else None
 
     def _aggregate(self, node: Aggregate) -> DataFrame | None:
-        op, grouping = self.name(node), Grouping(node.keys, node.calls)
+        op, grouping = self.name(node), self._grouping(node)
         bag = self.bags.new(node.input)
         if bag is None and self.sweeps.idle(op, grouping.keys) and not (node.global_ and self.slice.reader.first):
             return None

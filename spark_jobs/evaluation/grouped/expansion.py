@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +26,7 @@ from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import lists
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.grouped.aggregate_sql import SqlCall, Value
+from sweeparea.spark_jobs.evaluation.grouped.grouping import Users
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, filled
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
@@ -35,9 +36,6 @@ from sweeparea.tables.log.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Users = Callable[[str], UserAggregate | None]
-"""The user's aggregate of a name, if it is one."""
 
 
 class Expansion(KeyedRows, ABC):

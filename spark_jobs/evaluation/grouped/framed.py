@@ -30,11 +30,12 @@ from sweeparea.operators.sweeps.framed import (
     whole_number,
 )
 from sweeparea.operators.sweeps.window_function import WindowFunction
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.analytic import AnalyticExpansion
 from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansions
-from sweeparea.spark_jobs.evaluation.grouped.grouping import Grouping
+from sweeparea.spark_jobs.evaluation.grouped.grouping import Grouping, Users
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
@@ -52,7 +53,7 @@ _COLUMN = re.compile(r"\(`?([A-Za-z_][A-Za-z0-9_]*)`?\)")
 class FramedRows(KeyedRows):
     """The rows of one node's sweep, its calls, and the node's columns from what it puts out."""
 
-    def __init__(self, node: Framed, empty: DataFrame) -> None:
+    def __init__(self, node: Framed, empty: DataFrame, users: Users) -> None:
         super().__init__()
         self.node, self._empty = node, empty
         self.keys = {f"__k{i}": e.sql for i, e in enumerate(node.calls[0][1].partition)}
@@ -64,7 +65,9 @@ class FramedRows(KeyedRows):
         frames_: dict[Frame, list[tuple[Column, WindowFunction]]] = {}
         for column, call in node.calls:
             frame = self._frame(call)
-            if call.function in _PICKED:
+            if call.running:
+                self._user(column, call, frame, users(call.function))
+            elif call.function in _PICKED:
                 self._pick(column, call, frame)
             else:
                 frames_.setdefault(frame, []).append((column, call))
@@ -138,6 +141,16 @@ class FramedRows(KeyedRows):
         self.values.append(pa.field(name, field.type))
         self._shown[column.id] = f"{name} AS {column.id}"
 
+    def _user(self, column: Column, call: WindowFunction, frame: Frame, user: UserAggregate | None) -> None:
+        assert user is not None
+        fields_ = [f"'a{i}', ({e.sql})" for i, e in enumerate(call.arguments)]
+        given = f"named_struct({', '.join(fields_)})"
+        argument = self.column(Expr(given if call.filter is None else f"IF(({call.filter.sql}), {given}, NULL)"))
+        name = f"__u{len(self.calls)}"
+        self.calls.append(FramedCall(name, frame, user, argument.strip("`")))
+        self.values.append(pa.field(name, user.type))
+        self._shown[column.id] = f"{name} AS {column.id}"
+
     def swept(self, start: int) -> FramedSpec:
         shown = tuple(c.id for c in self.node.input.columns)
         return FramedSpec(self.spec(start), shown, tuple(self.calls))
@@ -156,10 +169,11 @@ class Frames(Runner[Framed]):
         super().__init__(slice, bags)
         self.sweeps = sweeps
         self.expansions = _Expanded(slice, bags, sweeps)
+        self.users = self.expansions.users
 
     def _rows(self, node: Framed) -> FramedRows | None:
         try:
-            return FramedRows(node, self.bags.empty(node.input))
+            return FramedRows(node, self.bags.empty(node.input), self.users)
         except (ArgumentTypeError, UnheldTypeError):
             return None
 

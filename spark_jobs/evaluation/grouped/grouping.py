@@ -22,6 +22,7 @@ from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.moments import PAIRS
 from sweeparea.operators.aggregates.names import ORDERED, SUMS_OF_POWERS, TOTALS
 from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.order import OrderKey
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
@@ -29,6 +30,8 @@ from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+Users = Callable[[str], UserAggregate | None]
+"""The user's aggregate of a name, if it is one."""
 _AVERAGES = {"AVG": "SUM", "TRY_AVG": "TRY_SUM"}
 _PERCENTILES = {"PERCENTILE": "PERCENTILE", "PERCENTILE_CONT": "PERCENTILE", "PERCENTILE_DISC": "PERCENTILE_DISC"}
 _BITS = ("BIT_AND", "BIT_OR", "BIT_XOR")
@@ -37,6 +40,7 @@ _STATES: Mapping[str, object] = {
     **dict.fromkeys(("MODE", *_BITS), "values"),
     **{function: powers_of(function) for function in SUMS_OF_POWERS},
     **dict.fromkeys(TOTALS, "sum"),
+    "USER": "rows",
 }
 """What is kept, where it does not depend on what is made of it."""
 _DISTINCT_STATES = {**dict.fromkeys(TOTALS, "numbers"), "COUNT": "values"}
@@ -58,6 +62,7 @@ class Base:
     share: float = 0.5
     descending: bool = False
     order: tuple[OrderKey, ...] = ()
+    user: UserAggregate | None = None
 
     @property
     def text(self) -> str | None:
@@ -90,11 +95,12 @@ class Grouping:
         keys: Sequence[tuple[Column, Expr]],
         calls: Sequence[tuple[Column, AggregateCall]],
         result: str = "b",
+        users: Users | None = None,
     ) -> None:
         self._keys, self._calls, self._result = keys, calls, result
         self.keys = [c.id for c, _ in keys]
         self.bases: list[Base] = []
-        self._split = [_split(call) for _, call in calls]
+        self._split = [_split(call, users) for _, call in calls]
         for base in (base for bases in self._split for base in bases):
             if base not in self.bases:
                 self.bases.append(base)
@@ -143,6 +149,7 @@ class Grouping:
                 base.descending,
                 base.order,
                 self.columns[i],
+                base.user,
             )
             for i, (base, result) in enumerate(zip(self.bases, self.result_types(types), strict=True))
         )
@@ -226,6 +233,7 @@ def _sum_type(base: Base, argument: pa.DataType) -> pa.DataType | None:
 
 _RESULTS: Mapping[str, Callable[[Base, pa.DataType], pa.DataType | None]] = {
     "COUNT": lambda base, argument: pa.int64(),
+    "USER": lambda base, argument: None if base.user is None else base.user.type,
     **dict.fromkeys(SUMS_OF_POWERS, _double),
     "FIRST": lambda base, argument: argument.field("v").type,
     **dict.fromkeys(("MIN", "MAX"), _with_an_order),
@@ -237,10 +245,21 @@ _RESULTS: Mapping[str, Callable[[Base, pa.DataType], pa.DataType | None]] = {
 """Results' types of the base aggregates, from their arguments'; None: it is none that they take."""
 
 
-def _split(call: AggregateCall) -> tuple[Base, ...]:
+def _split(call: AggregateCall, users: Users | None) -> tuple[Base, ...]:
+    if call.running:
+        return _rows(call, None if users is None else users(call.function))
     if call.argument is None:
         return (Base(call.function, None),)
     return _SPLIT[call.function](call, call.argument)
+
+
+def _rows(call: AggregateCall, user: UserAggregate | None) -> tuple[Base, ...]:
+    assert call.argument is not None
+    fields = [f"'a{i}', ({e.sql})" for i, e in enumerate(call.given)]
+    given = f"named_struct({', '.join(fields)})"
+    shown = dataclasses.replace(call.argument, text=", ".join(e.text or e.sql for e in call.given))
+    sql = given if call.filter is None else f"IF(({call.filter.sql}), {given}, NULL)"
+    return (Base("USER", shown, distinct=call.distinct, sql=sql, user=user),)
 
 
 def _itself(call: AggregateCall, argument: Expr) -> tuple[Base, ...]:
