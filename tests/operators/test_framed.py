@@ -251,9 +251,20 @@ def _pick(
     return FramedCall("", frame, Pick("w", "valid", skip, last, default)), of
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.randoms(use_true_random=False), st.booleans(), st.booleans())
 def test_every_instant_in_every_slicing(rng: random.Random, known: bool, descending: bool):
+    _check(rng, known, descending)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=2000)
+@given(st.randoms(use_true_random=False), st.booleans(), st.booleans())
+def test_many_cases_in_every_slicing(rng: random.Random, known: bool, descending: bool):
+    _check(rng, known, descending)
+
+
+def _check(rng: random.Random, known: bool, descending: bool) -> None:
     ticks = rng.choice([range(LAST), range(0, LAST, 9)])  # now and then many changes at one instant
     numbers = rng.choice([NUMBERS, NUMBERS[:7], [0.5, 0.25, 3.0, None]])
     rows: list[tuple[Row, int, int, int]] = []

@@ -80,6 +80,9 @@ CREATE CONTINUOUS QUERY spreads START AT TIMESTAMP '2020-01-01 00:00:00' AS
   SELECT shop, spread(amount) AS s FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;
 CREATE CONTINUOUS QUERY weights WITH (strict = true) START AT TIMESTAMP '2020-01-01 00:00:00' AS
   SELECT shop, weighed(items, shop) AS w, SUM(items) AS s FROM sales [RANGE INTERVAL 60 SECONDS] GROUP BY shop;
+CREATE CONTINUOUS QUERY near WITH (strict = true) START AT TIMESTAMP '2020-01-01 00:00:00' AS
+  SELECT shop, weighed(items, shop) OVER w AS a, SUM(items) OVER w AS b FROM sales [RANGE INTERVAL 60 SECONDS]
+  WINDOW w AS (PARTITION BY shop ORDER BY items ROWS BETWEEN 1 PRECEDING AND CURRENT ROW);
 CREATE CONTINUOUS QUERY held START AT TIMESTAMP '2020-01-01 00:00:00' AS
   SELECT shop, items FROM sales [hold_for(items)];
 CREATE CONTINUOUS QUERY placed START AT TIMESTAMP '2020-01-01 00:00:00' MATERIALIZE RSTREAM EVERY INTERVAL 60 SECONDS AS
@@ -102,11 +105,12 @@ def test_the_users_code_runs_on_the_workers(tmp_path: Path, spark) -> None:
     app = _application(tmp_path, "shop_measures")
     admit(app, "towns", spark)
     admit(app, "sales", spark)
-    for query in ("twice", "spreads", "weights", "held", "placed"):
+    for query in ("twice", "spreads", "weights", "near", "held", "placed"):
         process(app, query, spark)
-    weights = shop.contents(app, "weights")
-    assert len(weights) > 4
-    assert all(weight == total for _, weight, total, *_ in weights)
+    for query in ("weights", "near"):
+        weights = shop.contents(app, query)
+        assert len(weights) > 4
+        assert all(weight == total for _, weight, total, *_ in weights)
     assert {row[:2] for row in shop.contents(app, "twice")} >= {("a", 0.2), ("b", 2e16), ("b", 5.0), ("a", 1.4)}
     spreads = {(town, round(spread, 9)) for town, spread, *_ in shop.contents(app, "spreads")}
     assert {("a", 0.0), ("b", 0.0), ("a", 0.1), ("a", 0.2)} <= spreads
