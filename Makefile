@@ -11,7 +11,7 @@ LINT := $(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lin
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: machines s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
+.PHONY: flink bench bench-full machines s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,15 @@ machines: jars  ## one application under other locales, zones, proxies and setti
 
 mutants: jars  ## put faults into the engine one by one: do the tests notice? (half an hour; ONLY=text)
 	@$(PY) -m tests.mutations --only '$(ONLY)'
+
+flink: jars  ## Flink, a rival of the benchmarks, in an environment of its own (730 MB)
+	@$(PY) -m benchmarks.engines.flink_setup
+
+bench: flink  ## speed beside Flink and DuckDB: benchmarks/results/bench.json (15 minutes)
+	@$(PY) -m benchmarks.bench
+
+bench-full: flink  ## all of NEXMark, all rivals, and the other benchmarks (hours)
+	@$(PY) -m benchmarks.bench --full
 
 lock: env  ## rewrite the lock files from infra/requirements.in
 	@$(PYTHON) -m sweeparea.infra.setup.lock

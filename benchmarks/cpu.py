@@ -5,12 +5,13 @@ from __future__ import annotations
 import psutil
 
 
-def cpu_seconds() -> dict[str, float]:
-    """``jvm``: of Spark in this process; ``python``: of this process, Spark's workers and what they have waited for.
+def cpu_seconds(me: psutil.Process | None = None) -> dict[str, float]:
+    """``jvm``: of Spark in this process (``me``: in another one); ``python``: of the process, Spark's workers and what
+    they have waited for.
 
     Of a Spark Connect server nothing is counted: it is no child of this process.
     """
-    me = psutil.Process()
+    me = me or psutil.Process()
     found = {"jvm": 0.0, "python": 0.0}
     for process in [me, *me.children(recursive=True)]:
         try:
@@ -24,6 +25,6 @@ def cpu_seconds() -> dict[str, float]:
     return found
 
 
-def spent(since: dict[str, float]) -> dict[str, float]:
+def spent(since: dict[str, float], me: psutil.Process | None = None) -> dict[str, float]:
     """CPU seconds since ``cpu_seconds()`` gave ``since``."""
-    return {kind: round(seconds - since[kind], 1) for kind, seconds in cpu_seconds().items()}
+    return {kind: round(seconds - since[kind], 1) for kind, seconds in cpu_seconds(me).items()}

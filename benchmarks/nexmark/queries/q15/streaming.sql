@@ -1,0 +1,1 @@
+-- cannot: DISTINCT aggregates over a stream

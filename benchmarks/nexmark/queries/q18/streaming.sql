@@ -1,0 +1,1 @@
+-- cannot: ROW_NUMBER over a stream

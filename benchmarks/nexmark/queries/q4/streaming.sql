@@ -1,0 +1,1 @@
+-- cannot: an aggregate of aggregates that still change

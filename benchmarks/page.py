@@ -1,0 +1,148 @@
+"""``docs/benchmarks.md`` with its plots, from files of results: ``python -m benchmarks.page [NAME ..]``.
+
+Without names all files in ``benchmarks/results``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import plot, record
+from benchmarks.compare import OURS
+
+DOCS = Path(__file__).parent.parent / "docs"
+LABELS = {
+    "sweeparea": "SweepArea",
+    "flink": "Flink",
+    "duckdb": "DuckDB",
+    "spark": "Spark",
+    "streaming": "Structured Streaming",
+}
+HEAD = """# Measured against others
+
+Made by `python -m benchmarks.page` from `benchmarks/results/*.json`; how it is measured, and how to do it again:
+[benchmarks](../benchmarks/README.md).
+
+SweepArea's time is that of a query that catches up: planned, computed, materialized, judged and published in Delta
+tables. **Flink** (2 parallel tasks, mini-batches, state on the heap, no checkpoints) reads the same Parquet files and
+writes nothing. **DuckDB** and **Spark** compute the whole answer anew and write it as Parquet; neither gives any
+instant but the last. **Structured Streaming** runs one batch of all that is there into a Delta table, with its state in
+RocksDB. Starting up is part of no time. A time counts only where the answer was equal to the reference's. "x" is the
+rival's time by ours: above 1 SweepArea is faster.
+"""
+
+
+def page(records: Sequence[record.Record], folder: Path = DOCS) -> Path:
+    """Writes the page and its plots into ``folder``; the page's path."""
+    parts = [HEAD]
+    for kept in records:
+        parts += _section(kept, folder)
+    path = folder / "benchmarks.md"
+    path.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    return path
+
+
+def _section(kept: record.Record, folder: Path) -> list[str]:
+    machine = dict(kept.machine)
+    loads = machine.pop("load at the beginning", None), machine.pop("load at the end", None)
+    told = ", ".join(
+        f"{value}" if name in ("processor", "system") else f"{value} {name}" for name, value in machine.items()
+    )
+    parts = [f"## {kept.name}", f"{kept.made}, commit `{kept.commit}`; {told}."]
+    if all(loads) and max(load[0] for load in loads if load) > machine.get("cores", 0):
+        parts.append(
+            f"**Other work ran beside it** (load {loads[0]} at the beginning, {loads[1]} at the end): the seconds are"
+            " upper bounds, and only what stands in one row was measured under like conditions."
+        )
+    versions = {f"{k} {v}" for each in kept.versions.values() for k, v in each.items() if not k.startswith("seconds")}
+    parts.append(f"Versions: {', '.join(sorted(versions))}.")
+    parts.append("Start-up, in seconds: " + ", ".join(f"{LABELS[k]} {v}" for k, v in kept.startup.items()) + ".\n")
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for case in kept.cases:
+        groups.setdefault((case["suite"], case["data"]), []).append(case)
+    for number, ((suite, data), cases) in enumerate(groups.items()):
+        parts += [f"### {suite}, {data}", *_table(cases), ""]
+        seconds = {
+            case["query"]: {LABELS[e]: r["median"] for e, r in case["engines"].items() if "median" in r}
+            for case in cases
+        }
+        if any(len(group) > 1 for group in seconds.values()):
+            name = f"benchmarks-{kept.name}-{number}.svg"
+            (folder / name).write_text(plot.bars(f"{suite}, {data}", "seconds", seconds), encoding="utf-8")
+            parts += [f"![Seconds of each query by engine]({name})", ""]
+        parts += _notes(cases)
+    for name, text in kept.printed.items():
+        parts += [f"### {name}", "```", text.rstrip(), "```", ""]
+    return parts
+
+
+def _table(cases: list[dict[str, Any]]) -> list[str]:
+    engines = [name for name in LABELS if any(name in case["engines"] for case in cases)]
+    rivals = [name for name in engines if name != OURS]
+    found = [
+        "| query | rows | " + " | ".join(map(_heading, engines)) + " |",
+        "| --- | --- |" + " --- | --- |" * len(engines),
+    ]
+    ratios: dict[str, list[float]] = {rival: [] for rival in rivals}
+    for case in cases:
+        ours = case["engines"].get(OURS, {})
+        rows = next((f"{e['rows']:,}" for e in case["engines"].values() if "rows" in e), "")
+        cells = [case["query"], rows]
+        for engine in engines:
+            mine = case["engines"].get(engine, {})
+            cells.append(_seconds(mine))
+            if engine == OURS:
+                verdict = mine.get("phases", {}).get("verdict")
+                cells.append(f"{statistics.median(verdict):.2f}" if verdict else "")
+            elif "median" in mine and "median" in ours:
+                ratios[engine].append(mine["median"] / ours["median"])
+                cells.append(f"{ratios[engine][-1]:.2f}")
+            else:
+                cells.append("")
+        found.append(f"| {' | '.join(cells)} |")
+    if len(cases) > 1 and any(ratios.values()):
+        cells = ["geometric mean", ""]
+        for engine in engines:
+            of = ratios.get(engine)
+            cells += ["", f"{math.exp(sum(map(math.log, of)) / len(of)):.2f}" if of else ""]
+        found.append(f"| {' | '.join(cells)} |")
+    return found
+
+
+def _heading(engine: str) -> str:
+    return f"{LABELS[engine]} s (CPU s) | {'of it verdict' if engine == OURS else 'x'}"
+
+
+def _seconds(mine: dict[str, Any]) -> str:
+    if "median" in mine:
+        return f"{mine['median']:.2f} ({statistics.median(mine['cpu']):.1f})"
+    if "cannot" in mine:
+        return "cannot"
+    return "answer differs" if mine.get("answer") == "differs" else "fault" if "fault" in mine else ""
+
+
+def _notes(cases: list[dict[str, Any]]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        for engine, mine in case["engines"].items():
+            for kind in ("cannot", "fault"):
+                if kind in mine:
+                    found.setdefault(f"{LABELS[engine]}: {mine[kind][:300]}", []).append(case["query"])
+    return [f"- {', '.join(queries)}: {why}" for why, queries in found.items()] + [""]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="*", help="files, or names in benchmarks/results")
+    names = parser.parse_args(arguments).name or sorted(record.FOLDER.glob("*.json"))
+    print(page([record.read(name) for name in names]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+-- cannot: OVER a stream
