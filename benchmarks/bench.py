@@ -58,6 +58,7 @@ def heats(full: bool, events: int, rows: int, repeat: int) -> Iterator[Heat]:
     for size, times in ((events, repeat), (10 * events, 1)):
         suite = nexmark.suite(size)
         yield Heat(suite, tuple(suite.queries()), NAMES, times)
+    yield Heat(nexmark.suite(events, 100), SIX, ("sweeparea", "duckdb", "spark"), 1)
 
 
 def small_slices(slices: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Racers:
             self._started += 1
             folder = self._scratch / str(self._started)
             folder.mkdir(parents=True)
-            source = Source(self._suite.tables, self._suite.end, str(folder))
+            source = Source(self._suite.tables, self._suite.begin, self._suite.end, str(folder))
             self._running[name] = process = EngineProcess(name, source, self._patience)
             self._kept.versions[name] = process.versions
             self._kept.startup[name] = round(process.startup, 1)
@@ -141,9 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--query", action="append", help="only this one (repeatable)")
     parser.add_argument("--engine", action="append", choices=NAMES, help="only this one (repeatable)")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--slices", type=int, default=1, help="of time, in which SweepArea computes")
     parser.add_argument("--name", default="race")
     options = parser.parse_args(arguments)
-    suite = nexmark.suite(options.events)
+    suite = nexmark.suite(options.events, options.slices)
     kept = record.Record(options.name)
     with racers(suite, available(options.engine or NAMES), kept) as found:
         for name in options.query or suite.queries():

@@ -20,13 +20,17 @@ CANNOT = "-- cannot:"
 
 @dataclass(frozen=True)
 class Suite:
-    """``label`` tells the size of the data, ``end`` the milliseconds since 1970 at which all has happened."""
+    """``label`` tells the size of the data; all happens between ``begin`` and ``end``, milliseconds since 1970, which
+    SweepArea cuts into so many ``slices``.
+    """
 
     name: str
     label: str
     tables: list[Table]
+    begin: int
     end: int
     folder: Path
+    slices: int = 1
 
     def queries(self) -> dict[str, list[tuple[str, str]]]:
         """Names of the queries, and the columns of their answers with their kinds."""
@@ -44,7 +48,7 @@ class Suite:
             return " ".join(line.removeprefix(CANNOT).removeprefix("--").strip() for line in text.splitlines())
         reading = self.folder / name / "sweeparea.sql"
         told = {"reading": reading.read_text(encoding="utf-8")} if reading.exists() else {}
-        return Query(name, text, self.queries()[name], **told)
+        return Query(name, text, self.queries()[name], slices=self.slices, **told)
 
 
 def answers(folder: Path) -> dict[str, list[tuple[str, str]]]:

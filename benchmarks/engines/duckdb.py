@@ -21,7 +21,7 @@ class Engine:
         self._database = duckdb.connect(config={"threads": THREADS})
         for table in source.tables:
             columns = [
-                f"make_timestamp(epoch_us({name})) AS {name}" if kind == "instant" else f'"{name}"'
+                f'make_timestamp(epoch_us("{name}")) AS "{name}"' if kind == "instant" else f'"{name}"'
                 for name, kind in table.columns
             ]
             self._database.execute(

@@ -18,6 +18,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
 }
 """As many partitions as cores; all else, also the compilers and the collector of Java, as Spark has it by default."""
 

@@ -27,6 +27,7 @@ SETTINGS = {
     ),
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
 }
 COMPLETE = "-- complete"
 """How a query begins whose whole result is written by each batch; others append."""

@@ -26,15 +26,16 @@ class Source:
     """All that is read, and where an engine may write."""
 
     tables: list[Table]
+    begin: int
     end: int
-    """Milliseconds since 1970 at which everything has happened."""
+    """Milliseconds since 1970 before which nothing and at which everything has happened."""
     scratch: str
 
     @staticmethod
     def of(told: dict[str, Any]) -> Source:
         """From its JSON form."""
         tables = [Table(**{**t, "columns": [tuple(c) for c in t["columns"]]}) for t in told["tables"]]
-        return Source(tables, told["end"], told["scratch"])
+        return Source(tables, told["begin"], told["end"], told["scratch"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +43,15 @@ class Query:
     """A query in the engine's own language.
 
     ``answer`` are the columns that are compared, as (name, kind). ``reading`` says in DuckDB's SQL how they follow from
-    the ``result`` of SweepArea and the tables, where they are no columns of it.
+    the ``result`` of SweepArea and the tables, where they are no columns of it. In how many ``slices`` of time it is
+    computed concerns SweepArea alone: Flink has none, and the others compute the whole anew for each.
     """
 
     name: str
     text: str
     answer: list[tuple[str, str]]
     reading: str = "SELECT * FROM result"
+    slices: int = 1
 
 
 @dataclasses.dataclass

@@ -18,15 +18,16 @@ _COLUMNS = {
 }
 
 
-def suite(events: int) -> Suite:
-    """The suite over the first ``events`` events, which are written if they are not there."""
+def suite(events: int, slices: int = 1) -> Suite:
+    """The suite over the first ``events`` events, which are written if they are not there, in so many slices."""
     folder = source.events_folder(events)
     tables = [
         Table(name, str(folder / name), columns(name), None if name == source.SIDE else "date_time")
         for name in _COLUMNS
     ]
-    end = int(generator.end(events).timestamp() * 1000)
-    return Suite("nexmark", f"{events:,} events", tables, end, Path(__file__).parent / "queries")
+    begin, end = (int(instant.timestamp() * 1000) for instant in (generator.BEGIN, generator.end(events)))
+    label = f"{events:,} events" + (f" in {slices} slices" if slices > 1 else "")
+    return Suite("nexmark", label, tables, begin, end, Path(__file__).parent / "queries", slices)
 
 
 def columns(table: str) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Suite:
     for name in loader.STREAMS:
         columns = nexmark.columns(name)
         tables.append(Table(name, str(folder / "source" / name), columns, "date_time"))
-    return Suite("nexmark", "known", tables, loader.TICK, FOLDER)
+    return Suite("nexmark", "known", tables, 0, loader.TICK, FOLDER)
 
 
 def test_every_query_is_there_for_every_engine_or_says_why_not(small: Suite):
@@ -63,7 +63,7 @@ def test_our_queries_give_the_columns_that_are_compared(small: Suite, tmp_path: 
 @pytest.mark.parametrize("query", ["q3", "q4", "q5", "q7", "q8", "q17", "q18"])
 def test_the_reference_gives_the_known_answers(small: Suite, tmp_path: Path, query: str):
     # what the loader wrote, as the engine wants it: q3's states are in small letters there
-    engine = Engine(Source(small.tables, small.end, str(tmp_path)))
+    engine = Engine(Source(small.tables, small.begin, small.end, str(tmp_path)))
     asked = small.query(query, "duckdb")
     assert isinstance(asked, Query)
     text = asked.text
@@ -81,7 +81,7 @@ def test_the_reference_gives_the_known_answers(small: Suite, tmp_path: Path, que
 def test_a_suite_may_say_how_our_answer_is_read(tmp_path: Path):
     from benchmarks import sliding
 
-    suite = Suite("sliding sum", "", [], 0, Path(sliding.__file__).parent / "queries")
+    suite = Suite("sliding sum", "", [], 0, 0, Path(sliding.__file__).parent / "queries")
     query = suite.query("sum", "sweeparea")
     assert isinstance(query, Query)
     assert "{name}" in query.text
@@ -194,10 +194,10 @@ def test_all_answers_are_the_references(tmp_path: Path, monkeypatch: pytest.Monk
     from benchmarks.engines import sweeparea
 
     monkeypatch.setenv("SWEEPAREA_DATA", str(tmp_path / "data"))
-    suite = nexmark.suite(3_000)
-    reference = Engine(Source(suite.tables, suite.end, str(tmp_path)))
+    suite = nexmark.suite(3_000, slices=3)
+    reference = Engine(Source(suite.tables, suite.begin, suite.end, str(tmp_path)))
     monkeypatch.setenv("SWEEPAREA_SPARK_MASTER", "local[2]")
-    ours = sweeparea.Engine(Source(suite.tables, suite.end, str(tmp_path)))
+    ours = sweeparea.Engine(Source(suite.tables, suite.begin, suite.end, str(tmp_path)))
     for name in QUERIES:
         mine, theirs = suite.query(name, "sweeparea"), suite.query(name, "duckdb")
         assert isinstance(mine, Query)
