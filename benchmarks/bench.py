@@ -30,6 +30,7 @@ SIX = ("q4", "q5", "q7", "q15", "q18", "q19")
 RIVALS = ("sweeparea", "flink", "duckdb")
 OTHERS = {
     "planning": [],
+    "strategies": ["--name", "{name}"],
     "kernels": [],
     "late_repair": [],
     "state_scaling": [],
@@ -108,7 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 kept.write()
     for name, given in OTHERS.items() if options.full else ():
         tell(name)
-        text, fault = printed(name, given)
+        text, fault = printed(name, [argument.replace("{name}", kept.name) for argument in given])
+        kept.lines = record.read(kept.path).lines  # strategies.py has put its own there
         kept.printed[name] = text + fault
         kept.write()
     wrong = [f"{c['suite']} {c['query']}" for c in kept.cases if _ours(c).get("answer") == "differs"]

@@ -76,6 +76,11 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
             (folder / name).write_text(plot.bars(f"{suite}, {data}", "seconds", seconds), encoding="utf-8")
             parts += [f"![Seconds of each query by engine]({name})", ""]
         parts += _notes(cases)
+    for number, figure in enumerate(kept.lines):
+        name = f"benchmarks-{kept.name}-figure-{number}.svg"
+        drawn = plot.lines(figure["title"], figure["unit"], figure["across"], figure["series"])
+        (folder / name).write_text(drawn, encoding="utf-8")
+        parts += [f"![{figure['title']} by {figure['across']}]({name})", ""]
     for name, text in kept.printed.items():
         parts += [f"### {name}", "```", text.rstrip(), "```", ""]
     return parts

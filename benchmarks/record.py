@@ -28,6 +28,8 @@ class Record:
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     startup: dict[str, float] = field(default_factory=dict)
     cases: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    """Figures of ``strategies.py``: title, across, unit, and per strategy its (place, value)."""
     printed: dict[str, str] = field(default_factory=dict)
     """What the benchmarks printed that have no rivals, by name."""
 

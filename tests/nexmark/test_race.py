@@ -181,6 +181,22 @@ def test_page(small: Suite, tmp_path: Path):
     assert f"({drawn.name})" in text
 
 
+def test_figures_of_strategies_are_texts_of_the_language(tmp_path: Path):
+    from benchmarks import strategies
+
+    program = [
+        f"CREATE STREAM {name} FROM DELTA 'source/{name}' TIMESTAMP BY at HEARTBEAT MANUAL;"
+        for names in strategies.STREAMS.values()
+        for name in names
+    ]
+    for number, figure in enumerate(strategies.FIGURES):
+        program.append(f"CREATE CONTINUOUS QUERY q{number} AS {figure.query(figure.places[0], 2_000)};")
+    (tmp_path / "all.cql").write_text("\n".join(program))
+    assert len(Catalog.load(tmp_path).queries) == len(strategies.FIGURES)
+    assert strategies.drawn("link1", 0, 100, 2).equals(strategies.drawn("link1", 0, 100, 2))
+    assert strategies.drawn("sales", 0, 100, 2).num_rows == 200
+
+
 def test_plots_are_drawn_over_a_logarithmic_axis():
     drawn = plot.lines("Time", "seconds", "window", {"upa": [(1, 0.5), (10, 5)], "direct": [(1, 0.6)]})
     assert drawn.count("<circle") == 3
