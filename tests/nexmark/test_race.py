@@ -12,7 +12,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import compare, page, plot, race, record
+from benchmarks import bench, compare, page, plot, race, record, sliding
 from benchmarks.engines import digest
 from benchmarks.engines.duckdb import Engine
 from benchmarks.engines.process import NAMES, EngineFault
@@ -79,8 +79,6 @@ def test_the_reference_gives_the_known_answers(small: Suite, tmp_path: Path, que
 
 
 def test_a_suite_may_say_how_our_answer_is_read(tmp_path: Path):
-    from benchmarks import sliding
-
     suite = Suite("sliding sum", "", [], 0, 0, Path(sliding.__file__).parent / "queries")
     query = suite.query("sum", "sweeparea")
     assert isinstance(query, Query)
@@ -179,6 +177,22 @@ def test_page(small: Suite, tmp_path: Path):
     assert "- q4: Structured Streaming: an aggregate" in text
     (drawn,) = tmp_path.glob("*.svg")
     assert f"({drawn.name})" in text
+
+
+def test_what_make_bench_measures_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SWEEPAREA_DATA", str(tmp_path))
+    for full in (False, True):
+        for heat in bench.heats(full, 500, 500, 2):
+            assert set(heat.queries) <= set(heat.suite.queries())
+            assert set(heat.engines) <= set(NAMES)
+            assert all(isinstance(heat.suite.query(name, "sweeparea"), Query) for name in heat.queries)
+    assert len(bench.SIX) == 6
+    assert all((Path(bench.__file__).parent / f"{name}.py").exists() for name in bench.OTHERS)
+    suite = sliding.suite(500)
+    query = suite.query("sum", "duckdb")
+    assert isinstance(query, Query)
+    source = Source(suite.tables, suite.begin, suite.end, str(tmp_path))
+    assert Engine(source).answer(query).rows == 500
 
 
 def test_figures_of_strategies_are_texts_of_the_language(tmp_path: Path):
