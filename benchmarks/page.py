@@ -51,7 +51,7 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
     machine = dict(kept.machine)
     loads = machine.pop("load at the beginning", None), machine.pop("load at the end", None)
     told = ", ".join(
-        f"{value}" if name in ("processor", "system") else f"{value} {name}" for name, value in machine.items()
+        f"{name} {value}" if name not in ("processor", "system") else value for name, value in machine.items()
     )
     parts = [f"## {kept.name}", f"{kept.made}, commit `{kept.commit}`; {told}."]
     if all(loads) and max(load[0] for load in loads if load) > machine.get("cores", 0):
@@ -61,6 +61,11 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
         )
     versions = {f"{k} {v}" for each in kept.versions.values() for k, v in each.items() if not k.startswith("seconds")}
     parts.append(f"Versions: {', '.join(sorted(versions))}.")
+    admission = [
+        f"{k.removeprefix('seconds of admit ')} {v}" for k, v in kept.versions.get(OURS, {}).items() if "admit" in k
+    ]
+    if admission:
+        parts.append(f"Admission of the last data, once for all queries, in seconds: {', '.join(admission)}.")
     parts.append("Start-up, in seconds: " + ", ".join(f"{LABELS[k]} {v}" for k, v in kept.startup.items()) + ".\n")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for case in kept.cases:
@@ -68,7 +73,9 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
     for number, ((suite, data), cases) in enumerate(groups.items()):
         parts += [f"### {suite}, {data}", *_table(cases), ""]
         seconds = {
-            case["query"]: {LABELS[e]: r["median"] for e, r in case["engines"].items() if "median" in r}
+            case["query"]: {
+                LABELS[e]: case["engines"][e]["median"] for e in LABELS if "median" in case["engines"].get(e, {})
+            }
             for case in cases
         }
         if any(len(group) > 1 for group in seconds.values()):
@@ -102,7 +109,7 @@ def _table(cases: list[dict[str, Any]]) -> list[str]:
             mine = case["engines"].get(engine, {})
             cells.append(_seconds(mine))
             if engine == OURS:
-                verdict = mine.get("phases", {}).get("verdict")
+                verdict = mine.get("phases", {}).get("quality")
                 cells.append(f"{statistics.median(verdict):.2f}" if verdict else "")
             elif "median" in mine and "median" in ours:
                 ratios[engine].append(mine["median"] / ours["median"])
@@ -137,7 +144,9 @@ def _notes(cases: list[dict[str, Any]]) -> list[str]:
         for engine, mine in case["engines"].items():
             for kind in ("cannot", "fault"):
                 if kind in mine:
-                    found.setdefault(f"{LABELS[engine]}: {mine[kind][:300]}", []).append(case["query"])
+                    found.setdefault(f"{LABELS[engine]}: {' '.join(mine[kind].split())[-300:]}", []).append(
+                        case["query"]
+                    )
     return [f"- {', '.join(queries)}: {why}" for why, queries in found.items()] + [""]
 
 

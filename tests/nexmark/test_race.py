@@ -116,7 +116,7 @@ class Fake:
 
     def run(self, query: Query) -> dict[str, Any]:
         self.runs += 1
-        return {**vars(Ran(self._seconds + self.runs, 3, {"verdict": 0.1})), "cpu": 1.0}
+        return {**vars(Ran(self._seconds + self.runs, 3, {"quality": 0.1})), "cpu": 1.0}
 
 
 class Fakes(dict[str, Fake]):
@@ -153,7 +153,9 @@ def kept(name: str, small: Suite, ours: float) -> record.Record:
     )
     found.cases[0]["engines"]["duckdb"].update(answer="equal", seconds=[1.0], cpu=[1.0], median=1.0)
     found.cases[0]["engines"]["flink"].update(answer="equal", seconds=[6.0], cpu=[8.0], median=6.0)
-    found.cases[0]["engines"]["sweeparea"].update(answer="equal", seconds=[ours], cpu=[ours], median=ours)
+    found.cases[0]["engines"]["sweeparea"].update(
+        answer="equal", seconds=[ours], cpu=[ours], median=ours, phases={"quality": [0.1]}
+    )
     return found
 
 
@@ -172,7 +174,7 @@ def test_results_are_compared(small: Suite, tmp_path: Path, monkeypatch: pytest.
 def test_page(small: Suite, tmp_path: Path):
     text = page.page([kept("quiet", small, 3.0)], tmp_path).read_text()
     assert "Other work ran beside it" in text
-    assert "| q4 | 3 | 3.00 (3.0) |" in text
+    assert "| q4 | 3 | 3.00 (3.0) | 0.10 |" in text
     assert "| 6.00 (8.0) | 2.00 |" in text
     assert "- q4: Structured Streaming: an aggregate" in text
     (drawn,) = tmp_path.glob("*.svg")
