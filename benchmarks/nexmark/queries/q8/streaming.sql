@@ -1,0 +1,1 @@
+-- cannot: a join of aggregates of two streams gave no rows (Spark 4.2.0; joined by the window's start, and by the window)
