@@ -77,7 +77,9 @@ def commit() -> str:
     root = Path(__file__).parent.parent
     try:
         head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=root, capture_output=True, text=True)
-        changed = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True)
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no"], cwd=root, capture_output=True, text=True
+        )
     except OSError:
         return "unknown"
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "") or "unknown"
