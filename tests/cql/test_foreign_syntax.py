@@ -210,11 +210,12 @@ def test_fetch_is_limit() -> None:
 def test_strict_refuses_snapshot_expansion_when_the_query_is_bound() -> None:
     strict = {"strict": "true"}
     with pytest.raises(RefusedError, match=r"window functions \(OVER\) would run by snapshot expansion") as caught:
-        plan("SELECT SUM(a) OVER (ORDER BY a) AS r FROM S [Range 5]", defaults=strict)
+        plan("SELECT COLLECT_LIST(a) OVER (ORDER BY a) AS r FROM S [Range 5]", defaults=strict)
     assert caught.value.place is not None
     assert "Leave strict out" in caught.value.hint
     plan("SELECT SUM(a) AS s FROM S [Range 5]", defaults=strict)
     plan(
-        "SELECT ROW_NUMBER() OVER (ORDER BY a) AS r, LAG(a) OVER (ORDER BY a) AS before FROM S [Range 5]",
+        "SELECT ROW_NUMBER() OVER (ORDER BY a) AS r, LAG(a) OVER (ORDER BY a) AS before, SUM(a) OVER (ORDER BY a) AS s"
+        " FROM S [Range 5]",
         defaults=strict,
     )

@@ -175,6 +175,7 @@ def test_strict_refuses_snapshot_expansion(spark: SparkSession):
         "SELECT COUNT(*) FILTER (WHERE k > 1), MEDIAN(k), COUNT(DISTINCT k), STDDEV(k), FIRST(a) FROM S",
         "SELECT k FROM S ORDER BY k LIMIT 1",
         "SELECT k, RANK() OVER (ORDER BY k), LAG(k) OVER (PARTITION BY a ORDER BY k) FROM S",
+        "SELECT k, SUM(k) OVER (ORDER BY k), AVG(k) OVER (), FIRST_VALUE(k) IGNORE NULLS OVER (PARTITION BY a) FROM S",
     ]
     lines = [json.dumps({**case, "query": text, "settings": {"strict": True}}) for text in texts]
     expanded, *incremental = replay(lines, spark)
