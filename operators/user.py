@@ -63,7 +63,7 @@ import importlib
 import re
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -178,6 +178,25 @@ def load(target: str, kind: UserKind, modules: Modules | None = None) -> UserCod
 def loaded(function: UserFunction) -> UserCode:
     """The code of a registered function, aggregate or window, of the application that registered it."""
     return load(function.target, function.kind, function.modules)
+
+
+class UnheldValueError(Exception):
+    """A value of a type that no table holds."""
+
+
+def difference(function: UserFunction, types: Sequence[str]) -> str | None:
+    """Where an aggregate's state gives another value than its function over arguments of these Spark types, in words;
+    None: nowhere. DataError where one of them fails, UnheldValueError for types that no table holds.
+    """
+    from sweeparea.operators.user_code.user_aggregate import UserAggregate
+    from sweeparea.operators.user_code.user_state import difference
+    from sweeparea.tables.log.schema import arrow_type
+
+    try:
+        arrow = [arrow_type(t) for t in types]
+    except SweepAreaError as error:
+        raise UnheldValueError(str(error)) from error
+    return difference(UserAggregate(function.name, loaded(function), arrow_type(function.type)), arrow)
 
 
 def find(target: str, modules: Modules | None = None) -> Any:

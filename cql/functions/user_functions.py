@@ -74,7 +74,7 @@ def is_running(function: UserFunction, types: Sequence[str | None], place: Place
     package = "" if function.modules is None else function.modules.package
     try:
         told = _difference(function, package, tuple(t for t in types if t is not None))
-    except UnknownTypeError:
+    except user.UnheldValueError:
         return False
     except SweepAreaError as error:
         raise BindError(f"aggregate {function.name}: {error}", place, _REMEDY) from error
@@ -86,21 +86,10 @@ def is_running(function: UserFunction, types: Sequence[str | None], place: Place
 _REMEDY = "Mend add, remove, merge and value, which must give the function's value bit for bit, or leave state out"
 
 
-class UnknownTypeError(Exception):
-    """A type of which no random values are made."""
-
-
 @lru_cache(maxsize=256)
 def _difference(function: UserFunction, package: str, types: tuple[str, ...]) -> str | None:
-    from sweeparea.operators.user_code.user_aggregate import UserAggregate
-    from sweeparea.operators.user_code.user_state import difference
-    from sweeparea.tables.log.schema import arrow_type
-
-    try:
-        arrow = [arrow_type(t) for t in types]
-    except Exception as error:  # of intervals, say
-        raise UnknownTypeError from error
-    return difference(UserAggregate(function.name, user.loaded(function), arrow_type(function.type)), arrow)
+    """``package``: what tells the versions of an application's modules apart."""
+    return user.difference(function, types)
 
 
 def mark(tree: exp.Expr, known: Mapping[str, UserFunction]) -> None:
