@@ -188,8 +188,8 @@ def difference(function: UserFunction, types: Sequence[str]) -> str | None:
     """Where an aggregate's state gives another value than its function over arguments of these Spark types, in words;
     None: nowhere. DataError where one of them fails, UnheldValueError for types that no table holds.
     """
+    from sweeparea.operators.user_code.state_trial import difference
     from sweeparea.operators.user_code.user_aggregate import UserAggregate
-    from sweeparea.operators.user_code.user_state import difference
     from sweeparea.tables.log.schema import arrow_type
 
     try:

@@ -13,8 +13,8 @@ import pytest
 
 from sweeparea.infra.errors import DataError
 from sweeparea.operators.user import UserCodeError, aggregate
+from sweeparea.operators.user_code.state_trial import difference
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
-from sweeparea.operators.user_code.user_state import difference
 
 
 def _lists(*groups: list) -> pa.Array:
