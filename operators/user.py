@@ -72,7 +72,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.user_code import user_modules
 from sweeparea.operators.user_code.user_modules import Modules
-from sweeparea.operators.user_code.user_state import METHODS, State, WithState
+from sweeparea.operators.user_code.user_state import METHODS, UserState, WithState
 
 PATTERNS = ("monotonic", "WKS", "WK", "STR")
 """The update patterns that a window may declare."""
@@ -118,7 +118,7 @@ class UserCode:
         return self.call(*arguments)
 
     @property
-    def state(self) -> type[State] | None:
+    def state(self) -> type[UserState] | None:
         """The class that keeps an aggregate's value up to date, if there is one."""
         call = self.call.function if isinstance(self.call, user_modules.Call) else self.call
         return call.state if isinstance(call, WithState) else None

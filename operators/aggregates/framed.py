@@ -31,7 +31,7 @@ from sweeparea.operators.values import keys as key_codes
 
 
 @dataclass
-class Columns:
+class FrameColumns:
     """What the calls of one sweep have of each record: sums of equal arguments are there once."""
 
     terms: list[np.ndarray] = field(default_factory=list)
@@ -52,15 +52,15 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldFrames:
     """Which of the values are told as they are, and how to name where."""
 
     now: np.ndarray
     place: Callable[[int], str]
 
 
-class Value(ABC):
-    """A call: ``kind``, ``source``, ``width`` and ``skip`` as of ``kernel.Asked``; ``type`` is its Arrow type."""
+class FramedValue(ABC):
+    """A call: ``kind``, ``source``, ``width`` and ``skip`` as of ``kernel.AskedFrames``; ``type`` is its Arrow type."""
 
     kind = kernel.SUMS
     width = 1
@@ -69,11 +69,13 @@ class Value(ABC):
     type: pa.DataType
 
     @abstractmethod
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         """The values from what frames hold, a row of ``width`` numbers each."""
 
 
-def value_of(call: BaseCall, name: str | None, table: pa.Table, copies: np.ndarray, columns: Columns) -> Value:
+def value_of(
+    call: BaseCall, name: str | None, table: pa.Table, copies: np.ndarray, columns: FrameColumns
+) -> FramedValue:
     """A base aggregate over the column ``name`` of a table with so many copies of each record."""
     if name is None:
         return Count(call, "*", np.ones((table.num_rows, 1), np.int64), columns)
@@ -96,21 +98,21 @@ def _counted(argument: Argument) -> np.ndarray:
     return valid.reshape(size, 1)
 
 
-class Count(Value):
+class Count(FramedValue):
     """COUNT(x), COUNT(*)."""
 
-    def __init__(self, call: BaseCall, name: str, counted: np.ndarray, columns: Columns) -> None:
+    def __init__(self, call: BaseCall, name: str, counted: np.ndarray, columns: FrameColumns) -> None:
         self.type = call.type
         self.source = columns.added(("count", name), lambda: counted)
 
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         return Result(found[:, 0])
 
 
-class Total(Value):
+class Total(FramedValue):
     """SUM(x), TRY_SUM(x); before its digits the count of its argument."""
 
-    def __init__(self, call: BaseCall, name: str, argument: Sum, columns: Columns) -> None:
+    def __init__(self, call: BaseCall, name: str, argument: Sum, columns: FrameColumns) -> None:
         self.call, self.type, self.argument = call, call.type, argument
         self.first, self.digits = np.int64(0), np.int64(0)
         if argument.small:
@@ -124,7 +126,7 @@ class Total(Value):
         self.width = terms.shape[1]
         self.source = columns.added(("sum", name), lambda: terms)
 
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         valid, sums = found[:, 0] > 0, np.ascontiguousarray(found[:, 1:])
         rounded, small = self.argument.rounded, self.argument.small
         if self.argument.double:
@@ -143,17 +145,17 @@ class Total(Value):
         return fitting(self.call, total, valid, told.now, told.place)
 
 
-class Moment(Value):
+class Moment(FramedValue):
     """A statistic of sums of powers; before their digits the count of its argument."""
 
-    def __init__(self, call: BaseCall, name: str, argument: MomentSum, columns: Columns) -> None:
+    def __init__(self, call: BaseCall, name: str, argument: MomentSum, columns: FrameColumns) -> None:
         self.function, self.type, self.powers = call.function, call.type, argument.powers
         self.first, self.widths, summed = digits.of_powers(argument.sums, argument.powers, argument.x, argument.y)
         terms = np.hstack([_counted(argument), summed])
         self.width = terms.shape[1]
         self.source = columns.added(("powers", self.powers, name), lambda: terms)
 
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         values, valid = np.zeros(len(found), np.float64), np.zeros(len(found), np.bool_)
         known: dict[bytes, float | None] = {}
         for i, row in enumerate(np.ascontiguousarray(found)):
@@ -177,30 +179,30 @@ class Moment(Value):
         return statistic(self.function, self.powers, count, scaled(sums, self.powers), (row[at], row[at + 1]))
 
 
-class Least(Value):
+class Least(FramedValue):
     """MIN, MAX, and the value beside the first of an order."""
 
     kind = kernel.LEAST
 
-    def __init__(self, call: BaseCall, argument: Extremum, columns: Columns) -> None:
+    def __init__(self, call: BaseCall, argument: Extremum, columns: FrameColumns) -> None:
         self.argument, self.type = argument, call.type
         rank = argument.rank
         if argument.valid is not None:
             rank = np.where(argument.valid, rank, kernel.NOTHING)
         self.source = columns.ranked(rank)
 
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         argument, rank = self.argument, found[:, 0]
         there = rank < kernel.NOTHING
         at = np.where(there, rank, argument.ranks)
         return Result(argument.position[at], there & argument.shows[at], lookup=argument.lookup)
 
 
-class Picked(Value):
+class Picked(FramedValue):
     """The value of the row number ``skip`` from the first (``kernel.FIRST``) or last one on, of those that count."""
 
     def __init__(
-        self, table: pa.Table, name: str, counted: str, kind: int, skip: int, default: str | None, columns: Columns
+        self, table: pa.Table, name: str, counted: str, kind: int, skip: int, default: str | None, columns: FrameColumns
     ) -> None:
         self.kind, self.skip = kind, skip
         given = key_codes.one_array(table.column(name))
@@ -214,14 +216,14 @@ class Picked(Value):
         counts = table.column(counted).to_numpy().astype(np.int64).reshape(-1, 1)
         self.source = columns.added(("rows", counted), lambda: counts)
 
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         """``found``: the record that is picked, or -1; and the record itself."""
         other, own = found[:, 0], found[:, 1]
         at = self.position[np.where(other >= 0, other, self.rows + (own if self.default else 0))]
         return Result(at, self.valid[at], lookup=self.lookup)
 
 
-class UserFrames(Value):
+class UserFrames(FramedValue):
     """A user's aggregate with a state, of structs of its arguments. Which frames hold other rows than before is told
     by sums of two random numbers for each value; ``values`` then gives the values of the frames.
     """
@@ -229,7 +231,7 @@ class UserFrames(Value):
     kind = kernel.REACH
     width = 5
 
-    def __init__(self, user: UserAggregate, name: str, table: pa.Table, columns: Columns) -> None:
+    def __init__(self, user: UserAggregate, name: str, table: pa.Table, columns: FrameColumns) -> None:
         self.user, self.type = user, user.type
         array = key_codes.one_array(table.column(name))
         code, count = key_codes.column_codes(array)
@@ -240,6 +242,6 @@ class UserFrames(Value):
         self.rows = [None if row is None else tuple(row.values()) for row in array.to_pylist()]
         self.values: Callable[[np.ndarray], list[Any]] = lambda found: []
 
-    def result(self, found: np.ndarray, told: Told) -> Result:
+    def result(self, found: np.ndarray, told: ToldFrames) -> Result:
         values = self.values(found)
         return given_values(self.user.array([*values, None]), np.arange(len(values)))

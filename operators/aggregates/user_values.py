@@ -18,7 +18,7 @@ from sweeparea.operators.aggregates.calls import Argument, BaseCall
 from sweeparea.operators.aggregates.instants import Elements, Instants, Result
 from sweeparea.operators.kernels import holistic as kernel
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
-from sweeparea.operators.user_code.user_state import State
+from sweeparea.operators.user_code.user_state import UserState
 from sweeparea.operators.values import keys as key_codes
 
 
@@ -79,7 +79,7 @@ class StateTree:
 
     def __init__(self, user: UserAggregate, row: Callable[[int], tuple[Any, ...] | None], places: int) -> None:
         self.user, self.row, self.places = user, row, places
-        self.nodes: list[State | None] = [None] * (2 * places)
+        self.nodes: list[UserState | None] = [None] * (2 * places)
         self.copies = [0] * places
         self.known: dict[tuple[int, int], Any] = {}
 
@@ -108,7 +108,7 @@ class StateTree:
                 heapq.heappush(above, -(at >> 1))
                 last = at
 
-    def _of(self, states: list[State]) -> State:
+    def _of(self, states: list[UserState]) -> UserState:
         made = self.user.state()
         for state in states:
             made = self.user.merged(made, state)

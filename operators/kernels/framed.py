@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
-from sweeparea.operators.kernels.moves import Cursor, Intervals, moved
+from sweeparea.operators.kernels.moves import Intervals, MoveCursor, moved
 from sweeparea.operators.kernels.order_statistics import add, before, entry
 
 SUMS, LEAST, FIRST, LAST, REACH = 0, 1, 2, 3, 4
@@ -32,10 +32,10 @@ NOTHING = 1 << 62
 UNBOUNDED = 1 << 40
 """A bound of a counted frame that reaches the end of the group."""
 KIND, SOURCE, WIDTH, SHOWN, SKIP, FIXED, LOW, HIGH, FROM_START, TO_END = range(10)
-"""What a row of ``calls`` says: see ``Asked``."""
+"""What a row of ``calls`` says: see ``AskedFrames``."""
 
 
-class Asked(NamedTuple):
+class AskedFrames(NamedTuple):
     """``calls``: for each call what it computes (``SUMS``, ..), its first column in ``terms`` or ``ranks``, of how many
     columns its value is, the first of these among what is shown, ``skip``; the column of its frame in ``low`` and
     ``high``, or -1 and how many rows behind the row itself its frame begins and ends (``UNBOUNDED``); whether it
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     high: np.ndarray
 
 
-class Kept(NamedTuple):
+class KeptFrames(NamedTuple):
     """Trees of all groups: ``tree`` counts the copies at each place, which ``at_place`` has, ``sums`` adds up the
     terms, ``least`` has the ranks. ``known``: of each place what was shown last. ``touched``, ``told``: the segment at
     which a place has last changed, was last told. ``places``: those told at a segment, ``size[0]`` of them.
@@ -77,7 +77,7 @@ class FramedGroup(NamedTuple):
     places: int
 
 
-class Lines(NamedTuple):
+class FramedLines(NamedTuple):
     """Place, segment, copies (negative: no longer), and what is shown: a row each, of which ``size[0]`` are filled."""
 
     rows: np.ndarray
@@ -87,7 +87,7 @@ class Lines(NamedTuple):
 @njit(cache=True)
 def nothing_kept(places, shown, asked):
     """Before anything has come."""
-    return Kept(
+    return KeptFrames(
         np.zeros(places, np.int64),
         np.zeros(places + 1, np.int64),
         np.zeros((places + 1, asked.terms.shape[1]), np.int64),
@@ -251,7 +251,7 @@ def _tell(kept, place, segment, n, lines):
     for w in range(kept.known.shape[1]):
         rows[at, 3 + w] = kept.known[place, w]
     size[0] = at + 1
-    return Lines(rows, size)
+    return FramedLines(rows, size)
 
 
 @njit(cache=True)
@@ -439,14 +439,15 @@ def _enter(kept, asked, group, changed, n):
 
 
 @njit(cache=True)
-def changes(intervals: Intervals, opens, first, asked: Asked, kept: Kept, cursor: Cursor, begin, most):
-    """(rows of ``Lines``: every row whose values change from segment ``begin`` on, as it was and as it is; the segment
+def changes(intervals: Intervals, opens, first, asked: AskedFrames, kept: KeptFrames, cursor: MoveCursor, begin, most):
+    """(rows of ``FramedLines``: every row whose values change from segment ``begin`` on, as it was and as it is; the
+    segment
     to go on from, where more than ``most`` rows have been found).
 
     Intervals, segments and groups as of ``top_k.changes``; in counted frames no place has more than one copy.
     ``begin``: a segment and its group. ``kept`` and ``cursor`` go on.
     """
-    lines = Lines(np.empty((1024, 3 + kept.known.shape[1]), np.int64), np.zeros(1, np.int64))
+    lines = FramedLines(np.empty((1024, 3 + kept.known.shape[1]), np.int64), np.zeros(1, np.int64))
     segment, g = begin
     while segment < len(opens) and lines.size[0] <= most:
         g += np.int64(opens[segment])

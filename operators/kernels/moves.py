@@ -25,7 +25,7 @@ class Intervals(NamedTuple):
     by_end: np.ndarray
 
 
-class Cursor(NamedTuple):
+class MoveCursor(NamedTuple):
     """How many intervals have begun and have ended (``done``), and room for what moves at one segment."""
 
     done: np.ndarray
@@ -41,7 +41,7 @@ def cursor_of(intervals, segments):
         at[intervals.begin[i]] += 1
         at[intervals.end[i]] += 1
     most = at.max()
-    return Cursor(np.zeros(2, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
+    return MoveCursor(np.zeros(2, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
 
 
 @njit(cache=True)

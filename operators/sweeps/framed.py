@@ -16,7 +16,7 @@ SweepArea: the rows alive after h1, netted. Bound: the live elements.
 >>> from sweeparea.operators.values.order import OrderKey
 >>> rows = SnapshotSpec((), ("v",), ((OrderKey("v"),),))
 >>> table = pa.table({"v": [7, 9], "__ts": [1, 3], "__te": [INF, 5], "__n": [1, 1]})
->>> total = FramedCall("s", Frame(True, None, 0), BaseCall("s", "SUM", pa.int64(), "v", pa.int64()), "v")
+>>> total = FramedCall("s", PlacedFrame(True, None, 0), BaseCall("s", "SUM", pa.int64(), "v", pa.int64()), "v")
 >>> found = [tuple(row.values()) for row in sweep(table, FramedSpec(rows, ("v",), (total,)), 0, 9)[0].to_pylist()]
 >>> sorted(found, key=lambda row: row[2]) == [(7, 7, 1, INF, 1), (9, 16, 3, INF, 1), (9, 16, 5, INF, -1)]
 True
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sweeparea.operators.aggregates import framed as values_of
     from sweeparea.operators.aggregates import user_values
     from sweeparea.operators.aggregates.calls import BaseCall
-    from sweeparea.operators.aggregates.framed import Value
+    from sweeparea.operators.aggregates.framed import FramedValue
     from sweeparea.operators.aggregates.instants import Result
     from sweeparea.operators.kernels import digits, moves, sorting
     from sweeparea.operators.kernels import framed as kernel
@@ -86,7 +86,7 @@ _BLOCK = 1 << 18
 # -- which calls -------------------------------------------------------------------------------------------------------
 
 
-class Edge(NamedTuple):
+class FrameEdge(NamedTuple):
     """Where a frame begins or ends: ``offset`` (SQL), empty at the current row, before it (``preceding``) or behind."""
 
     offset: str
@@ -100,8 +100,8 @@ class WrittenFrame:
     """
 
     rows: bool
-    low: Edge | None
-    high: Edge | None
+    low: FrameEdge | None
+    high: FrameEdge | None
 
     @property
     def whole(self) -> bool:
@@ -115,7 +115,7 @@ class WrittenFrame:
 def frame_of(call: WindowFunction) -> WrittenFrame | None:
     """The frame of a call; None if it is not understood."""
     if not call.frame:
-        return WrittenFrame(False, None, Edge("") if call.order else None)
+        return WrittenFrame(False, None, FrameEdge("") if call.order else None)
     found = _FRAME.fullmatch(call.frame)
     if found is None:
         return None
@@ -125,14 +125,14 @@ def frame_of(call: WindowFunction) -> WrittenFrame | None:
     return frame
 
 
-def _edge(text: str) -> Edge | None:
+def _edge(text: str) -> FrameEdge | None:
     if text == "CURRENT ROW":
-        return Edge("")
+        return FrameEdge("")
     offset, side = text.rsplit(" ", 1)
-    return None if offset == "UNBOUNDED" else Edge(offset, side == "PRECEDING")
+    return None if offset == "UNBOUNDED" else FrameEdge(offset, side == "PRECEDING")
 
 
-def _rows_behind(edge: Edge) -> int | None:
+def _rows_behind(edge: FrameEdge) -> int | None:
     """How many rows behind the row itself an edge of ROWS lies; None if that is not a plain number."""
     if not edge.offset:
         return 0
@@ -216,7 +216,7 @@ def together(calls: Calls) -> list[Calls]:
 # -- the sweep ---------------------------------------------------------------------------------------------------------
 
 
-class Bound(NamedTuple):
+class FrameBound(NamedTuple):
     """The column of the keys at which frames begin or end, and whether these lie before the row (``preceding``)."""
 
     column: str
@@ -224,14 +224,14 @@ class Bound(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlacedFrame:
     """A frame of ``rows`` from so many behind the row itself, or one from a key on: 0 is that of the row, the first
     ``peers`` columns of the order. None: to the end of the group.
     """
 
     rows: bool
-    low: int | Bound | None
-    high: int | Bound | None
+    low: int | FrameBound | None
+    high: int | FrameBound | None
     peers: int = 0
 
 
@@ -255,7 +255,7 @@ class FramedCall:
     """
 
     name: str
-    frame: Frame
+    frame: PlacedFrame
     what: BaseCall | Pick | UserAggregate
     argument: str | None = None
 
@@ -276,11 +276,11 @@ def sweep(rows: pa.Table, spec: FramedSpec, h0: int, h1: int) -> tuple[pa.Table,
 
     Errors (DataError): a net number of copies below zero; more than 2**30 copies; SUM beyond its result type.
     """
-    swept = _Swept(rows, spec, h0, h1)
+    swept = _FramedSlice(rows, spec, h0, h1)
     return pa.concat_tables(swept.changes()), swept.at.carry()
 
 
-class _Swept:
+class _FramedSlice:
     """One slice: the records in their order, each copy at a place of its own where rows are counted."""
 
     def __init__(self, rows: pa.Table, spec: FramedSpec, h0: int, h1: int) -> None:
@@ -300,14 +300,14 @@ class _Swept:
         self.first = np.append(0, np.cumsum(np.bincount(at.group, most, at.groups).astype(np.int64)))
         self.base = self.first[at.group[self.record]]
         self.end = self.first[at.group[self.record] + 1]
-        columns = values_of.Columns()
+        columns = values_of.FrameColumns()
         self.values = [self._value(call, copies, columns) for call in spec.calls]
         self.columns = columns
         self.fixed: list[tuple[np.ndarray, np.ndarray]] = []
         self.trees: dict[int, _States] = {}
         self.intervals = self._intervals()
 
-    def _value(self, call: FramedCall, copies: np.ndarray, columns: values_of.Columns) -> Value:
+    def _value(self, call: FramedCall, copies: np.ndarray, columns: values_of.FrameColumns) -> FramedValue:
         records, what = self.at.records, call.what
         if isinstance(what, user_values.UserAggregate):
             assert call.argument is not None
@@ -344,7 +344,7 @@ class _Swept:
             interval, first, end, copies, sorting.sorted_order((first,)), sorting.sorted_order((end,))
         )
 
-    def _asked(self) -> tuple[kernel.Asked, int]:
+    def _asked(self) -> tuple[kernel.AskedFrames, int]:
         calls, shown = np.zeros((len(self.values), 10), np.int64), 0
         for i, (call, value) in enumerate(zip(self.spec.calls, self.values, strict=True)):
             low, high, fixed = self._frame(call.frame)
@@ -356,7 +356,7 @@ class _Swept:
         for f, edges in enumerate(self.fixed):
             for bound, edge in zip(bounds, edges, strict=True):
                 bound[:, f] = edge - self.base
-        return kernel.Asked(calls, terms, ranks, *bounds), shown
+        return kernel.AskedFrames(calls, terms, ranks, *bounds), shown
 
     def _of_places(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
         if not blocks:
@@ -365,7 +365,7 @@ class _Swept:
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
-    def _frame(self, frame: Frame) -> tuple[int, int, int]:
+    def _frame(self, frame: PlacedFrame) -> tuple[int, int, int]:
         """(from and up to how many rows behind the row itself, number of the fixed frame or -1)."""
         if frame.rows and {frame.low, frame.high} - {0, None}:
             low = -kernel.UNBOUNDED if frame.low is None else frame.low
@@ -385,9 +385,9 @@ class _Swept:
         self.fixed.append((low, high))
         return 0, 0, len(self.fixed) - 1
 
-    def _edges(self, frame: Frame, edge: int | Bound, after: int) -> np.ndarray:
+    def _edges(self, frame: PlacedFrame, edge: int | FrameBound, after: int) -> np.ndarray:
         """The places where frames of a RANGE begin, or end (``after``)."""
-        if isinstance(edge, Bound):
+        if isinstance(edge, FrameBound):
             at = self._keys_reach(edge, after)
         else:
             order = self.spec.rows.orders[0]
@@ -395,7 +395,7 @@ class _Swept:
             at = np.searchsorted(peer, peer, "right" if after else "left")
         return np.repeat(self.begins[at], np.diff(self.begins))
 
-    def _keys_reach(self, edge: Bound, after: int) -> np.ndarray:
+    def _keys_reach(self, edge: FrameBound, after: int) -> np.ndarray:
         """For each record, in their order, how many lie before its edge."""
         records, key = self.at.records, self.spec.rows.orders[0][0]
         size = len(self.order)
@@ -419,7 +419,7 @@ class _Swept:
 
     # -- what is told --------------------------------------------------------------------------------------------------
 
-    def _told(self, found: np.ndarray, asked: kernel.Asked) -> pa.Table:
+    def _told(self, found: np.ndarray, asked: kernel.AskedFrames) -> pa.Table:
         at, (place, segment, n) = self.at, found[:, :3].T
         record = self.record[place]
 
@@ -428,7 +428,7 @@ class _Swept:
             group = f" in partition ({', '.join(repr(v) for v in keys.values())})" if keys else ""
             return f"tick {at.ts[segment[i]]}{group}"
 
-        told = values_of.Told(n > 0, named)
+        told = values_of.ToldFrames(n > 0, named)
         results: list[Result] = []
         for value, (_, _, width, shown, *_) in zip(self.values, asked.calls.tolist(), strict=True):
             held = found[:, 3 + shown : 3 + shown + width]
@@ -453,7 +453,7 @@ class _Swept:
 class _States:
     """The states of a user's aggregate, segment after segment."""
 
-    def __init__(self, swept: _Swept, value: values_of.UserFrames) -> None:
+    def __init__(self, swept: _FramedSlice, value: values_of.UserFrames) -> None:
         self.swept, self.value = swept, value
         intervals = swept.intervals
         segment = np.append(intervals.begin, intervals.end)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sweeparea.operators.user_code.user_aggregate import UserAggregate
-    from sweeparea.operators.user_code.user_state import State
+    from sweeparea.operators.user_code.user_state import UserState
 
 _TRIALS = 150
 
@@ -55,7 +55,7 @@ def difference(aggregate: UserAggregate, types: Sequence[pa.DataType]) -> str | 
 
 def _tried(
     aggregate: UserAggregate, rng: random.Random, rows: Sequence[tuple[Any, ...]]
-) -> Iterator[tuple[list[tuple[Any, ...]], State, str]]:
+) -> Iterator[tuple[list[tuple[Any, ...]], UserState, str]]:
     """(the rows that are left, a state of these, how it has come about): of what is merged, and of what has been merged
     to it, which stays what it was.
     """
@@ -77,7 +77,7 @@ def _tried(
 
 
 def _taken(
-    aggregate: UserAggregate, rng: random.Random, bag: list[tuple[Any, ...]], state: State, words: list[str]
+    aggregate: UserAggregate, rng: random.Random, bag: list[tuple[Any, ...]], state: UserState, words: list[str]
 ) -> None:
     gone = bag.pop(rng.randrange(len(bag)))
     aggregate.change(state, gone, -1)

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.user_code.user_state import State
+from sweeparea.operators.user_code.user_state import UserState
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.order import record_ranks
 
@@ -55,24 +55,24 @@ class UserAggregate:
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"The aggregate {self.name} gave a value that is no {self.type}: {error}") from error
 
-    def state(self) -> State:
+    def state(self) -> UserState:
         """A state of no rows."""
         made = getattr(self.function, "state", None)
         if made is None:
             raise TypeError(f"{self.name} has no state")
         return self._tried(made)
 
-    def change(self, state: State, row: tuple[Any, ...], n: int) -> None:
+    def change(self, state: UserState, row: tuple[Any, ...], n: int) -> None:
         """Adds (n < 0: removes) so many copies of a row."""
         for _ in range(abs(n)):
             self._tried(state.add if n > 0 else state.remove, *row)
 
-    def merged(self, state: State, other: State) -> State:
+    def merged(self, state: UserState, other: UserState) -> UserState:
         """``state``, to which the rows of another one have come."""
         self._tried(state.merge, other)
         return state
 
-    def value(self, state: State) -> Any:
+    def value(self, state: UserState) -> Any:
         """The value of a state."""
         return self._plain(self._tried(state.value))
 

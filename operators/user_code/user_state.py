@@ -9,7 +9,7 @@ from typing import Any, Protocol
 METHODS = ("add", "remove", "merge", "value")
 
 
-class State(Protocol):
+class UserState(Protocol):
     """What an aggregate's value is made of, for rows that come and go."""
 
     def add(self, *values: Any) -> None: ...
@@ -26,7 +26,7 @@ class WithState:
     """An aggregate's function, and the class that keeps its value up to date; calling it calls the function."""
 
     function: Callable[..., Any]
-    state: type[State]
+    state: type[UserState]
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)

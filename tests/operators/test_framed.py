@@ -21,12 +21,12 @@ from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.plan.expressions import Expr, SortKey
 from sweeparea.operators.sweeps import framed
 from sweeparea.operators.sweeps.framed import (
-    Bound,
-    Edge,
-    Frame,
+    FrameBound,
     FramedCall,
     FramedSpec,
+    FrameEdge,
     Pick,
+    PlacedFrame,
     WrittenFrame,
     frame_of,
     is_framed,
@@ -183,13 +183,13 @@ CALLS: list[tuple[BaseCall, str | None, Of]] = [
 ]
 ROWS = [(-1, 0), (-2, 1), (0, 2), (1, 2), (-3, -1), (None, 0), (None, None), (0, None), (None, -1), (2, None)]
 ROWS += [(None, 1), (-1, None), (0, 0), (1, None), (None, -2)]
-EDGES: list[int | Bound | None] = [None, 0, Bound("less", True), Bound("more", False)]
+EDGES: list[int | FrameBound | None] = [None, 0, FrameBound("less", True), FrameBound("more", False)]
 
 
 def _call(rng: random.Random, descending: bool) -> tuple[FramedCall, Callable[[Sequence[Row], int], Any]]:
     if rng.random() < 0.6:
         low, high = rng.choice(ROWS)
-        frame = Frame(True, low, high)
+        frame = PlacedFrame(True, low, high)
 
         def near(part: Sequence[Row], i: int) -> Sequence[Row]:
             first = 0 if low is None else max(0, i + low)
@@ -200,16 +200,16 @@ def _call(rng: random.Random, descending: bool) -> tuple[FramedCall, Callable[[S
             return _pick(rng, frame, near)
     else:
         # with keys that descend what comes before a row has greater ones
-        before, behind = (Bound("more", True), Bound("less", False)) if descending else EDGES[2:]
-        assert isinstance(before, Bound)
-        assert isinstance(behind, Bound)
-        edges: list[tuple[int | Bound | None, int | Bound | None]] = [
+        before, behind = (FrameBound("more", True), FrameBound("less", False)) if descending else EDGES[2:]
+        assert isinstance(before, FrameBound)
+        assert isinstance(behind, FrameBound)
+        edges: list[tuple[int | FrameBound | None, int | FrameBound | None]] = [
             *[(None, 0), (None, 0), (0, None), (0, 0), (None, None), (before, 0), (before, behind)],
             *[(0, behind), (None, before), (behind, None), (None, behind), (before, None), (before, before)],
         ]
         low, high = rng.choice(edges)
-        peers = rng.choice([1, 2]) if not isinstance(low, Bound) and not isinstance(high, Bound) else 1
-        frame = Frame(False, low, high, peers)
+        peers = rng.choice([1, 2]) if not isinstance(low, FrameBound) and not isinstance(high, FrameBound) else 1
+        frame = PlacedFrame(False, low, high, peers)
         sign = -1 if descending else 1
 
         def reached(part: Sequence[Row], i: int) -> Sequence[Row]:
@@ -222,8 +222,8 @@ def _call(rng: random.Random, descending: bool) -> tuple[FramedCall, Callable[[S
                     *((bags.rank(row[W]),) * (peers - 1)),
                 )
 
-            def edge(bound: int | Bound | None, end: int) -> tuple:
-                if not isinstance(bound, Bound) or part[i][V] is None:
+            def edge(bound: int | FrameBound | None, end: int) -> tuple:
+                if not isinstance(bound, FrameBound) or part[i][V] is None:
                     return standing(part[i]) if bound is not None else (end,)
                 step = (1 if bound.column == "less" else 2) * (-1 if bound.preceding else 1)
                 return (not descending, sign * part[i][V] + step)
@@ -239,7 +239,7 @@ def _call(rng: random.Random, descending: bool) -> tuple[FramedCall, Callable[[S
 
 
 def _pick(
-    rng: random.Random, frame: Frame, held: Callable[[Sequence[Row], int], Sequence[Row]]
+    rng: random.Random, frame: PlacedFrame, held: Callable[[Sequence[Row], int], Sequence[Row]]
 ) -> tuple[FramedCall, Callable[[Sequence[Row], int], Any]]:
     skip, last, default = rng.choice([0, 0, 1, 2]), rng.random() < 0.5, rng.choice([None, None, "other"])
 
@@ -330,12 +330,12 @@ def test_only_rows_are_told_whose_values_change():
     total = BaseCall("s", "SUM", pa.float64(), "x", pa.float64())
     least, most = (BaseCall("m", f, pa.float64(), "x", pa.float64()) for f in ("MIN", "MAX"))
     for what, frame, changes in (
-        (total, Frame(False, None, 0, 1), 1 + 2 * (size - 10) + 1),  # the NULL that comes then changes nothing
-        (total, Frame(True, -2, 0), 1 + 2 * 2 + 1 + 2 * 2),
-        (most, Frame(True, None, 0), 2),
-        (most, Frame(True, 0, None), 2),
-        (least, Frame(False, None, None), 2),
-        (total, Frame(False, None, None), 1 + 2 * size + 1),
+        (total, PlacedFrame(False, None, 0, 1), 1 + 2 * (size - 10) + 1),  # the NULL that comes then changes nothing
+        (total, PlacedFrame(True, -2, 0), 1 + 2 * 2 + 1 + 2 * 2),
+        (most, PlacedFrame(True, None, 0), 2),
+        (most, PlacedFrame(True, 0, None), 2),
+        (least, PlacedFrame(False, None, None), 2),
+        (total, PlacedFrame(False, None, None), 1 + 2 * size + 1),
     ):
         found = _running(table, 0, 5, FramedCall("c", frame, what, "x"))
         assert found.num_rows <= changes
@@ -346,7 +346,10 @@ def test_another_row_in_the_place_of_one_that_counted_is_told_to_all_that_pick_i
     rows = [(1, "a", 0, INF), (2, "b", 0, 3), (2, "c", 3, INF), (3, None, 0, INF), (4, "d", 0, INF)]
     columns = {"v": [r[0] for r in rows], "w": [r[1] for r in rows], "counted": [r[1] is not None for r in rows]}
     table = pa.table({**columns, TS: [r[2] for r in rows], TE: [r[3] for r in rows], N: [1] * len(rows)})
-    for descending, last, frame in ((False, True, Frame(True, None, 0)), (True, False, Frame(True, 0, None))):
+    for descending, last, frame in (
+        (False, True, PlacedFrame(True, None, 0)),
+        (True, False, PlacedFrame(True, 0, None)),
+    ):
         order = (OrderKey("v", descending), OrderKey("w"))
         call = FramedCall("c", frame, Pick("w", "counted", 1, last))
         spec = FramedSpec(SnapshotSpec((), ("v", "w", "counted"), (order,)), ("v",), (call,))
@@ -357,7 +360,7 @@ def test_another_row_in_the_place_of_one_that_counted_is_told_to_all_that_pick_i
 def test_a_sum_beyond_its_type_is_refused_where_it_is_shown():
     table = pa.table({"v": [1, 2], "x": [1 << 62, 1 << 62], TS: [0, 3], TE: [9, INF], N: [1, 1]})
     total = BaseCall("s", "SUM", pa.int64(), "x", pa.int64())
-    for frame in (Frame(False, None, 0, 1), Frame(True, -1, 0)):
+    for frame in (PlacedFrame(False, None, 0, 1), PlacedFrame(True, -1, 0)):
         with pytest.raises(DataError, match=r"SUM overflow: SUM\(x\) does not fit in int64 at tick 3"):
             _running(table, -1, 5, FramedCall("c", frame, total, "x"))
         _running(table, -1, 2, FramedCall("c", frame, total, "x"))
@@ -372,12 +375,12 @@ X_, V_ = Expr("`x`", "x", frozenset({"x"})), SortKey(Expr("`v`", "v", frozenset(
 @pytest.mark.parametrize(
     ("frame", "found"),
     [
-        ("", WrittenFrame(False, None, Edge(""))),
-        ("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", WrittenFrame(True, Edge("2", True), Edge(""))),
+        ("", WrittenFrame(False, None, FrameEdge(""))),
+        ("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", WrittenFrame(True, FrameEdge("2", True), FrameEdge(""))),
         ("ROWS BETWEEN UNBOUNDED PRECEDING AND 1 + 1 FOLLOWING", None),
         (
             "RANGE BETWEEN INTERVAL '5' MINUTE PRECEDING AND UNBOUNDED FOLLOWING",
-            WrittenFrame(False, Edge("INTERVAL '5' MINUTE", True), None),
+            WrittenFrame(False, FrameEdge("INTERVAL '5' MINUTE", True), None),
         ),
     ],
 )

@@ -18,13 +18,13 @@ from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.sweeps import framed
 from sweeparea.operators.sweeps.analytic import Analytic
 from sweeparea.operators.sweeps.framed import (
-    Bound,
-    Edge,
-    Frame,
+    FrameBound,
     Framed,
     FramedCall,
     FramedSpec,
+    FrameEdge,
     Pick,
+    PlacedFrame,
     WrittenFrame,
     frame_of,
     whole_number,
@@ -62,7 +62,7 @@ class FramedRows(KeyedRows):
         self.calls: list[FramedCall] = []
         self.values: list[pa.Field] = []
         self._shown: dict[str, str] = {}
-        frames_: dict[Frame, list[tuple[Column, WindowFunction]]] = {}
+        frames_: dict[PlacedFrame, list[tuple[Column, WindowFunction]]] = {}
         for column, call in node.calls:
             frame = self._frame(call)
             if call.running:
@@ -76,17 +76,19 @@ class FramedRows(KeyedRows):
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
-    def _frame(self, call: WindowFunction) -> Frame:
+    def _frame(self, call: WindowFunction) -> PlacedFrame:
         written = frame_of(call)
         assert written is not None
         if written.whole:
-            return Frame(False, None, None)
+            return PlacedFrame(False, None, None)
         if not written.rows:
             low, high = self._reached(call, written)
-            return Frame(False, low, high, len(call.order))
-        return Frame(True, _rows_behind(written.low), _rows_behind(written.high))
+            return PlacedFrame(False, low, high, len(call.order))
+        return PlacedFrame(True, _rows_behind(written.low), _rows_behind(written.high))
 
-    def _reached(self, call: WindowFunction, written: WrittenFrame) -> tuple[int | Bound | None, int | Bound | None]:
+    def _reached(
+        self, call: WindowFunction, written: WrittenFrame
+    ) -> tuple[int | FrameBound | None, int | FrameBound | None]:
         if not written.offsets:
             return None if written.low is None else 0, None if written.high is None else 0
         [key] = call.order
@@ -96,7 +98,7 @@ class FramedRows(KeyedRows):
         type_ = kind.dataType.simpleString()
         return self._bound(key, written.low, type_), self._bound(key, written.high, type_)
 
-    def _bound(self, key: SortKey, edge: Edge | None, kind: str) -> int | Bound | None:
+    def _bound(self, key: SortKey, edge: FrameEdge | None, kind: str) -> int | FrameBound | None:
         """The column of the keys where frames begin or end: NULL where that is past what the type holds."""
         if edge is None or not edge.offset:
             return None if edge is None else 0
@@ -104,11 +106,11 @@ class FramedRows(KeyedRows):
         offset = f"CAST(({edge.offset}) AS {kind})" if numeric else f"({edge.offset})"
         added = "try_subtract" if edge.preceding != key.descending else "try_add"
         sql = f"try_cast({added}(({key.expr.sql}), {offset}) AS {kind})"
-        return Bound(self.column(Expr(sql)).strip("`"), edge.preceding)
+        return FrameBound(self.column(Expr(sql)).strip("`"), edge.preceding)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
-    def _aggregate(self, result: str, frame: Frame, calls: list[tuple[Column, WindowFunction]]) -> None:
+    def _aggregate(self, result: str, frame: PlacedFrame, calls: list[tuple[Column, WindowFunction]]) -> None:
         grouping = Grouping((), [(column, _in_a_group(call)) for column, call in calls], result)
         given = {i: self.column(Expr(_plain(sql))).strip("`") for i, sql in grouping.given(self._empty).items()}
         shown = self._empty.selectExpr(*(f"({self.columns[name]}) AS a{i}" for i, name in given.items()))
@@ -119,7 +121,7 @@ class FramedRows(KeyedRows):
             self.values.append(pa.field(call.output, call.type))
         self._shown |= {c.id: sql for (c, _), sql in zip(calls, grouping.outputs(types), strict=True)}
 
-    def _pick(self, column: Column, call: WindowFunction, frame: Frame) -> None:
+    def _pick(self, column: Column, call: WindowFunction, frame: PlacedFrame) -> None:
         value, *more = call.arguments
         typed = self._empty.selectExpr(f"{call.sql} AS value")
         [field] = fields(typed, typed.columns)
@@ -134,14 +136,14 @@ class FramedRows(KeyedRows):
         elif call.function in ("LAG", "LEAD"):
             offset = (1 if not more else whole_number(more[0]) or 1) * (-1 if call.function == "LAG" else 1)
             last, skip = offset < 0, abs(offset) - 1
-            frame = Frame(True, None, -1) if last else Frame(True, 1, None)
+            frame = PlacedFrame(True, None, -1) if last else PlacedFrame(True, 1, None)
         name = f"__p{len(self.calls)}"
         default = names[1] if len(names) > 1 else None
         self.calls.append(FramedCall(name, frame, Pick(names[0], counted.strip("`"), skip, last, default)))
         self.values.append(pa.field(name, field.type))
         self._shown[column.id] = f"{name} AS {column.id}"
 
-    def _user(self, column: Column, call: WindowFunction, frame: Frame, user: UserAggregate | None) -> None:
+    def _user(self, column: Column, call: WindowFunction, frame: PlacedFrame, user: UserAggregate | None) -> None:
         assert user is not None
         fields_ = [f"'a{i}', ({e.sql})" for i, e in enumerate(call.arguments)]
         given = f"named_struct({', '.join(fields_)})"
@@ -210,7 +212,7 @@ class _Expanded(Expansions[Framed]):
         return AnalyticExpansion(Analytic(node.input, node.calls), self.users)
 
 
-def _rows_behind(edge: Edge | None) -> int | None:
+def _rows_behind(edge: FrameEdge | None) -> int | None:
     if edge is None:
         return None
     count = whole_number(Expr(edge.offset)) or 0 if edge.offset else 0
