@@ -1,6 +1,7 @@
 """A suite: tables on disk, and queries over them in each engine's language, beside each other in one folder a query.
 
-``<queries>/q5/flink.sql`` is q5 in Flink's SQL, ``sweeparea.cql`` ours. A file that begins with ``-- cannot:`` says
+``<queries>/q5/flink.sql`` is q5 in Flink's SQL, ``sweeparea.cql`` ours; an engine without a file of its own takes
+``spark.sql``, where that is its SQL too. A file that begins with ``-- cannot:`` says
 why its engine cannot express the query. Ours may be a whole statement with ``{name}`` in it, and ``sweeparea.sql``
 beside it says how its answer is read. ``<queries>/answers.toml`` says which columns of an answer are compared, and as
 what.
@@ -39,7 +40,7 @@ class Suite:
     def query(self, name: str, engine: str) -> Query | str:
         """The query in the engine's language, or why it cannot be said there."""
         file = self.folder / name / ("sweeparea.cql" if engine == "sweeparea" else f"{engine}.sql")
-        if engine == "streaming" and not file.exists():
+        if engine != "sweeparea" and not file.exists():
             file = self.folder / name / "spark.sql"
         if not file.exists():
             return f"there is no {file.name}"
