@@ -441,8 +441,7 @@ def _enter(kept, asked, group, changed, n):
 @njit(cache=True)
 def changes(intervals: Intervals, opens, first, asked: AskedFrames, kept: KeptFrames, cursor: MoveCursor, begin, most):
     """(rows of ``FramedLines``: every row whose values change from segment ``begin`` on, as it was and as it is; the
-    segment
-    to go on from, where more than ``most`` rows have been found).
+    segment to go on from, where more than ``most`` rows have been found).
 
     Intervals, segments and groups as of ``top_k.changes``; in counted frames no place has more than one copy.
     ``begin``: a segment and its group. ``kept`` and ``cursor`` go on.

@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.kernels.order_statistics import add
+from sweeparea.operators.kernels.sorting import sorted_order
 
 
 class Intervals(NamedTuple):
@@ -23,6 +24,12 @@ class Intervals(NamedTuple):
     copies: np.ndarray
     by_begin: np.ndarray
     by_end: np.ndarray
+
+
+def intervals_of(place: np.ndarray, first: np.ndarray, covers: np.ndarray, copies: np.ndarray) -> Intervals:
+    """Of rows that cover so many segments from their first one on."""
+    end = first + covers
+    return Intervals(place, first, end, copies, sorted_order((first,)), sorted_order((end,)))
 
 
 class MoveCursor(NamedTuple):

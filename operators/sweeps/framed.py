@@ -13,6 +13,7 @@ SweepArea: the rows alive after h1, netted. Bound: the live elements.
 
 >>> from sweeparea.operators.aggregates.calls import BaseCall
 >>> from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+>>> from sweeparea.operators.time.ticks import INF
 >>> from sweeparea.operators.values.order import OrderKey
 >>> rows = SnapshotSpec((), ("v",), ((OrderKey("v"),),))
 >>> table = pa.table({"v": [7, 9], "__ts": [1, 3], "__te": [INF, 5], "__n": [1, 1]})
@@ -33,13 +34,11 @@ from sweeparea.infra.errors import DataError
 from sweeparea.operators.aggregates.names import SUMS_OF_POWERS, TOTALS
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.plan.expressions import Column, SortKey
 from sweeparea.operators.plan.node import Ends
 from sweeparea.operators.plan.words import cut
-from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction
+from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction, whole_number
 from sweeparea.operators.time.domain import TimeDomain
-from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values.bag import TE, TS, N
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +74,7 @@ else:
 
 _AGGREGATES = TOTALS | SUMS_OF_POWERS | {"COUNT", "AVG", "TRY_AVG", "MIN", "MAX"}
 _BY = ("MAX_BY", "MIN_BY")
-_OF_ROWS = ("FIRST", "LAST", "NTH_VALUE", "LAG", "LEAD")
+OF_ROWS = ("FIRST", "LAST", "NTH_VALUE", "LAG", "LEAD")
 _EDGE = r"(CURRENT ROW|.+ (?:PRECEDING|FOLLOWING))"
 _FRAME = re.compile(f"(ROWS|RANGE) BETWEEN {_EDGE.replace('.+', '.+?')} AND {_EDGE}", re.DOTALL)
 _NUMBER = re.compile(r"\(*(\d{1,9})\)*")
@@ -120,7 +119,7 @@ def frame_of(call: WindowFunction) -> WrittenFrame | None:
     if found is None:
         return None
     frame = WrittenFrame(found[1] == "ROWS", _edge(found[2]), _edge(found[3]))
-    if frame.rows and any(_rows_behind(edge) is None for edge in (frame.low, frame.high) if edge is not None):
+    if frame.rows and any(rows_behind(edge) is None for edge in (frame.low, frame.high) if edge is not None):
         return None
     return frame
 
@@ -132,18 +131,12 @@ def _edge(text: str) -> FrameEdge | None:
     return None if offset == "UNBOUNDED" else FrameEdge(offset, side == "PRECEDING")
 
 
-def _rows_behind(edge: FrameEdge) -> int | None:
+def rows_behind(edge: FrameEdge) -> int | None:
     """How many rows behind the row itself an edge of ROWS lies; None if that is not a plain number."""
     if not edge.offset:
         return 0
     found = _NUMBER.fullmatch(edge.offset.replace(" ", ""))
     return None if found is None else -int(found[1]) if edge.preceding else int(found[1])
-
-
-def whole_number(expr: Expr) -> int | None:
-    """The number that an argument is; None if it is none written out."""
-    found = re.fullmatch(r"\(*([+-]?\d{1,9})\)*", expr.sql.replace(" ", ""))
-    return None if found is None else int(found[1])
 
 
 def is_framed(call: WindowFunction) -> bool:
@@ -155,7 +148,7 @@ def is_framed(call: WindowFunction) -> bool:
         return False
     if call.running:
         return True
-    if call.function in _OF_ROWS:
+    if call.function in OF_ROWS:
         return _picks(call, frame)
     return call.function in _AGGREGATES or (call.function in _BY and len(call.arguments) == 2)
 
@@ -174,7 +167,7 @@ def _picks(call: WindowFunction, frame: WrittenFrame) -> bool:
 def ordered(call: WindowFunction) -> tuple[SortKey, ...]:
     """The order that a call needs."""
     frame = frame_of(call)
-    indifferent = frame is not None and frame.whole and call.function not in _OF_ROWS
+    indifferent = frame is not None and frame.whole and call.function not in OF_ROWS
     return () if indifferent else call.order
 
 
@@ -339,10 +332,7 @@ class _FramedSlice:
             each = np.repeat(np.arange(len(copies)), copies)
             nth = np.arange(len(each)) - np.repeat(np.cumsum(copies) - copies, copies)
             interval, first, covers, copies = interval[each] + nth, first[each], covers[each], np.ones_like(each)
-        end = first + covers
-        return moves.Intervals(
-            interval, first, end, copies, sorting.sorted_order((first,)), sorting.sorted_order((end,))
-        )
+        return moves.intervals_of(interval, first, covers, copies)
 
     def _asked(self) -> tuple[kernel.AskedFrames, int]:
         calls, shown = np.zeros((len(self.values), 10), np.int64), 0
@@ -444,10 +434,7 @@ class _FramedSlice:
         table = at.records.select(list(self.spec.columns)).take(pa.array(record[kept]))
         for call, value, result in zip(self.spec.calls, self.values, results, strict=True):
             table = table.append_column(call.name, result.array(kept, value.type))
-        tick = at.ts[segment[kept]]
-        for name, ticks in ((TS, tick), (TE, np.full(len(tick), INF)), (N, n)):
-            table = table.append_column(name, pa.array(ticks))
-        return table
+        return at.told(table, segment[kept], n)
 
 
 class _States:

@@ -12,6 +12,7 @@ such row, ``__ts``, ``__te``, ``__n``. Out: the columns, the calls' values, ``__
 SweepArea: the rows alive after h1, netted. Bound: the live elements.
 
 >>> from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+>>> from sweeparea.operators.time.ticks import INF
 >>> from sweeparea.operators.values.order import OrderKey
 >>> rows = SnapshotSpec((), ("v", "__v0"), ((OrderKey("v"),),))
 >>> table = pa.table({"v": [7, 9], "__v0": [7, 9], "__ts": [1, 3], "__te": [INF, 5], "__n": [1, 1]})
@@ -29,18 +30,15 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.words import cut
-from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction
+from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction, whole_number
 from sweeparea.operators.time.domain import TimeDomain
-from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values.bag import TE, TS, N
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from sweeparea.operators.kernels import moves, sorting
+    from sweeparea.operators.kernels import moves
     from sweeparea.operators.kernels import navigation as kernel
     from sweeparea.operators.sweeps import snapshot
     from sweeparea.operators.sweeps.snapshot import Snapshots, SnapshotSpec
@@ -48,12 +46,11 @@ if TYPE_CHECKING:
     from sweeparea.operators.values import netting
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, moves, kernel, sorting, snapshot, key_codes, netting, order_of = later(
+    np, pa, moves, kernel, snapshot, key_codes, netting, order_of = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.navigation",
-        "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.sweeps.snapshot",
         "sweeparea.operators.values.keys",
         "sweeparea.operators.values.netting",
@@ -62,7 +59,6 @@ else:
 
 _EDGE = r"(CURRENT ROW|(?:\d{1,9}|UNBOUNDED) (?:PRECEDING|FOLLOWING))"
 _FRAME = re.compile(f"ROWS BETWEEN {_EDGE} AND {_EDGE}")
-_NUMBER = re.compile(r"\(*([+-]?\d{1,9})\)*")
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ def reference_of(call: WindowFunction) -> Reference | None:
     if call.ignore_nulls or call.filter is not None or call.distinct or not call.order:
         return None
     if call.function in ("LAG", "LEAD"):
-        offset = 1 if len(call.arguments) < 2 else _whole(call.arguments[1])
+        offset = 1 if len(call.arguments) < 2 else whole_number(call.arguments[1])
         if offset is None:
             return None
         return Reference("LAG", -offset if call.function == "LAG" else offset, default=len(call.arguments) > 2)
@@ -109,15 +105,10 @@ def reference_of(call: WindowFunction) -> Reference | None:
     if call.function not in ("FIRST", "LAST", "NTH_VALUE") or frame is None:
         return None
     low, high = (_edge(text) for text in frame.groups())
-    number = 1 if call.function != "NTH_VALUE" else _whole(call.arguments[1])
+    number = 1 if call.function != "NTH_VALUE" else whole_number(call.arguments[1])
     if number is None or number < 1:
         return None
     return Reference("LAST" if call.function == "LAST" else "FIRST", low, high, number - 1)
-
-
-def _whole(expr: Expr) -> int | None:
-    found = _NUMBER.fullmatch(expr.sql.replace(" ", ""))
-    return None if found is None else int(found[1])
 
 
 def _edge(text: str) -> int | None:
@@ -173,13 +164,11 @@ def _changes(at: Snapshots, spec: NavigationSpec) -> pa.Table:
     order, _ = order_of.sorted_groups(at.records, at.group, spec.rows.orders[0], 0)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    end = at.first + at.covers
-    by_begin, by_end = sorting.sorted_order((at.first,)), sorting.sorted_order((end,))
     first = np.append(0, np.cumsum(np.bincount(at.group, minlength=at.groups)))
     references = [reference for _, reference in spec.calls]
     reaches = [max(sizes) for sizes in zip(*(reference.reach for reference in references), strict=True)]
     calls = np.array([_encoded(reference) for reference in references], np.int64)
-    intervals = moves.Intervals(place[at.interval], at.first, end, at.copies, by_begin, by_end)
+    intervals = moves.intervals_of(place[at.interval], at.first, at.covers, at.copies)
     places, segment, n, *others = kernel.changes(intervals, at.opens, first, calls, tuple(reaches))
     record = order[places]
     values = [
@@ -190,10 +179,7 @@ def _changes(at: Snapshots, spec: NavigationSpec) -> pa.Table:
     table = at.records.select(list(spec.columns)).take(pa.array(record[kept]))
     for (name, _), (column, _) in zip(spec.calls, values, strict=True):
         table = table.append_column(name, column.take(pa.array(kept)))
-    tick = at.ts[segment[kept]]
-    for name, ticks in ((TS, tick), (TE, np.full(len(tick), INF)), (N, n)):
-        table = table.append_column(name, pa.array(ticks))
-    return table
+    return at.told(table, segment[kept], n)
 
 
 def _encoded(reference: Reference) -> tuple[int, int, int, int]:

@@ -35,8 +35,8 @@ import pyarrow as pa
 
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys as key_codes
-from sweeparea.operators.values.bag import BAG, TE, TS, N, below_zero
-from sweeparea.operators.values.columns import BAG_FIELDS
+from sweeparea.operators.values.bag import BAG, below_zero
+from sweeparea.operators.values.columns import BAG_FIELDS, as_bag
 from sweeparea.operators.values.netting import netted
 from sweeparea.operators.values.order import OrderKey, ranks
 
@@ -196,9 +196,7 @@ class Snapshots:
             interval = np.searchsorted(last, at, side="right")
             segment = self.first[interval] + (at - (last - size)[interval]) // self.copies[interval]
             piece = table.take(pa.array(self.interval[interval]))
-            for name, values in ((TS, self.ts), (TE, self.te), (N, self.sign)):
-                piece = piece.append_column(name, pa.array(values[segment]))
-            yield piece
+            yield as_bag(piece, self.ts[segment], self.te[segment], self.sign[segment])
 
     def _table(self) -> pa.Table:
         """The records with their ranks; last, where there is a global group, the row that stands for its absence."""
@@ -210,6 +208,10 @@ class Snapshots:
         table = table.append_column(PRESENT, pa.array(np.ones(table.num_rows, np.bool_)))
         nothing = [pa.array([False]) if f.name == PRESENT else pa.nulls(1, f.type) for f in table.schema]
         return pa.concat_tables([table, pa.Table.from_arrays(nothing, schema=table.schema)])
+
+    def told(self, rows: pa.Table, segment: np.ndarray, n: np.ndarray) -> pa.Table:
+        """``rows`` as changes: so many copies more from where their segments begin."""
+        return as_bag(rows, self.ts[segment], np.full(len(segment), INF), n)
 
     def carry(self, kept: Callable[[Alive], np.ndarray] | None = None) -> pa.Table:
         """The rows alive after h1, one for each record, start and end; of these those that are ``kept``."""
@@ -223,10 +225,7 @@ class Snapshots:
         if kept is not None:
             mask = kept(found)
             found = Alive(record[mask], found.start[mask], found.end[mask], n[mask])
-        table = self.records.take(pa.array(found.record))
-        for name, values in ((TS, found.start), (TE, found.end), (N, found.n)):
-            table = table.append_column(name, pa.array(values))
-        return table
+        return as_bag(self.records.take(pa.array(found.record)), found.start, found.end, found.n)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ number of rows (of ranks) is limited, only those that are not dominated, by as m
 Bound: the live elements; with known ends that are all the same (an unbounded window) the rows that are shown.
 
 >>> from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+>>> from sweeparea.operators.time.ticks import INF
 >>> from sweeparea.operators.values.order import OrderKey
 >>> spec = TopKSpec(SnapshotSpec((), ("v",), ((OrderKey("v", descending=True),),)), limit=1)
 >>> rows = pa.table({"v": [7, 9], "__ts": [1, 3], "__te": [INF, 5], "__n": [1, 1]})
@@ -38,8 +39,6 @@ from sweeparea.operators.plan.numbers import ALL, COUNTED, DENSE_RANK, NUMBERING
 from sweeparea.operators.plan.words import listed, order_text
 from sweeparea.operators.sweeps.window_function import WindowFunction
 from sweeparea.operators.time.domain import TimeDomain
-from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values.bag import TE, TS, N
 
 if TYPE_CHECKING:
     import numpy as np
@@ -234,21 +233,16 @@ class _Swept:
 
     def _changes(self) -> pa.Table:
         at, spec = self.at, self.spec
-        end = at.first + at.covers
-        by_begin, by_end = sorting.sorted_order((at.first,)), sorting.sorted_order((end,))
         first = np.append(0, np.cumsum(np.bincount(at.group, minlength=at.groups)))
         shown = sum({1 << COUNTED.index(function) for _, function in spec.numbers})
         asked = kernel.CutBy(self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
-        intervals = moves.Intervals(self.place[at.interval], at.first, end, at.copies, by_begin, by_end)
+        intervals = moves.intervals_of(self.place[at.interval], at.first, at.covers, at.copies)
         places, segment, n, *numbers = kernel.changes(intervals, at.opens, first, self.peer, asked)
         table = at.records.select(list(spec.rows.columns)).take(pa.array(self.order[places]))
         for name, function in spec.numbers:
             number = numbers[COUNTED.index(function)] + 1
             table = table.append_column(name, pa.array(number.astype(np.int32)))
-        tick = at.ts[segment]
-        for name, values in ((TS, tick), (TE, np.full(len(tick), INF)), (N, n)):
-            table = table.append_column(name, pa.array(values))
-        return table
+        return at.told(table, segment, n)
 
     def _undominated(self, alive: Alive) -> np.ndarray:
         """Of the rows that could be carried those that may be shown some day."""

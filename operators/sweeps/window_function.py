@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, pl
 from sweeparea.operators.plan.numbers import ROW_NUMBER
 from sweeparea.operators.plan.words import cut, listed, order_text
 from sweeparea.operators.time.domain import TimeDomain
+
+_NUMBER = re.compile(r"\(*([+-]?\d{1,9})\)*")
 
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 """A frame in which the order of rows makes no difference to what each of them gets."""
@@ -143,3 +146,9 @@ class Windowed(Node):
 
     def kept(self, ends: Ends) -> str | None:
         return "the input's rows that are valid after h1"
+
+
+def whole_number(expr: Expr) -> int | None:
+    """The number that an argument is; None if it is none written out."""
+    found = _NUMBER.fullmatch(expr.sql.replace(" ", ""))
+    return None if found is None else int(found[1])

@@ -20,6 +20,13 @@ def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([rows.column(f.name).cast(f.type) for f in schema], schema=schema)
 
 
+def as_bag(rows: pa.Table, ts: np.ndarray, te: np.ndarray, n: np.ndarray) -> pa.Table:
+    """``rows`` with ``__ts``, ``__te`` and ``__n`` behind their columns."""
+    for name, values in zip(BAG, (ts, te, n), strict=True):
+        rows = rows.append_column(name, pa.array(values))
+    return rows
+
+
 def with_columns(rows: pa.Table, columns: Mapping[str, np.ndarray]) -> pa.Table:
     """``rows`` with other values in some of their columns.
 

@@ -20,14 +20,8 @@ def netted(group: np.ndarray, tick: np.ndarray, n: np.ndarray) -> np.ndarray:
     >>> netted(np.array([0, 1, 0]), np.array([5, 5, 5]), np.array([2, 1, -2])).tolist()
     [[1], [5], [1]]
     """
-    if not len(group):
-        return np.empty((3, 0), np.int64)
-    order = sorted_order((group, tick))
-    group, tick, n = group[order], tick[order], n[order]
-    change = np.append(True, (group[1:] != group[:-1]) | (tick[1:] != tick[:-1]))
-    first = np.flatnonzero(change)
-    net = np.add.reduceat(n, first)
-    return np.stack([group[first], tick[first], net])[:, net != 0]
+    rows, net = netted_rows((group, tick), n)
+    return np.stack([group[rows], tick[rows], net])
 
 
 def netted_rows(columns: Sequence[np.ndarray], n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -588,8 +588,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/values/netting.py",
-        "return np.stack([group[first], tick[first], net])[:, net != 0]",
-        "return np.stack([group[first], tick[first], net])",
+        "left = sums != 0",
+        "left = sums == sums",
         "changes of nothing are kept",
         (*_TWO, *_NETTING),
     ),

@@ -18,6 +18,7 @@ from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.sweeps import framed
 from sweeparea.operators.sweeps.analytic import Analytic
 from sweeparea.operators.sweeps.framed import (
+    OF_ROWS,
     FrameBound,
     Framed,
     FramedCall,
@@ -27,9 +28,9 @@ from sweeparea.operators.sweeps.framed import (
     PlacedFrame,
     WrittenFrame,
     frame_of,
-    whole_number,
+    rows_behind,
 )
-from sweeparea.operators.sweeps.window_function import WindowFunction
+from sweeparea.operators.sweeps.window_function import WindowFunction, whole_number
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
@@ -46,7 +47,6 @@ from sweeparea.spark_jobs.spark.frames import fields
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_PICKED = ("FIRST", "LAST", "NTH_VALUE", "LAG", "LEAD")
 _COLUMN = re.compile(r"\(`?([A-Za-z_][A-Za-z0-9_]*)`?\)")
 
 
@@ -67,7 +67,7 @@ class FramedRows(KeyedRows):
             frame = self._frame(call)
             if call.running:
                 self._user(column, call, frame, users(call.function))
-            elif call.function in _PICKED:
+            elif call.function in OF_ROWS:
                 self._pick(column, call, frame)
             else:
                 frames_.setdefault(frame, []).append((column, call))
@@ -84,7 +84,8 @@ class FramedRows(KeyedRows):
         if not written.rows:
             low, high = self._reached(call, written)
             return PlacedFrame(False, low, high, len(call.order))
-        return PlacedFrame(True, _rows_behind(written.low), _rows_behind(written.high))
+        low, high = (None if edge is None else rows_behind(edge) for edge in (written.low, written.high))
+        return PlacedFrame(True, low, high)
 
     def _reached(
         self, call: WindowFunction, written: WrittenFrame
@@ -210,13 +211,6 @@ class _Expanded(Expansions[Framed]):
 
     def expansion(self, node: Framed) -> Expansion:
         return AnalyticExpansion(Analytic(node.input, node.calls), self.users)
-
-
-def _rows_behind(edge: FrameEdge | None) -> int | None:
-    if edge is None:
-        return None
-    count = whole_number(Expr(edge.offset)) or 0 if edge.offset else 0
-    return -count if edge.preceding else count
 
 
 def _in_a_group(call: WindowFunction) -> AggregateCall:
