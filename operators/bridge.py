@@ -166,6 +166,17 @@ class MapTask:
 
 
 @dataclass(frozen=True)
+class ExtendTask:
+    """Adds columns to rows behind a sweep, batch by batch."""
+
+    apply: Callable[[pa.Table], pa.Table]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from _filled_batches(self.apply(pa.Table.from_batches([batch])))
+
+
+@dataclass(frozen=True)
 class CombineTask:
     """Makes fewer rows of many, where they are made: ``combine`` is given them in chunks, and again what it has made of
     them, as long as that is worth its time.
@@ -409,6 +420,10 @@ class Pipe:
         """The task with another one behind it, which is given the columns ``names``."""
         return ChainedTask(self.task, tuple(self.columns[name] for name in names), tuple(names), task)
 
+    def behind(self, task: Callable[..., Any], names: Sequence[str], made: Sequence[str]) -> Pipe:
+        """After a task that is given the columns ``names`` and makes rows of ``made``, where they lie."""
+        return Pipe(self.given, self.then(task, names), self.workers, {name: name for name in made})
+
     def renamed(self, columns: Mapping[str, str]) -> Pipe | None:
         """After a projection: of its columns by name those they were; None if there is another one."""
         if not set(columns.values()) <= self.columns.keys():
@@ -492,6 +507,7 @@ __all__ = [
     "ChainedTask",
     "CombineTask",
     "ExpandTask",
+    "ExtendTask",
     "HoldTask",
     "MapTask",
     "MaterializeTask",

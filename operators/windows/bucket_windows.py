@@ -16,13 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.time import wall_clock
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF, MAX_TICK, end_of
 from sweeparea.operators.windows.definitions import BucketWindow
-from sweeparea.operators.windows.saturated_sql import hop_at_or_after, plus, to_hop_sql
+from sweeparea.operators.windows.saturated_sql import hop_at_or_after, plus, sums, to_hop_sql, to_hops
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    (np,) = later("numpy")
 
 
 def anchor_text(ticks: int, time: TimeDomain) -> str:
@@ -81,6 +88,13 @@ class Hopping(BucketWindow):
         ts = plus(oldest, self.length - 1)
         # a hop longer than the bucket: s may fall between two buckets
         return ts, te if self.slide < self.length else f"IF({oldest} > {newest}, {ts}, {te})"
+
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        newest, low = s - (s % self.slide - self.anchor % self.slide) % self.slide, s - (self.length - 1)
+        oldest = low + to_hops(low, self.slide, self.anchor)
+        ts = sums(oldest, self.length - 1)
+        # a hop longer than the bucket: s may fall between two buckets
+        return ts, np.where(oldest > newest, ts, sums(newest, self.length - 1 + self.slide))
 
     def buckets_sql(self, s: str) -> tuple[str, tuple[str, str, str, str]]:
         oldest, newest = self._starts_sql(s)
@@ -205,6 +219,9 @@ class Fixed(BucketWindow):
 
     def sql(self, s: str) -> tuple[str, str]:
         return s, plus(s, f"({self.length}L - {self._into_sql(s)})")
+
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return s, sums(s, self.length - (s % self.length - self.anchor % self.length) % self.length)
 
     def _into_sql(self, s: str) -> str:
         # how far s lies in its bucket

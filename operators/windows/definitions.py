@@ -5,8 +5,8 @@ All bounds are ticks, all intervals half-open. The definitions follow Arasu et a
 2005 (sections 2.6 and 3.2.9, Algorithm 4) and Patroumpas & Sellis 2006 (section 3.3, scope functions: an element is
 valid at the instants whose scope holds its own; START stands for their tau_0, but for hops, which are counted from the
 anchor). ``interval`` is the definition, one element at a time; ``sql`` is the same function as Spark SQL over a BIGINT
-column, tested against it. ``reach`` bounds how long an element can matter: an element with ``s <= h - reach``
-contributes nothing after h (``INF``: it may matter for ever).
+column, ``intervals`` over an array, both tested against it. ``reach`` bounds how long an element can matter: an element
+with ``s <= h - reach`` contributes nothing after h (``INF``: it may matter for ever).
 
 A new time window is a new class in ``time_windows.py`` or ``bucket_windows.py``: ``interval``, ``sql``, ``reach``,
 ``__str__``, ``words``, and the names under which it is stored (``stored_names.py``).
@@ -16,8 +16,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sweeparea.operators.time.domain import TimeDomain
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class WindowDefinition(ABC):
@@ -85,6 +89,10 @@ class TimeWindow(WindowDefinition):
         """Spark SQL for ts and te over the BIGINT expression ``s``; never-valid elements get ts >= te. It may use the
         columns of ``steps``.
         """
+
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """``sql`` over an array of ticks (int64); None: Spark SQL alone knows it."""
+        return None
 
     def steps(self, s: str) -> Sequence[tuple[str, str]]:
         """Columns ``(name, Spark SQL)`` to be computed first, one after the other, each over those before it."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.time.domain import TimeDomain, TimeKind, micros_text
 from sweeparea.operators.time.ticks import INF, MAX_TICK, end_of
 from sweeparea.operators.windows.bucket_windows import anchor_text
 from sweeparea.operators.windows.definitions import TimeWindow
-from sweeparea.operators.windows.saturated_sql import hop_at_or_after, plus, to_hop_sql
+from sweeparea.operators.windows.saturated_sql import hop_at_or_after, plus, sums, to_hop_sql, to_hops
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    (np,) = later("numpy")
 
 
 @stored("Unbounded")
@@ -22,6 +29,9 @@ class Unbounded(TimeWindow):
 
     def sql(self, s: str) -> tuple[str, str]:
         return s, f"{INF}L"
+
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return s, np.full(len(s), INF)
 
     @property
     def monotonic(self) -> bool:
@@ -47,6 +57,9 @@ class Range(TimeWindow):
 
     def sql(self, s: str) -> tuple[str, str]:
         return s, plus(s, self.length)
+
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return s, sums(s, self.length)
 
     @property
     def reach(self) -> int:
@@ -90,6 +103,11 @@ class Slide(TimeWindow):
         ts, te = (plus(x, to_hop_sql(x, self.slide, self.anchor)) for x in (first, last))
         return ts, te
 
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first, last = sums(s, self.lag), sums(s, self.lag + self.length)
+        ts, te = (sums(x, to_hops(x, self.slide, self.anchor)) for x in (first, last))
+        return ts, te
+
     @property
     def in_buckets(self) -> bool:
         return self.slide > 1
@@ -125,6 +143,12 @@ class Landmark(TimeWindow):
     def sql(self, s: str) -> tuple[str, str]:
         tests = [f"{s} >= {self.start}L"] * (self.start is not None) + [f"{s} <= {self.end}L"] * (self.end is not None)
         return s, f"IF({' AND '.join(tests) or 'TRUE'}, {INF}L, {s})"
+
+    def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inside = np.ones(len(s), np.bool_) if self.start is None else s >= self.start
+        if self.end is not None:
+            inside &= s <= self.end
+        return s, np.where(inside, INF, s)
 
     @property
     def monotonic(self) -> bool:

@@ -147,10 +147,11 @@ class Evaluation:
     # -- how rows lie --------------------------------------------------------------------------------------------------
 
     def pipe(self, node: Node) -> bridge.Pipe | None:
-        """How the rows of ``new(node)``, which has been made, come from a sweep, if nothing has been computed of them
-        since; a further sweep may stand behind it in the same worker.
+        """How the rows of ``new(node)``, which has been made, come from a sweep or from files, if Spark has computed
+        nothing of them since; a sweep may stand behind it in the same worker.
         """
-        again = id(node) in self.slice.once_computed or self.slice.edges.splits(node)
+        edges = self.slice.edges
+        again = id(node) in self.slice.once_computed or edges.splits(node) or edges.expires(node)
         return None if again or node.lowered().expansion is not None else self._of(node).pipe(node)
 
     def net(self, node: Node) -> bool:

@@ -12,16 +12,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from sweeparea.operators import reading
+from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import INF, MIN_TICK, own_ticks
 from sweeparea.operators.values.bag import TE, TS, N
+from sweeparea.operators.windows import TimeWindow
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
+from sweeparea.tables.log.files import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +77,34 @@ class Input:
         return own_ticks(low, high, self.scale)
 
 
+@dataclass
+class RowsToRead:
+    """Rows of a table: ``columns`` of those of some ``files`` that lie in all ``ranges`` (``frames.read``)."""
+
+    log: DeltaLog
+    files: list[DataFile]
+    columns: list[str]
+    ranges: list[frames.Range]
+    among: frames.Among
+
+    @cached_property
+    def plan(self) -> scan.ScanPlan:
+        return scan.plan(self.log, self.files)
+
+    @cached_property
+    def table(self) -> pa.Table | None:
+        """The rows, where they are few; None: for workers to read."""
+        return frames.local(self.plan, self.columns, self.ranges, self.among)
+
+    def frame(self, spark: SparkSession) -> DataFrame | None:
+        """The rows; None: there are none."""
+        if not self.plan.paths:
+            return None
+        if self.table is None:
+            return frames.from_files(spark, self.plan, self.columns, self.ranges)
+        return frames.from_arrow(spark, self.table) if self.table.num_rows else None
+
+
 class InputReader:
     """Reads the inputs of one slice ``(h0, h1]`` of a query that starts at ``start``; ``only``: some keys of them."""
 
@@ -85,6 +120,7 @@ class InputReader:
     ) -> None:
         self.spark, self.inputs, self.time, self.only = spark, inputs, time, only
         self.start, self.h0, self.h1 = start, h0, h1
+        self._new_rows: dict[int, RowsToRead] = {}
         self.chosen: frames.Among = {}
         """By the ids of columns, among which values they are of the rows that have to be read."""
 
@@ -106,25 +142,42 @@ class InputReader:
 
     def new_elements(self, node: StreamScan) -> DataFrame | None:
         """Elements of the slice, as ``[s, s+1)``."""
-        return self._elements(node, max(self.h0 + 1, self.start), self.h1)
+        low = max(self.h0 + 1, self.start)
+        if low > self.h1:
+            return None
+        rows = self._new_rows[id(node)] = self._rows_of_elements(node, low, self.h1)
+        return self._elements(node, rows)
+
+    def pipe(self, node: StreamScan, workers: int, window: TimeWindow | None = None) -> Pipe | None:
+        """How workers read ``new_elements(node)``, which has been made, without Spark SQL, in a window of time if there
+        is one; None: its rows have to be put together first.
+        """
+        source, rows = self.inputs[node.name], self._new_rows.get(id(node))
+        if rows is None or source.taken_back or self.only is not None:
+            return None
+        tick, copies = ("__tick", N) if source.kind is InputKind.STREAM else ("ts", None)
+        columns = tuple((column.id, name) for column, name in node.source)
+        instant = None if node.instant is None else node.instant.id
+        bag = reading.BagOf(columns, tick, copies, self.time.clock, instant, window)
+        names = bag.schema(rows.plan.schema).names
+        if rows.table is not None:
+            workers, task = 1, reading.GivenTask(bag.of(rows.table))
+        else:
+            sizes = [(uri, file.size) for uri, file in zip(rows.plan.paths, rows.files, strict=True)]
+            shares = reading.shares(sizes, workers)
+            task = reading.ReadTask(shares, rows.plan.schema, tuple(rows.ranges), bag)
+        return Pipe(self.spark.range(0, workers, 1, workers), task, workers, {name: name for name in names})
 
     def past_elements(self, node: StreamScan, reach: int) -> DataFrame | None:
         """Elements of earlier slices that a window of this reach may still hold after h0."""
         low = self.start if reach == INF else max(self.start, self.h0 - reach)
-        return None if self.first else self._elements(node, low, self.h0)
+        return None if self.first or low > self.h0 else self._elements(node, self._rows_of_elements(node, low, self.h0))
 
-    def _elements(self, node: StreamScan, low: int, high: int) -> DataFrame | None:
-        source = self.inputs[node.name]
-        if low > high:
-            return None
-        if source.kind is InputKind.STREAM:
-            frame = self._read(source, node, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
-            tick, n = "__tick", N
-        else:
-            frame = self._read(source, node, ["ts"], [("ts", *self._instants(low, high))])
-            tick, n = self._tick_of("ts"), "1L"
+    def _elements(self, node: StreamScan, rows: RowsToRead) -> DataFrame | None:
+        source, frame = self.inputs[node.name], rows.frame(self.spark)
         if frame is None:
             return None
+        tick, n = ("__tick", N) if source.kind is InputKind.STREAM else (self._tick_of("ts"), "1L")
         columns = [f"{frames.quoted(name)} AS {c.id}" for c, name in node.source]
         if node.instant is not None:
             columns.append(f"{self.instant_sql(tick)} AS {node.instant.id}")
@@ -136,6 +189,13 @@ class InputReader:
 
         record = [*(c.id for c in node.columns), TS, TE]
         return bag.groupBy(*record).agg(expr(f"sum({N})").alias(N)).where(f"{N} <> 0")
+
+    def _rows_of_elements(self, node: StreamScan, low: int, high: int) -> RowsToRead:
+        """The rows of the stream's table that hold its elements of the ticks ``low`` to ``high``."""
+        source = self.inputs[node.name]
+        if source.kind is InputKind.STREAM:
+            return self._rows(source, node, ["__tick", N], [("__tick", low, high), ("__seq", None, source.pin)])
+        return self._rows(source, node, ["ts"], [("ts", *self._instants(low, high))])
 
     # -- relations -----------------------------------------------------------------------------------------------------
 
@@ -200,19 +260,19 @@ class InputReader:
     # -- shared --------------------------------------------------------------------------------------------------------
 
     def _read(
-        self,
-        source: Input,
-        node: StreamScan | RelationScan,
-        extra: Sequence[str],
-        ranges: list[tuple[str, int | None, int | None]],
+        self, source: Input, node: StreamScan | RelationScan, extra: Sequence[str], ranges: list[frames.Range]
     ) -> DataFrame | None:
+        return self._rows(source, node, extra, ranges).frame(self.spark)
+
+    def _rows(
+        self, source: Input, node: StreamScan | RelationScan, extra: Sequence[str], ranges: list[frames.Range]
+    ) -> RowsToRead:
         files = source.log.files(source.version)
         for column, low, high in ranges:
             files = scan.prune(files, column, low, high)
-        chosen = scan.plan(source.log, files)
         names = [name for _, name in node.source]
         among = {name: self.chosen[column.id] for column, name in node.source if column.id in self.chosen}
-        return frames.read(self.spark, chosen, list(dict.fromkeys([*names, *extra])), ranges, among)
+        return RowsToRead(source.log, files, list(dict.fromkeys([*names, *extra])), ranges, among)
 
     def _instants(self, low: int | None, high: int | None) -> tuple[int | None, int | None]:
         """Ticks as the values that a result table's instant columns hold: microseconds, or ticks."""

@@ -81,7 +81,7 @@ class Bags(Protocol):
         ...
 
     def pipe(self, node: Node) -> Pipe | None:
-        """How the rows of ``new(node)`` come from a sweep, if nothing has been computed of them since."""
+        """How the rows of ``new(node)`` come from a sweep or from files, if Spark has computed nothing since."""
         ...
 
     def net(self, node: Node) -> bool:

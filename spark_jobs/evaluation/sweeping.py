@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge
+from sweeparea.operators import bridge, exchange, reading
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state.due import Due
 from sweeparea.operators.state.sweep import Sweep
@@ -40,10 +40,56 @@ class Sweeps:
         """Whether a sweep that gets no new rows has nothing to do."""
         return self._slice.areas.quiet(op) if keys else not self._slice.areas.files(op)
 
-    def swept(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
-        """What a sweep makes of new rows and of what its SweepArea, a log by key, holds (``areas.py``). The usual."""
+    def swept(self, op: str, new: DataFrame | None, sweep: Sweep, source: bridge.Pipe | None = None) -> DataFrame:
+        """What a sweep makes of new rows and of what its SweepArea, a log by key, holds (``areas.py``). The usual.
+
+        ``source``: how ``new`` comes about, or columns of it if no row has others, where Spark SQL has no part in that.
+        """
         task = partial(self._task, sweep)
+        if source is not None and new is not None and sweep.keys:
+            made = self._piped(op, source, sweep, task)
+            if made is not None:
+                return made
         return self.through(op, new, sweep.rows, sweep.keys, sweep.due, task, frames.ddl(sweep.result))
+
+    def _piped(
+        self,
+        op: str,
+        source: bridge.Pipe,
+        sweep: Sweep,
+        task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
+    ) -> DataFrame | None:
+        """``swept`` behind what makes the rows: in the same worker, or sent to the workers of their keys. None: they
+        are many and have to come together in one.
+        """
+        workers = self._workers(sweep)
+        if workers == 1 and source.workers > 1:
+            return None
+        area = self._slice.areas.keyed(op, sweep.rows, sweep.keys, sweep.due, workers)
+        if workers == self._slice.partitions:
+            self._spread.add(op)
+        sent = pa.schema([f for f in sweep.rows if f.name in source.columns])
+        if workers > 1:
+            source = self._exchanged(op, source, sent, area)
+        return self._made(op, source.given, source.then(task(area), sent.names), workers, frames.ddl(sweep.result))
+
+    def _workers(self, sweep: Sweep) -> int:
+        return self._slice.partitions if bridge.hashable(sweep.rows, sweep.keys) else 1
+
+    def _exchanged(self, op: str, source: bridge.Pipe, sent: pa.Schema, area: SweepArea) -> bridge.Pipe:
+        """The rows of ``source``, and those that name a due key, with the workers of their keys: a job of its own."""
+        spark, workers = self._slice.spark, area.partitions
+        send = exchange.SendTask(sent, area.key_columns, workers, f"{self._slice.areas.spill}/exchange/{op}")
+        rows = [source.given.mapInArrow(source.then(send, sent.names), exchange.SENT_DDL)]
+        due = self._slice.areas.due(area)
+        if due:
+            shares = reading.shares([(file.path, file.rows) for file in due], workers)
+            keys = exchange.DueTask(shares, area.stored, sent, area.key_columns, area.h0, area.h1)
+            named = bridge.ChainedTask(keys, tuple(sent.names), tuple(sent.names), send)
+            rows.append(spark.range(0, workers, 1, workers).mapInArrow(named, exchange.SENT_DDL))
+        lines = [line.asDict() for line in concatenated(rows).collect()]
+        receive = exchange.ReceiveTask(exchange.by_receiver(lines, workers))
+        return bridge.Pipe(spark.range(0, workers, 1, workers), receive, workers, {name: name for name in sent.names})
 
     def swept_whole(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
         """As ``swept``, of a sweep that looks at every row in every slice: its SweepArea is read and written whole."""
@@ -82,6 +128,9 @@ class Sweeps:
                 return pipe.given.mapInArrow(pipe.then(task(area), schema.names), ddl)
             if stay:
                 return new.mapInArrow(task(area), ddl)
+            if pipe is not None and workers > 1:
+                moved = self._exchanged(op, pipe, schema, area)
+                return moved.given.mapInArrow(moved.then(task(area), schema.names), ddl)
         # one worker where others have several: rows move to it, since sweeps below must not run in its task
         by = keys if workers == self._slice.partitions else ()
         given = bridge.spread(self._slice.areas.given(area, new), by, workers)

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError
+from sweeparea.tables.log import scan
 from sweeparea.tables.log.files import QUICK
 from sweeparea.tables.log.folders import filesystem, remove_folder
-from sweeparea.tables.log.scan import ScanPlan, comparable
+from sweeparea.tables.log.scan import ScanPlan
 from sweeparea.tables.log.schema import arrow_type, ddl_type, spark_type
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class Values:
         return found.column("value").unique().drop_null() if alike and found.num_rows <= LOCAL_ROWS else None
 
 
+Range = tuple[str, int | None, int | None]
+"""A column and its least and greatest value, None: open; BIGINT, or microseconds of a TIMESTAMP."""
 Among = Mapping[str, Values]
 """By column values of which one must be there in a row for anybody to need it."""
 
@@ -108,36 +111,46 @@ def read(
     spark: SparkSession,
     plan: ScanPlan,
     columns: Sequence[str],
-    ranges: Sequence[tuple[str, int | None, int | None]] = (),
+    ranges: Sequence[Range] = (),
     among: Among | None = None,
 ) -> DataFrame | None:
-    """``columns`` of the plan's rows whose columns lie in all ``ranges`` (column, low, high; both inclusive; BIGINT,
-    or microseconds for TIMESTAMP). Rows that are not ``among`` some values may be left out.
+    """``columns`` of the plan's rows whose columns lie in all ``ranges``. Rows that are not ``among`` some values may
+    be left out.
 
     None when the plan holds no file, or none of the rows is in range, as far as they are read here: then the input is
     known to be empty.
     """
     if not plan.paths:
         return None
+    table = local(plan, columns, ranges, among)
+    if table is not None:
+        return from_arrow(spark, table) if table.num_rows else None
+    return from_files(spark, plan, columns, ranges)
+
+
+def from_files(spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[Range] = ()) -> DataFrame:
+    """As ``read``, by Spark alone."""
+    frame = spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
     bounds = [(name, low, ">=") for name, low, _ in ranges if low is not None]
     bounds += [(name, high, "<=") for name, _, high in ranges if high is not None]
-    chosen = _chosen(plan, among or {})
-    if plan.small or chosen:
-        condition = None
-        tests = list(chosen)
-        for name, value, sign in bounds:
-            bound = comparable(value, plan.schema.field(name).type)
-            tests.append(pc.field(name) >= bound if sign == ">=" else pc.field(name) <= bound)
-        for test in tests:
-            condition = test if condition is None else condition & test
-        table = plan.read(columns, condition)
-        if table.num_rows <= LOCAL_ROWS:
-            return from_arrow(spark, table) if table.num_rows else None
-    frame = spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
     for name, value, sign in bounds:
         bound = f"timestamp_micros({value}L)" if pa.types.is_timestamp(plan.schema.field(name).type) else f"{value}L"
         frame = frame.where(f"{quoted(name)} {sign} {bound}")
     return frame.selectExpr(*(quoted(c) for c in columns))
+
+
+def local(
+    plan: ScanPlan, columns: Sequence[str], ranges: Sequence[Range] = (), among: Among | None = None
+) -> pa.Table | None:
+    """As ``read``, rows so few that the driver has read them; None: they are for workers to read."""
+    chosen = _chosen(plan, among or {})
+    if not plan.small and not chosen:
+        return None
+    condition = scan.within(plan.schema, ranges)
+    for test in chosen:
+        condition = test if condition is None else condition & test
+    table = plan.read(columns, condition)
+    return table if table.num_rows <= LOCAL_ROWS else None
 
 
 def _chosen(plan: ScanPlan, among: Among) -> list[pc.Expression]:

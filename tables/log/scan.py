@@ -8,7 +8,7 @@ Spark by path. Both give the same rows.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ from sweeparea.tables.log.folders import filesystem
 
 SMALL_BYTES = 8 << 20
 """Plans up to this many bytes are read as Arrow by the driver."""
+_BATCH = 1 << 16
+"""Rows that are read at a time."""
 PARQUET = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
 """Spark's own form of an instant, which somebody's OPTIMIZE may write, holds years that nanoseconds do not."""
 
@@ -66,6 +68,46 @@ def dataset(paths: Sequence[str], schema: pa.Schema) -> ds.Dataset:
     """Parquet files, here or on an object store, as one dataset; a column that a file lacks is NULL there."""
     found = [filesystem(path) for path in paths]
     return ds.dataset([path for _, path in found], schema=schema, format=PARQUET, filesystem=found[0][0])
+
+
+def within(schema: pa.Schema, ranges: Sequence[tuple[str, int | None, int | None]]) -> pc.Expression | None:
+    """That columns lie in all ranges (column, low, high; both inclusive, None: open), as ``comparable`` has bounds."""
+    found = None
+    for name, low, high in ranges:
+        kind = schema.field(name).type
+        tests = [] if low is None else [pc.field(name) >= comparable(low, kind)]
+        tests += [] if high is None else [pc.field(name) <= comparable(high, kind)]
+        for test in tests:
+            found = test if found is None else found & test
+    return found
+
+
+def pieces(
+    path: str, schema: pa.Schema, columns: Sequence[str], condition: pc.Expression | None
+) -> Callable[[int, int], Iterator[pa.Table]]:
+    """Reads a file batch by batch: a function of (part, parts), which gives the rows of part ``part`` of so many, by
+    row groups. Columns have the types of ``schema``; one that the file lacks is NULL.
+    """
+    whole = dataset([path], schema)
+    wanted = pa.schema([schema.field(c) for c in columns])
+
+    def read(part: int, parts: int) -> Iterator[pa.Table]:
+        for fragment in whole.get_fragments():
+            groups = fragment.num_row_groups if parts > 1 else 1
+            mine = range(groups * part // parts, groups * (part + 1) // parts)
+            if parts > 1:
+                if not mine:
+                    continue
+                fragment = fragment.subset(row_group_ids=list(mine))
+            # a worker has one core
+            scanner = fragment.scanner(
+                schema=whole.schema, columns=list(columns), filter=condition, batch_size=_BATCH, use_threads=False
+            )
+            for batch in scanner.to_batches():
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch]).cast(wanted)
+
+    return read
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import strategies as st
 
 from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
@@ -90,11 +91,15 @@ def evaluate(database, texts: Sequence[str], values: list[int]) -> list[tuple[in
 
 
 def sql_is_interval(database, window: TimeWindow, values: list[int]) -> None:
-    """Up to the ends of the domain."""
+    """Up to the ends of the domain; so is what is computed of an array."""
     values += [MIN_TICK, MIN_TICK + 1, 0, MAX_TICK - 1, MAX_TICK]
-    for s, (ts, te) in zip(values, evaluate(database, window.sql("s"), values), strict=True):
-        interval = window.interval(s)
-        if interval is None:
-            assert ts >= te, s
-        else:
-            assert (ts, te) == interval, s
+    arrays = window.intervals(np.array(values, np.int64))
+    assert arrays is not None
+    by_array = [tuple(pair) for pair in np.stack(arrays, axis=1).tolist()]
+    for found in (evaluate(database, window.sql("s"), values), by_array):
+        for s, (ts, te) in zip(values, found, strict=True):
+            interval = window.interval(s)
+            if interval is None:
+                assert ts >= te, s
+            else:
+                assert (ts, te) == interval, s

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators import bridge
+from sweeparea.operators.aggregates.averages import averaged
 from sweeparea.operators.bridge import Pipe
+from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.sweeps import aggregate, distinct
@@ -37,6 +39,8 @@ class Aggregates(Runner[Aggregate]):
         self.sweeps, self.counts = sweeps, counts
         self.expansions = AggregateExpansions(slice, bags, sweeps)
         self.users = users_of(slice.plan.functions)
+        self._types: dict[int, dict[str, pa.DataType]] = {}
+        """Of the arguments of each aggregation that a sweep keeps up to date."""
 
     def _grouping(self, node: Aggregate) -> Grouping:
         return Grouping(node.keys, node.calls, users=self.users)
@@ -70,8 +74,16 @@ class Aggregates(Runner[Aggregate]):
         return raw.selectExpr(*grouping.keys, *bases, *BAG).selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)
 
     def pipe(self, node: Aggregate) -> Pipe | None:
-        made, plain = self.sweeps.pipe(self.name(node)), self._grouping(node).plain
-        return None if made is None or plain is None else made.renamed(plain | {name: name for name in BAG})
+        made, types = self.sweeps.pipe(self.name(node)), self._types.get(id(node))
+        finished = None if made is None or types is None else self._grouping(node).finished(types)
+        if made is None or finished is None:
+            return None
+        columns, averages = finished
+        if averages:
+            task = bridge.ExtendTask(partial(averaged, averages=averages))
+            names = list(made.columns)
+            made = made.behind(task, names, [*names, *(name for name, _, _ in averages)])
+        return made.renamed(columns | {name: name for name in BAG})
 
     def net(self, node: Aggregate) -> bool:
         swept = not self._is_interval_distinct(node) and node.expansion is None
@@ -81,6 +93,14 @@ class Aggregates(Runner[Aggregate]):
         spread = self.sweeps.spreads(self.name(node)) and node.expansion is None
         return frozenset(column.id for column, _ in node.keys) if spread else None
 
+    def _source(self, node: Aggregate, grouping: Grouping, bag: DataFrame) -> Pipe | None:
+        """How the sweep's rows come about where keys and arguments are columns as they are."""
+        below = self.bags.pipe(node.input)
+        # SQL of an argument stands in parentheses
+        arguments = {f"a{i}": Expr(sql[1:-1]).bare for i, sql in grouping.given(bag).items()}
+        keys = {column.id: expr.bare for column, expr in node.keys}
+        return None if below is None else below.renamed(keys | arguments | {name: name for name in BAG})
+
     def _aggregate(self, node: Aggregate) -> DataFrame | None:
         op, grouping = self.name(node), self._grouping(node)
         bag = self.bags.new(node.input)
@@ -88,6 +108,7 @@ class Aggregates(Runner[Aggregate]):
             return None
         shown = grouping.raw(bag if bag is not None else self.bags.empty(node.input), list(BAG))
         types = {f.name: f.type for f in fields(shown, [*grouping.keys, *grouping.arguments])}
+        self._types[id(node)] = types
         spec = aggregate.AggregateSpec(
             keys=tuple((key, types[key]) for key in grouping.keys),
             calls=grouping.calls(types),
@@ -96,8 +117,9 @@ class Aggregates(Runner[Aggregate]):
             start=self.slice.plan.start,
         )
         schema = aggregate.rows_schema(spec)
-        rows = []
+        rows, source = [], None
         if bag is not None:
+            source = self._source(node, grouping, bag)
             given = {*grouping.keys, *grouping.arguments, *BAG}
             # what no raw row has need not be sent; a whole SweepArea comes the same way, with all columns
             combines = self.slice.partitions > 1 and node.combines(self.slice.edges)
@@ -106,10 +128,11 @@ class Aggregates(Runner[Aggregate]):
             if combines:
                 task = bridge.CombineTask(partial(aggregate.combined, spec=spec, h0=self.slice.h0), schema)
                 raw = raw.mapInArrow(task, frames.ddl(schema))
+                source = None if source is None else source.behind(task, sent.names, schema.names)
             rows.append(raw)
         if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
             rows.append(filled(self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         run, keys = partial(aggregate.sweep, spec=spec), tuple(grouping.keys)
         sweep = Sweep(keys, schema, aggregate.delta_schema(spec), bag_due, run)
-        swept = self.sweeps.swept(op, concatenated(rows) if rows else None, sweep)
+        swept = self.sweeps.swept(op, concatenated(rows) if rows else None, sweep, source)
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)

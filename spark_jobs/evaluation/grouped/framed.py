@@ -200,7 +200,8 @@ class Frames(Runner[Framed]):
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *how.values, *BAG_FIELDS])
         run = partial(framed.sweep, spec=how.swept(self.slice.plan.start))
         sweep = Sweep(tuple(keys), schema, output, bag_due, run)
-        return self.sweeps.swept(op, None if bag is None else shown, sweep).selectExpr(*how.outputs)
+        source = None if bag is None else how.source(self.bags.pipe(node.input))
+        return self.sweeps.swept(op, None if bag is None else shown, sweep, source).selectExpr(*how.outputs)
 
     def spread_by(self, node: Framed) -> frozenset[str] | None:
         return lie_by(self.sweeps, self.name(node), node.calls[0][1].partition, node.input)

@@ -189,6 +189,26 @@ class Grouping:
         shown = zip(self._calls, at, strict=True)
         return {key: key for key in self.keys} | {column.id: f"{self._result}{i}" for (column, _), i in shown}
 
+    def finished(self, types: Mapping[str, pa.DataType]) -> tuple[dict[str, str], list[tuple[str, str, str]]] | None:
+        """(the node's columns by what they are: the sweep's, or averages; averages by their sums and counts), where no
+        other Spark SQL stands between; None: it does.
+        """
+        columns, averages = {key: key for key in self.keys}, []
+        for (column, call), bases in zip(self._calls, self._split, strict=True):
+            at = [self.bases.index(base) for base in bases]
+            if call.function in _AVERAGES:
+                argument = self._argument_type(at[0], types)
+                if argument is not None and pa.types.is_decimal(argument):
+                    return None
+                name = f"avg{len(averages)}"
+                averages.append((name, *(f"{self._result}{i}" for i in at)))
+                columns[column.id] = name
+            elif len(at) == 1 and not (call.function in _PERCENTILES and _is_array(call.extra[0])):
+                columns[column.id] = f"{self._result}{at[0]}"
+            else:
+                return None
+        return columns, averages
+
     def _final(self, call: AggregateCall, bases: tuple[Base, ...], types: Mapping[str, pa.DataType]) -> str:
         at = [self.bases.index(base) for base in bases]
         if call.function in _PERCENTILES and _is_array(call.extra[0]):

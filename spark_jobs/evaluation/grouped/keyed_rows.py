@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.plan.expressions import Expr, SortKey
 from sweeparea.operators.plan.node import Node, ids_of
 from sweeparea.operators.sweeps.snapshot import SnapshotSpec, rank_column
@@ -35,6 +36,11 @@ class KeyedRows:
         """The rows of a bag."""
         computed = {**self.keys, **self.columns}
         return bag.selectExpr(*(f"({sql}) AS `{name}`" for name, sql in computed.items()), *BAG)
+
+    def source(self, below: Pipe | None) -> Pipe | None:
+        """How ``raw`` of a bag comes about without Spark SQL, from how the bag does; None: there is something to do."""
+        computed = {name: Expr(sql).bare for name, sql in {**self.keys, **self.columns}.items()}
+        return None if below is None else below.renamed(computed | {name: name for name in BAG})
 
     def spec(self, start: int) -> SnapshotSpec:
         return SnapshotSpec(tuple(self.keys), tuple(self.columns), tuple(self.orders), self.global_, start)

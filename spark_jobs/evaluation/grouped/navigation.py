@@ -71,7 +71,9 @@ class Navigations(Runner[Navigation]):
         schema = pa.schema(fields(shown, shown.columns))
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *how.values, *BAG_FIELDS])
         run = partial(navigation.sweep, spec=how.swept(self.slice.plan.start))
-        return self.sweeps.swept(op, None if bag is None else shown, Sweep(tuple(keys), schema, output, bag_due, run))
+        sweep = Sweep(tuple(keys), schema, output, bag_due, run)
+        source = None if bag is None else how.source(self.bags.pipe(node.input))
+        return self.sweeps.swept(op, None if bag is None else shown, sweep, source)
 
     def pipe(self, node: Navigation) -> Pipe | None:
         return self.sweeps.pipe(self.name(node))

@@ -64,7 +64,8 @@ class TopKs(Runner[TopK]):
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *numbers, *BAG_FIELDS])
         run = how.sweep(self.slice.plan.start, self.known(node.input))
         sweep = Sweep(tuple(keys), schema, output, bag_due, run)
-        return self.sweeps.swept(op, None if bag is None else shown, sweep)
+        source = None if bag is None else how.source(self.bags.pipe(node.input))
+        return self.sweeps.swept(op, None if bag is None else shown, sweep, source)
 
     def pipe(self, node: TopK) -> Pipe | None:
         return self.sweeps.pipe(self.name(node))

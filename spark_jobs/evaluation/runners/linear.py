@@ -49,6 +49,9 @@ class StreamScans(_Scans[StreamScan]):
     def past(self, node: StreamScan, reach: int) -> DataFrame | None:
         return self.slice.reader.past_elements(node, reach)
 
+    def pipe(self, node: StreamScan) -> Pipe | None:
+        return self.slice.reader.pipe(node, self.slice.partitions)
+
     def _instant(self, node: StreamScan) -> list[str]:
         if node.instant is None:
             return []

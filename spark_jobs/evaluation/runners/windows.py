@@ -7,9 +7,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators import bridge, user
+from sweeparea.operators.linear.scan import StreamScan
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.values.bag import BAG, TS, N
 from sweeparea.operators.values.columns import BAG_FIELDS
@@ -42,6 +44,14 @@ class Windows(Runner[Window]):
 
     def held(self, node: Window) -> DataFrame | None:
         return self.encoder.held(node, self._of_time(node, self.bags.past(node.input, node.spec.reach)))
+
+    def pipe(self, node: Window) -> bridge.Pipe | None:
+        """Windows of which each instant tells its interval are seen through where elements are read."""
+        spec, below = node.spec, node.input
+        if not isinstance(spec, TimeWindow) or node.bounds is not None or not isinstance(below, StreamScan):
+            return None
+        seen = spec.intervals(np.zeros(0, np.int64)) is not None and id(below) not in self.slice.once_computed
+        return self.slice.reader.pipe(below, self.slice.partitions, spec) if seen else None
 
     def empty(self, node: Window) -> DataFrame:
         below, instant = self.bags.empty(node.input), self.slice.reader.instant_sql

@@ -1,0 +1,142 @@
+"""Rows of a stream's files as a bag, read by whoever sweeps them: what needs no Spark SQL takes no way through it.
+
+Spark makes a row of each of Parquet's, and an Arrow column of all rows, which costs more than most sweeps. A plan asks
+for Spark SQL where it computes: expressions, conditions, joins. Columns as they are, instants and windows of time
+(``TimeWindow.intervals``) are Arrow arrays already; ``BagOf`` puts them together.
+
+Spark says which worker reads what: the tasks here are run by ``mapInArrow`` over the numbers of their shares.
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sweeparea.operators.values.bag import BAG, TE, TS
+from sweeparea.operators.values.keys import int64_of
+from sweeparea.operators.windows import TimeWindow
+from sweeparea.tables.log import scan
+
+Range = tuple[str, int | None, int | None]
+"""A column and its least and greatest value, None: open; BIGINT, or microseconds of a TIMESTAMP."""
+
+
+@dataclass(frozen=True)
+class BagOf:
+    """Elements of a stream as a table has them -> a bag of the columns ``columns`` (id, name in the table).
+
+    ``tick``: the column of instants, in ticks or as TIMESTAMP; ``copies``: that of copies, None: one each. ``clock``:
+    microseconds a tick lasts, 0: time is BIGINT. ``instant``: the id of a column that shows the instant itself.
+    ``window``: None: elements stay elements ``[s, s+1)``; what is never valid is left out.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    tick: str
+    copies: str | None
+    clock: int
+    instant: str | None = None
+    window: TimeWindow | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table that are read."""
+        return list(dict.fromkeys([*(name for _, name in self.columns), self.tick, *filter(None, [self.copies])]))
+
+    def seen_through(self, window: TimeWindow) -> BagOf:
+        """The same elements in a window."""
+        return replace(self, window=window)
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """The bag; columns: those asked for, the instant's, ``__ts``, ``__te``, ``__n``."""
+        tick = int64_of(rows.column(self.tick))
+        if pa.types.is_timestamp(rows.schema.field(self.tick).type):
+            tick = tick // self.clock
+        found: list[pa.ChunkedArray] = [rows.column(name) for _, name in self.columns]
+        ids = [id_ for id_, _ in self.columns]
+        if self.instant is not None:
+            shown = pa.array(tick * self.clock).cast(pa.timestamp("us", "UTC")) if self.clock else pa.array(tick)
+            found.append(pa.chunked_array([shown]))
+            ids.append(self.instant)
+        copies = np.ones(len(tick), np.int64) if self.copies is None else int64_of(rows.column(self.copies))
+        start, end = (tick, tick + 1) if self.window is None else self._through(self.window, tick)
+        found += [pa.chunked_array([pa.array(values)]) for values in (start, end, copies)]
+        bag = pa.Table.from_arrays(found, names=[*ids, *BAG])
+        return bag if self.window is None else bag.filter(pc.less(bag.column(TS), bag.column(TE)))
+
+    @staticmethod
+    def _through(window: TimeWindow, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = window.intervals(tick)
+        assert found is not None  # else nobody asks
+        return found
+
+    def schema(self, table: pa.Schema) -> pa.Schema:
+        """The bag's schema, from that of the table."""
+        return self.of(table.empty_table()).schema
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Part ``part`` of ``parts`` of a file: so many of its row groups."""
+
+    path: str
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class GivenTask:
+    """Rows that travel with the task: few, which the driver has read."""
+
+    rows: pa.Table
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if sum(batch.num_rows for batch in batches):
+            yield from self.rows.to_batches()
+
+
+@dataclass(frozen=True)
+class ReadTask:
+    """Reads files of ``schema``: of each number that comes the pieces of that share, rows in all ``ranges``."""
+
+    shares: tuple[tuple[Piece, ...], ...]
+    schema: pa.Schema
+    ranges: tuple[Range, ...]
+    bag: BagOf
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for piece in self.shares[number]:
+                    yield from self._read(piece)
+
+    def _read(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+        read = scan.pieces(piece.path, self.schema, self.bag.names, scan.within(self.schema, self.ranges))
+        for rows in read(piece.part, piece.parts):
+            yield from (found for found in self.bag.of(rows).to_batches() if found.num_rows)
+
+
+def shares(files: Sequence[tuple[str, int]], number: int) -> tuple[tuple[Piece, ...], ...]:
+    """``number`` shares of about equal size of files (path, bytes); a large file is in several of them.
+
+    >>> [[(p.path, p.part, p.parts) for p in share] for share in shares([("a", 10), ("b", 60)], 2)]
+    [[('b', 0, 2), ('a', 0, 1)], [('b', 1, 2)]]
+    """
+    most = max(1, -(-sum(size for _, size in files) // number))
+    parts = [max(1, round(size / most)) for _, size in files]
+    pieces = [
+        (size / count, Piece(path, part, count))
+        for (path, size), count in zip(files, parts, strict=True)
+        for part in range(count)
+    ]
+    sizes, found = [0.0] * number, [[] for _ in range(number)]
+    for size, piece in sorted(pieces, key=lambda sized: -sized[0]):
+        least = sizes.index(min(sizes))
+        sizes[least] += size
+        found[least].append(piece)
+    return tuple(map(tuple, found))
