@@ -8,10 +8,14 @@ Started by Spark as ``python -m <this module> pyspark.worker`` (``spark.python.d
 A process that forks should have no threads. Arrow's allocator has one of its own and knows how to be forked (jemalloc
 takes its locks around a fork); numpy's linear algebra, which no sweep needs, must not start any. Should a library bring
 others some day, or be missing, or the system not tell, Spark's own daemon runs instead.
+
+After each task a worker collects its garbage. What the libraries brought, 150,000 objects, is none and is left out of
+it: to look through them took 0.12 s of a core for every task, more than most tasks of a small slice.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -52,6 +56,8 @@ def preload() -> None:
     from numba import njit
 
     njit(_sum)(np.arange(2))
+    gc.collect()
+    gc.freeze()  # inherited by the workers
 
 
 def _sum(values):

@@ -31,6 +31,18 @@ def test_no_library_has_threads_that_a_fork_would_lose():
     assert found.split() == ["True", "True", "False"]
 
 
+def test_the_garbage_of_a_task_is_sought_among_its_own_objects():
+    found = _python(
+        "import gc\n"
+        "from sweeparea.infra import worker_daemon as daemon\n"
+        "daemon.preload()\n"
+        "print(len(gc.get_objects()), gc.get_freeze_count(), gc.isenabled())"
+    )
+    looked_through, left_out, enabled = found.split()
+    assert int(looked_through) < 1_000 < 50_000 < int(left_out)
+    assert enabled == "True"
+
+
 @pytest.mark.parametrize(
     "why",
     ["raise ImportError", "import threading; threading.Thread(target=threading.Event().wait).start()", "raise OSError"],
