@@ -7,22 +7,33 @@ the temporary files, and where there is none either, they are compiled by each p
 Machine code holds what a function calls. numba looks whether the file of the function itself has changed, not those of
 the functions it calls: after an update of one of them the old code would go on giving the old answers. So what is
 kept belongs to the text of all kernels.
+
+Two workers of one slice need the same functions at the same time: one compiles, the other waits for it and then loads
+what is kept, where both would take a core for the same seconds.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import stat
 import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import config
+from numba.core.compiler_lock import global_compiler_lock
 
 _VARIABLE = "NUMBA_CACHE_DIR"
+PATIENCE = 60.0
+"""Seconds for which what another process compiles is waited for at most: that process may be suspended."""
 
 
 def njit(*function: Any, **options: Any) -> Any:
@@ -32,7 +43,9 @@ def njit(*function: Any, **options: Any) -> Any:
     compiled = numba.njit(*function, **options)
     if not options.get("cache"):
         return compiled
-    return _of_this_text(compiled) if function else lambda python: _of_this_text(compiled(python))
+    if function:
+        return _by_one_process(_of_this_text(compiled))
+    return lambda python: _by_one_process(_of_this_text(compiled(python)))
 
 
 def _of_this_text(dispatcher: Any) -> Any:
@@ -40,6 +53,54 @@ def _of_this_text(dispatcher: Any) -> Any:
     kept = dispatcher._cache._cache_file  # the version is compared before anything of the file is looked at
     kept._version = f"{numba.__version__} {_text_of_kernels()}"
     return dispatcher
+
+
+def _by_one_process(dispatcher: Any) -> Any:
+    """Not compiled while another process does so: what that one keeps is loaded."""
+    compile_or_load = dispatcher.compile
+    name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
+
+    def compiled(signature: Any) -> Any:
+        # numba's own lock first, as within a function that calls this one: threads that hold one and want the other
+        # would wait for ever
+        with global_compiler_lock, _alone(name, Path(dispatcher._cache.cache_path)):
+            return compile_or_load(signature)
+
+    dispatcher.compile = compiled
+    return dispatcher
+
+
+@contextmanager
+def _alone(name: str, folder: Path) -> Iterator[None]:
+    """While inside, no other process is inside for a function of this name, unless it has waited for ``PATIENCE``."""
+    try:
+        file = _lock_file(folder)
+    except OSError:
+        yield
+        return
+    place = zlib.crc32(name.encode())  # one byte of the file for each function
+    deadline = time.monotonic() + PATIENCE
+    held = False
+    while not held and time.monotonic() < deadline:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            held = True
+        except (BlockingIOError, PermissionError):  # either is what systems say of a lock that is taken
+            time.sleep(0.02)
+        except OSError:  # a file system without locks
+            break
+    try:
+        yield
+    finally:
+        if held:
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+
+@cache
+def _lock_file(folder: Path) -> int:
+    # never closed: a lock of this kind ends with any descriptor of its file that the process closes
+    folder.mkdir(parents=True, exist_ok=True)
+    return os.open(folder / "compiling.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 @cache

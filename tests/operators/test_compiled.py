@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -59,3 +60,71 @@ def test_what_was_compiled_is_not_used_after_a_kernel_that_it_calls_has_changed(
     assert answer(3) == 6
     assert list(Path(folder).rglob("caller.twice-*.nbc"))  # it was kept
     assert answer(5) == 10
+
+
+def _kernels_in(folder: Path) -> None:
+    folder.mkdir()
+    shutil.copy(str(compiled.__file__), folder / "compiled.py")
+    (folder / "__init__.py").touch()
+    (folder / "counted.py").write_text(
+        "from kernels.compiled import njit\n\n\n"
+        "@njit(cache=True)\ndef inner(x):\n    return x + 1\n\n\n"
+        "@njit(cache=True)\ndef outer(x):\n    return inner(x) * 2\n"
+    )
+
+
+TWICE = """
+import sys, time
+from numba.core import compiler
+from kernels import compiled, counted
+compiled.PATIENCE = float(sys.argv[1])
+made, compile_extra = [], compiler.compile_extra
+def slowly(*given, **options):
+    made.append(1)
+    time.sleep(0.5)
+    return compile_extra(*given, **options)
+compiler.compile_extra = slowly
+print("ready", flush=True)
+sys.stdin.readline()
+print(counted.outer(3), len(made), flush=True)
+"""
+
+
+def _at_once(folder: Path, *patience: float) -> list[tuple[int, int]]:
+    """Answers of processes that call the same function at the same time, and how many functions each compiled."""
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(folder)}
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", TWICE, str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for seconds in patience
+    ]
+    for run in runs:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "ready\n"
+    for run in runs:
+        assert run.stdin is not None
+        run.stdin.write("\n")
+        run.stdin.flush()
+    told = [run.communicate(timeout=120)[0].split() for run in runs]
+    return [(int(answer), int(made)) for answer, made in told]
+
+
+def test_of_two_processes_one_compiles(tmp_path):
+    _kernels_in(tmp_path / "kernels")
+    found = _at_once(tmp_path, 60, 60)
+    assert [answer for answer, _ in found] == [8, 8]
+    assert sorted(made for _, made in found) == [0, 2]
+
+
+def test_who_has_waited_long_enough_for_one_that_is_suspended_compiles_too(tmp_path):
+    folder = tmp_path / "kernels" / "__pycache__"
+    _kernels_in(folder.parent)
+    folder.mkdir()
+    with (folder / "compiling.lock").open("wb") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)  # all of it
+        assert _at_once(tmp_path, 0.1) == [(8, 2)]
