@@ -49,10 +49,11 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.spark
-def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("seeds", [(0, 6), pytest.param((22, 23), marks=pytest.mark.slow)])
+def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seeds: tuple[int, ...]):
     seen = _watched(monkeypatch)
     with shared_by((1, 2, 3, 2)):
-        _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in (0, 6, 22, 23)])
+        _check(spark, [case(random.Random(seed), QUERIES[seed], most=12) for seed in seeds])
     assert any(live for _, live, _ in seen)
     assert all(live == counted for _, live, counted in seen)
     # what a slice leaves at most, after the merge of all files and before the next

@@ -18,11 +18,16 @@ S = {
 }
 T = {"columns": {"a": "int", "c": "string"}, "rows": [[1, [1, "u"]], [5, [1, "u"]], [5, [2, None]], [8, [3, "w"]]]}
 R = {"columns": {"a": "int", "d": "string"}, "changes": [[0, "+", [1, "r"]], [3, "+", [2, "s"]], [6, "-", [1, "r"]]]}
-BASE = {"streams": {"S": S, "T": T}, "relations": {"R": R}, "heartbeats": [1, 3, 6, 12]}
+BASE = {"streams": {"S": S, "T": T}, "relations": {"R": R}}
+SLICINGS = pytest.mark.parametrize(
+    "heartbeats", [[3, 12], pytest.param([1, 3, 6, 12], marks=pytest.mark.slow)], ids=["two slices", "four slices"]
+)
+"""Each slice of each query is run twice; what slicing does is tested elsewhere."""
 
 
-def results(cases: list[dict[str, Any]], spark: SparkSession) -> list[dict[str, Any]]:
-    found = list(replay([json.dumps({**BASE, "name": str(i), **case}) for i, case in enumerate(cases)], spark))
+def results(cases: list[dict[str, Any]], heartbeats: list[int], spark: SparkSession) -> list[dict[str, Any]]:
+    given = {**BASE, "heartbeats": heartbeats}
+    found = list(replay([json.dumps({**given, "name": str(i), **case}) for i, case in enumerate(cases)], spark))
     for case, result in zip(cases, found, strict=True):
         assert "error" not in result, (case, result)
         del result["name"]
@@ -39,9 +44,10 @@ REDUCED = [
 
 
 @pytest.mark.spark
-def test_window_reduction_emits_each_element_once(spark: SparkSession) -> None:
-    whole = results([{"query": q, "settings": {"rewrites": "none"}} for q in REDUCED], spark)
-    reduced = results([{"query": q, "materialize": ["istream"]} for q in REDUCED], spark)
+@SLICINGS
+def test_window_reduction_emits_each_element_once(spark: SparkSession, heartbeats: list[int]) -> None:
+    whole = results([{"query": q, "settings": {"rewrites": "none"}} for q in REDUCED], heartbeats, spark)
+    reduced = results([{"query": q, "materialize": ["istream"]} for q in REDUCED], heartbeats, spark)
     for full, each in zip(whole, reduced, strict=True):
         assert full["stream"]
         assert each["stream"] == full["stream"]
@@ -60,9 +66,10 @@ REWRITTEN = [
 
 
 @pytest.mark.spark
-def test_results_are_the_same_with_and_without_rewrites(spark: SparkSession) -> None:
-    plain = results([{"query": q, "settings": {"rewrites": "none"}} for q in REWRITTEN], spark)
-    rewritten = results([{"query": q} for q in REWRITTEN], spark)
+@SLICINGS
+def test_results_are_the_same_with_and_without_rewrites(spark: SparkSession, heartbeats: list[int]) -> None:
+    plain = results([{"query": q, "settings": {"rewrites": "none"}} for q in REWRITTEN], heartbeats, spark)
+    rewritten = results([{"query": q} for q in REWRITTEN], heartbeats, spark)
     for query, before, after in zip(REWRITTEN, plain, rewritten, strict=True):
         assert before["relation"], query
         assert after == before, query
