@@ -21,7 +21,7 @@ import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -71,7 +71,7 @@ def _by_one_process(dispatcher: Any) -> Any:
 
 
 @contextmanager
-def _alone(name: str, folder: Path) -> Iterator[None]:
+def _alone(name: str, folder: Path) -> Generator[None]:
     """While inside, no other process is inside for a function of this name, unless it has waited for ``PATIENCE``."""
     try:
         file = _lock_file(folder)
