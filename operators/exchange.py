@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators.reading import Piece
+from sweeparea.operators.reading import FilePart
 from sweeparea.operators.state.area_files import DUE
 from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.tables.log import scan
@@ -86,7 +86,7 @@ class ReceiveTask:
 class DueTask:
     """Reads in shares, of a SweepArea's files, the keys that are due in ``(h0, h1]``: rows that only name a key."""
 
-    shares: tuple[tuple[Piece, ...], ...]
+    shares: tuple[tuple[FilePart, ...], ...]
     stored: pa.Schema
     sent: pa.Schema
     keys: tuple[str, ...]
@@ -99,7 +99,7 @@ class DueTask:
                 for piece in self.shares[number]:
                     yield from self._due(piece)
 
-    def _due(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+    def _due(self, piece: FilePart) -> Iterator[pa.RecordBatch]:
         condition = scan.within(self.stored, [(DUE, self.h0 + 1, self.h1)])
         for rows in scan.pieces(piece.path, self.stored, list(self.keys), condition)(piece.part, piece.parts):
             size = rows.num_rows

@@ -81,7 +81,7 @@ class BagOf:
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePart:
     """Part ``part`` of ``parts`` of a file: so many of its row groups."""
 
     path: str
@@ -104,7 +104,7 @@ class GivenTask:
 class ReadTask:
     """Reads files of ``schema``: of each number that comes the pieces of that share, rows in all ``ranges``."""
 
-    shares: tuple[tuple[Piece, ...], ...]
+    shares: tuple[tuple[FilePart, ...], ...]
     schema: pa.Schema
     ranges: tuple[Range, ...]
     bag: BagOf
@@ -115,13 +115,13 @@ class ReadTask:
                 for piece in self.shares[number]:
                     yield from self._read(piece)
 
-    def _read(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+    def _read(self, piece: FilePart) -> Iterator[pa.RecordBatch]:
         read = scan.pieces(piece.path, self.schema, self.bag.names, scan.within(self.schema, self.ranges))
         for rows in read(piece.part, piece.parts):
             yield from (found for found in self.bag.of(rows).to_batches() if found.num_rows)
 
 
-def shares(files: Sequence[tuple[str, int]], number: int) -> tuple[tuple[Piece, ...], ...]:
+def shares(files: Sequence[tuple[str, int]], number: int) -> tuple[tuple[FilePart, ...], ...]:
     """``number`` shares of about equal size of files (path, bytes); a large file is in several of them.
 
     >>> [[(p.path, p.part, p.parts) for p in share] for share in shares([("a", 10), ("b", 60)], 2)]
@@ -130,7 +130,7 @@ def shares(files: Sequence[tuple[str, int]], number: int) -> tuple[tuple[Piece, 
     most = max(1, -(-sum(size for _, size in files) // number))
     parts = [max(1, round(size / most)) for _, size in files]
     pieces = [
-        (size / count, Piece(path, part, count))
+        (size / count, FilePart(path, part, count))
         for (path, size), count in zip(files, parts, strict=True)
         for part in range(count)
     ]

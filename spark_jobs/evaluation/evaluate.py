@@ -4,8 +4,9 @@
 and that can still matter after h0. None stands for a bag that is known to be empty without running anything. Linear
 operators are maps on bags; joins combine new and held rows; the other operators sweep new rows together with the
 SweepArea that their last slice left, and stage the SweepArea for the next one. The last DataFrame, when collected, is
-the slice: one Spark job, after one of its own for each bag that two read at a cost (``once``) or that a join may not
-leave half read (``drained``); nothing else runs here.
+the slice: one Spark job, after one of its own for each bag that two read at a cost (``once``), that a join may not
+leave half read (``drained``), or whose rows several workers send each other (``operators/exchange.py``); nothing else
+runs here.
 """
 
 from __future__ import annotations

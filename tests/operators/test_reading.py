@@ -117,7 +117,7 @@ def test_keys_that_are_due_are_named(tmp_path):
     columns = [["a", "b", "c", "d"], [1, 2, 3, 4], [0, 0, 0, 0], [5, 6, 9, None], [1, 1, 1, 1]]
     pq.write_table(pa.table(columns, schema=stored), path)
     sent = pa.schema([("k", pa.string()), ("v", pa.int64()), ("__n", pa.int64())])
-    task = exchange.DueTask(((reading.Piece(path),), ()), stored, sent, ("k",), 5, 9)
+    task = exchange.DueTask(((reading.FilePart(path),), ()), stored, sent, ("k",), 5, 9)
     assert rows_of(task(numbers(2))) == [("b", None, None), ("c", None, None)]
 
 
