@@ -1,8 +1,8 @@
 """One slice of a query, from pinning its inputs to the commit.
 
 One Spark job stages every output as files that no log knows, after one for each side that is read twice, drained, or
-sent to several workers as Arrow (``evaluation/evaluate.py``); the staged rows are judged by Great Expectations; then one ledger commit publishes results
-and SweepAreas together.
+sent to several workers as Arrow (``evaluation/evaluate.py``); the staged rows are judged by Great Expectations; then
+one ledger commit publishes results and SweepAreas together.
 """
 
 from __future__ import annotations
