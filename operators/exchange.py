@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators.reading import FilePart
+from sweeparea.operators.reading import FilePart, mine
 from sweeparea.operators.state.area_files import DUE
 from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.tables.log import scan
@@ -52,13 +52,13 @@ class SendTask:
             order = np.argsort(place, kind="stable")
             ends = np.searchsorted(place[order], np.arange(self.receivers + 1))
             for receiver in range(self.receivers):
-                mine = order[ends[receiver] : ends[receiver + 1]]
-                if len(mine):
+                chosen = order[ends[receiver] : ends[receiver + 1]]
+                if len(chosen):
                     if receiver not in opened:
                         path = f"{base}/{name}-{receiver}.arrow"
                         sink = fs.open_output_stream(path)
                         opened[receiver] = (path, sink, pa.ipc.new_stream(sink, self.schema))
-                    opened[receiver][2].write_batch(batch.take(pa.array(mine)))
+                    opened[receiver][2].write_batch(batch.take(pa.array(chosen)))
         for _, sink, writer in opened.values():
             writer.close()
             sink.close()
@@ -74,12 +74,10 @@ class ReceiveTask:
     files: tuple[tuple[str, ...], ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for path in self.files[number]:
-                    fs, base = filesystem(path)
-                    with fs.open_input_file(base) as source, pa.ipc.open_stream(source) as reader:
-                        yield from reader
+        for path in mine(self.files, batches):
+            fs, base = filesystem(path)
+            with fs.open_input_file(base) as source, pa.ipc.open_stream(source) as reader:
+                yield from reader
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,8 @@ class DueTask:
     h1: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for piece in self.shares[number]:
-                    yield from self._due(piece)
+        for piece in mine(self.shares, batches):
+            yield from self._due(piece)
 
     def _due(self, piece: FilePart) -> Iterator[pa.RecordBatch]:
         condition = scan.within(self.stored, [(DUE, self.h0 + 1, self.h1)])

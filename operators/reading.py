@@ -12,7 +12,8 @@ Spark says which worker reads what: the tasks here are run by ``mapInArrow`` ove
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from sweeparea.operators.values.keys import int64_of
 from sweeparea.operators.windows import TimeWindow
 from sweeparea.tables.log import scan
 
+T = TypeVar("T")
 Range = tuple[str, int | None, int | None]
 """A column and its least and greatest value, None: open; BIGINT, or microseconds of a TIMESTAMP."""
 
@@ -47,10 +49,6 @@ class BagOf:
     def names(self) -> list[str]:
         """The columns of the table that are read."""
         return list(dict.fromkeys([*(name for _, name in self.columns), self.tick, *filter(None, [self.copies])]))
-
-    def seen_through(self, window: TimeWindow) -> BagOf:
-        """The same elements in a window."""
-        return replace(self, window=window)
 
     def of(self, rows: pa.Table) -> pa.Table:
         """The bag; columns: those asked for, the instant's, ``__ts``, ``__te``, ``__n``."""
@@ -110,15 +108,20 @@ class ReadTask:
     bag: BagOf
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for piece in self.shares[number]:
-                    yield from self._read(piece)
+        for piece in mine(self.shares, batches):
+            yield from self._read(piece)
 
     def _read(self, piece: FilePart) -> Iterator[pa.RecordBatch]:
         read = scan.pieces(piece.path, self.schema, self.bag.names, scan.within(self.schema, self.ranges))
         for rows in read(piece.part, piece.parts):
             yield from (found for found in self.bag.of(rows).to_batches() if found.num_rows)
+
+
+def mine(shares: Sequence[Sequence[T]], batches: Iterator[pa.RecordBatch]) -> Iterator[T]:
+    """What is in the shares of a worker, whose numbers come in the first column of ``batches``."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from shares[number]
 
 
 def shares(files: Sequence[tuple[str, int]], number: int) -> tuple[tuple[FilePart, ...], ...]:

@@ -98,11 +98,8 @@ class RowsToRead:
 
     def frame(self, spark: SparkSession) -> DataFrame | None:
         """The rows; None: there are none."""
-        if not self.plan.paths:
-            return None
-        if self.table is None:
-            return frames.from_files(spark, self.plan, self.columns, self.ranges)
-        return frames.from_arrow(spark, self.table) if self.table.num_rows else None
+        plan = self.plan
+        return frames.read_as(spark, plan, self.columns, self.ranges, self.table) if plan.paths else None
 
 
 class InputReader:

@@ -120,12 +120,16 @@ def read(
     None when the plan holds no file, or none of the rows is in range, as far as they are read here: then the input is
     known to be empty.
     """
-    if not plan.paths:
-        return None
-    table = local(plan, columns, ranges, among)
-    if table is not None:
-        return from_arrow(spark, table) if table.num_rows else None
-    return from_files(spark, plan, columns, ranges)
+    return read_as(spark, plan, columns, ranges, local(plan, columns, ranges, among)) if plan.paths else None
+
+
+def read_as(
+    spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[Range], table: pa.Table | None
+) -> DataFrame | None:
+    """``read``, where ``local`` has given ``table``."""
+    if table is None:
+        return from_files(spark, plan, columns, ranges)
+    return from_arrow(spark, table) if table.num_rows else None
 
 
 def from_files(spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[Range] = ()) -> DataFrame:
