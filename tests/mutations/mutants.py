@@ -439,8 +439,8 @@ MUTANTS = (
     ),
     Mutant(
         "spark_jobs/evaluation/inputs.py",
-        "self._elements(node, max(self.h0 + 1, self.start), self.h1)",
-        "self._elements(node, max(self.h0, self.start), self.h1)",
+        "low = max(self.h0 + 1, self.start)",
+        "low = max(self.h0, self.start)",
         "elements at h0 are new again",
         _HELD,
     ),
