@@ -77,8 +77,8 @@ def _numbers(node: exp.Expr, id_: str) -> Numbers:
                 return ANY
             if found.none:
                 return ALL
-            if found.low > 1:
-                return Numbers(1, found.low - 1, found.high is None)
+            if found.low > 1:  # with an end on both sides, all numbers below and all above: no interval
+                return Numbers(1, found.low - 1) if found.high is None else ANY
             return NONE if found.high is None else Numbers(found.high + 1)
         case exp.Between():
             low = _compared(exp.GTE, node.this, node.args["low"], id_)

@@ -53,8 +53,7 @@ class UserValue(Argument):
                 if weight[row]:
                     entry = net.setdefault(rank[row], [row_of[row], 0])
                     entry[1] += -weight[row] if event & 1 else weight[row]
-            # what comes first, so that nothing is taken away that is not there
-            moves = sorted((n for n in net.values() if n[1]), key=lambda entry: -entry[1])
+            moves = [entry for entry in net.values() if entry[1]]
             for row, n in moves:
                 user.change(state, given[row], n)
             if present[s] and (opens or moves or not present[s - 1]):

@@ -8,6 +8,11 @@ Machine code holds what a function calls. numba looks whether the file of the fu
 the functions it calls: after an update of one of them the old code would go on giving the old answers. So what is
 kept belongs to the text of all kernels.
 
+Machine code brings along what it calls of numba's own, such as the sort behind ``np.unique`` and the other one behind
+``np.argsort``. These have one name, but for a number that numba counts up from 1 in each process: of two processes'
+sorts with the same number, whichever is loaded first would run in place of the other. So the numbers begin anywhere
+for each function that is compiled.
+
 Two workers of one slice need the same functions at the same time: one compiles, the other waits for it and then loads
 what is kept, where both would take a core for the same seconds.
 """
@@ -16,7 +21,9 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
+import secrets
 import stat
 import tempfile
 import time
@@ -29,6 +36,7 @@ from typing import Any
 
 import numba
 from numba.core import config
+from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler_lock import global_compiler_lock
 
 _VARIABLE = "NUMBA_CACHE_DIR"
@@ -64,6 +72,7 @@ def _by_one_process(dispatcher: Any) -> Any:
         # numba's own lock first, as within a function that calls this one: threads that hold one and want the other
         # would wait for ever
         with global_compiler_lock, _alone(name, Path(dispatcher._cache.cache_path)):
+            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))  # of this fork and no other
             return compile_or_load(signature)
 
     dispatcher.compile = compiled

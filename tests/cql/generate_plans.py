@@ -89,8 +89,10 @@ class Plans:
         r = self.r
         if depth and r.random() < 0.2:
             a, b = self.conjunct(columns, 0), self.conjunct(columns, 0)
-            sql = r.choice((f"({a.sql} OR {b.sql})", f"NOT ({a.sql} AND {b.sql})", f"({a.sql}) = ({b.sql})"))
-            return Expr(sql, sql, a.columns | b.columns)
+            sql = r.choice(
+                (f"({a.sql} OR {b.sql})", f"NOT ({a.sql} AND {b.sql})", f"({a.sql}) = ({b.sql})", f"NOT ({a.sql})")
+            )
+            return Expr(sql, sql, a.columns if sql == f"NOT ({a.sql})" else a.columns | b.columns)
         column = r.choice(columns)
         like = [c for c in columns if c.type == column.type and c is not column]
         value, k = f"`{column.id}`", self.constant(column.type)

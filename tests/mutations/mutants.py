@@ -172,6 +172,13 @@ MUTANTS = (
         _TOP_K,
     ),
     Mutant(
+        "operators/kernels/compiled.py",
+        "secrets.randbits(60)",
+        "1",
+        "inner functions of two compiled functions have one name",
+        ("tests/operators/test_compiled.py",),
+    ),
+    Mutant(
         "operators/kernels/navigation.py",
         "high = first + at_place[base + p] + ahead",
         "high = first + ahead",
@@ -250,9 +257,9 @@ MUTANTS = (
     ),
     Mutant(
         "operators/aggregates/user_values.py",
-        "key=lambda entry: -entry[1])",
-        "key=lambda entry: entry[1])",
-        "a user's state takes away what is not there yet",
+        "            if opens:\n",
+        "            if s == 0:\n",
+        "a group's state begins with that of the group before",
         ("tests/operators/test_aggregate_values.py",),
     ),
     Mutant(
@@ -267,7 +274,14 @@ MUTANTS = (
         "math.ceil(value) - 1 if kind is exp.LT",
         "math.ceil(value) if kind is exp.LT",
         "a rank below a number is taken for one up to it",
-        ("tests/cql/test_rewrites.py",),
+        ("tests/cql/test_ranks.py",),
+    ),
+    Mutant(
+        "cql/rewrites/ranks.py",
+        "Numbers(1, found.low - 1) if found.high is None else ANY",
+        "Numbers(1, found.low - 1, found.high is None)",
+        "of the numbers outside of an interval those above it are lost",
+        ("tests/cql/test_ranks.py",),
     ),
     Mutant(
         "operators/sweeps/relation_to_stream.py",
@@ -400,7 +414,10 @@ MUTANTS = (
         'f"{FROM} < {TS} AND {TS} <= {TO}"',
         'f"{FROM} <= {TS} AND {TS} < {TO}"',
         "an element sees the changes of its own instant",
-        ("tests/replay/test_enrich.py::test_enriched_elements",),
+        (
+            "tests/replay/test_enrich.py::test_enriched_elements",
+            "tests/replay/test_enrich.py::test_the_example_of_the_documentation",
+        ),
     ),
     Mutant(
         "operators/sweeps/join.py",

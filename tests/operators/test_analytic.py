@@ -28,7 +28,7 @@ ORDER = "ORDER BY v NULLS FIRST"
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @settings(deadline=None, max_examples=15)
-@given(rng=st.randoms(use_true_random=False))
+@given(rng=st.randoms(use_true_random=True))
 def test_every_instant_however_sliced(database, function: str, rng: random.Random):
     rows = signed_rows(rng, rng.randint(0, 10))
     cuts = sorted({rng.randint(0, LAST) for _ in range(rng.randint(0, 3))} | {LAST})

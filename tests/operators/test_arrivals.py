@@ -21,7 +21,7 @@ VISITS = st.lists(
 
 
 @settings(max_examples=30, deadline=None)
-@given(ELEMENTS, st.randoms(use_true_random=False))
+@given(ELEMENTS, st.randoms(use_true_random=True))
 def test_the_order_of_elements_is_that_of_instants_then_of_the_record_whatever_the_rows(elements, rng):
     spec = ArrivalSpec(COLUMNS, ("__p0", "__p1"), COLUMNS)
     orders = []

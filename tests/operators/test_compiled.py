@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,19 +48,50 @@ def test_what_was_compiled_is_not_used_after_a_kernel_that_it_calls_has_changed(
         "from kernels.called import number\nfrom kernels.compiled import njit\n\n\n"
         "@njit(cache=True)\ndef twice():\n    return 2 * number()\n"
     )
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(tmp_path)}
 
     def answer(number: int) -> int:
         text = f"from kernels.compiled import njit\n\n\n@njit(cache=True)\ndef number():\n    return {number}\n"
         (folder / "called.py").write_text(text)
-        code = "from kernels.caller import twice; print(twice())"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-        return int(done.stdout)
+        return int(_run("from kernels.caller import twice; print(twice())", tmp_path))
 
     assert answer(3) == 6
     assert list(Path(folder).rglob("caller.twice-*.nbc"))  # it was kept
     assert answer(5) == 10
+
+
+HEAD = "import numpy as np\nfrom kernels.compiled import njit\n"
+FUNCTION = "\n\n@njit(cache=True)\ndef {}(x):\n    return {}\n"
+
+
+def test_of_what_two_processes_have_compiled_each_is_used_where_it_belongs(tmp_path):
+    """Sorts have inner functions of one name: with equal numbers too, one would run in place of the other."""
+    folder = tmp_path / "kernels"
+    _kernels_in(folder)
+    (folder / "ordered.py").write_text(HEAD + FUNCTION.format("ordered", "np.sort(x)"))
+    (folder / "order.py").write_text(HEAD + FUNCTION.format("order", "np.argsort(x)"))
+    (folder / "before.py").write_text(HEAD + "".join(FUNCTION.format(f"before_{i}", "x") for i in range(3)))
+
+    def called(*names: str) -> list[str]:
+        code = "import numpy as np\nfrom kernels.before import *\n"
+        code += "".join(f"from kernels.{name} import {name}\n" for name in names if "_" not in name)
+        return _run(code + "".join(f"print({name}(np.array([30, 10, 20])))\n" for name in names), tmp_path).split("\n")
+
+    # numba numbers the functions that a process compiles: so the sort's have the same numbers
+    assert called("before_0", "before_1", "before_2", "order")[3] == "[1 2 0]"
+    assert called("ordered")[0] == "[10 20 30]"
+    names = [
+        set(re.findall(rb"run_quicksort1B\d+v\d+", file.read_bytes())) for file in sorted(folder.rglob("order*.nbc"))
+    ]
+    assert [len(found) for found in names] == [1, 1]
+    assert names[0] != names[1]
+    assert called("ordered", "order")[:2] == ["[10 20 30]", "[1 2 0]"]
+
+
+def _run(code: str, folder: Path) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(folder)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def _kernels_in(folder: Path) -> None:

@@ -31,7 +31,7 @@ def same(a: float, b: float) -> bool:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(FINITE, COPIES), max_size=12), st.randoms(use_true_random=False))
+@given(st.lists(st.tuples(FINITE, COPIES), max_size=12), st.randoms(use_true_random=True))
 def test_doubles_any_order_any_split_any_copies(pairs, rng):
     expected = nearest(sum((Fraction(v) * n for v, n in pairs), Fraction(0)))
     values, copies = [v for v, _ in pairs], [n for _, n in pairs]

@@ -252,14 +252,14 @@ def _pick(
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.randoms(use_true_random=False), st.booleans(), st.booleans())
+@given(st.randoms(use_true_random=True), st.booleans(), st.booleans())
 def test_every_instant_in_every_slicing(rng: random.Random, known: bool, descending: bool):
     _check(rng, known, descending)
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=2000)
-@given(st.randoms(use_true_random=False), st.booleans(), st.booleans())
+@given(st.randoms(use_true_random=True), st.booleans(), st.booleans())
 def test_many_cases_in_every_slicing(rng: random.Random, known: bool, descending: bool):
     _check(rng, known, descending)
 

@@ -76,7 +76,7 @@ def _swept(rows: list[tuple], spec: SnapshotSpec, cuts: list[int]) -> tuple[list
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.randoms(use_true_random=False), st.booleans())
+@given(st.randoms(use_true_random=True), st.booleans())
 def test_every_instant_in_every_slicing(rng: random.Random, global_: bool):
     rows = signed_rows(rng, rng.randint(0, 12))
     cuts = sorted({rng.randint(0, LAST) for _ in range(rng.randint(0, 4))} | {LAST})
@@ -99,7 +99,7 @@ def test_every_instant_in_every_slicing(rng: random.Random, global_: bool):
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.randoms(use_true_random=False))
+@given(st.randoms(use_true_random=True))
 def test_ranks_follow_the_order(rng: random.Random):
     rows = signed_rows(rng, 8)
     pieces, _ = expand(table_of(rows), BY_KEY, -1, LAST)

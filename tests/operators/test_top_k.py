@@ -39,9 +39,7 @@ def _swept(rows: list[tuple], spec: TopKSpec, cuts: list[int]) -> tuple[list[dic
 
 
 @settings(deadline=None, max_examples=200)
-@given(
-    st.randoms(use_true_random=False), st.booleans(), st.sampled_from([0, 1, 2, 5, None]), st.sampled_from([0, 1, 3])
-)
+@given(st.randoms(use_true_random=True), st.booleans(), st.sampled_from([0, 1, 2, 5, None]), st.sampled_from([0, 1, 3]))
 def test_every_instant_in_every_slicing(rng: random.Random, keyed: bool, limit: int | None, offset: int):
     rows = signed_rows(rng, rng.randint(0, 12))
     cuts = sorted({rng.randint(0, LAST) for _ in range(rng.randint(0, 4))} | {LAST})
@@ -115,7 +113,7 @@ def _numbered(alive: list[tuple], by: str, offset: int, limit: int | None) -> li
 
 @settings(deadline=None, max_examples=300)
 @given(
-    st.randoms(use_true_random=False),
+    st.randoms(use_true_random=True),
     st.sampled_from(top_k.NUMBERINGS),
     st.sets(st.sampled_from(top_k.COUNTED)),
     st.sampled_from([0, 1, 2, 3, None]),

@@ -462,6 +462,8 @@ CONDITIONS: dict[str, Callable[[int], bool]] = {
     "{} > 1": lambda n: n > 1,
     "{} IN (1, 3)": lambda n: n in (1, 3),
     "NOT {} > 2": lambda n: n <= 2,
+    "NOT {} = 2": lambda n: n != 2,
+    "{} NOT BETWEEN 2 AND 3": lambda n: n not in (2, 3),
     "({} = 2 OR {} = 1)": lambda n: n <= 2,
     "{} < 4 AND {} % 2 = 1": lambda n: n in (1, 3),
 }

@@ -26,18 +26,20 @@ QUERIES = [
 
 
 def _case(rng: random.Random) -> dict[str, Any]:
-    """A stream S, a relation N that changes, before START too, and slices."""
+    """A stream S, a relation N that changes, before START too and often where an element comes, and slices."""
     start = rng.choice([0, 0, 4, -3])
     end = start + rng.randint(4, 14)
     rows = [
-        [rng.randint(start - 2, end), [rng.choice([1, 2, None]), rng.randint(0, 3)]] for _ in range(rng.randint(0, 9))
+        [rng.randint(start - 2, end), [rng.choice([1, 1, 2, None]), rng.randint(0, 3)]]
+        for _ in range(rng.randint(0, 15))
     ]
     changes, held = [], []
-    for tick in sorted(rng.randint(start - 4, end) for _ in range(rng.randint(0, 9))):
+    ticks = [rng.randint(start - 4, end) for _ in range(rng.randint(0, 9))]
+    for tick in sorted(ticks + [tick for tick, _ in rows if rng.random() < 0.4]):
         if held and rng.random() < 0.4:
             changes.append([tick, "-", held.pop(rng.randrange(len(held)))])
         else:
-            held.append([rng.choice([1, 2, None]), rng.choice(["a", "b"])])
+            held.append([rng.choice([1, 1, 2, None]), rng.choice(["a", "b"])])
             changes.append([tick, "+", held[-1]])
     cuts = sorted({rng.randint(start, end) for _ in range(3)} | {end})
     return {
