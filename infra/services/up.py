@@ -113,15 +113,17 @@ def _together(*jobs: Callable[[], None], interrupted: Callable[[], object] = lam
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()
         for thread in threads:
             thread.join()
     except KeyboardInterrupt:
-        while any(thread.is_alive() for thread in threads):
+        alive = True
+        while alive:
             interrupted()
-            time.sleep(0.2)
+            time.sleep(0.2)  # before one looks: a thread that has just been started may not be known as alive yet
+            alive = any(thread.is_alive() for thread in threads)
         raise
     if errors:
         raise errors[0]
