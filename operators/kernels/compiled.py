@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
+from numba.core import config, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -52,8 +52,12 @@ def njit(*function: Any, **options: Any) -> Any:
     if not options.get("cache"):
         return compiled
     if function:
-        return _by_one_process(_of_this_text(compiled))
-    return lambda python: _by_one_process(_of_this_text(compiled(python)))
+        return _kept(compiled)
+    return lambda python: _kept(compiled(python))
+
+
+def _kept(dispatcher: Any) -> Any:
+    return _for_any_constant(_by_one_process(_of_this_text(dispatcher)))
 
 
 def _of_this_text(dispatcher: Any) -> Any:
@@ -77,6 +81,23 @@ def _by_one_process(dispatcher: Any) -> Any:
 
     dispatcher.compile = compiled
     return dispatcher
+
+
+def _for_any_constant(dispatcher: Any) -> Any:
+    """Compiled once for numbers, where numba would do so again for each constant with which it is called."""
+    template_for = dispatcher.get_call_template
+
+    def template(args: Any, kws: dict[str, Any]) -> Any:
+        return template_for([_not_literal(t) for t in args], {name: _not_literal(t) for name, t in kws.items()})
+
+    dispatcher.get_call_template = template
+    return dispatcher
+
+
+def _not_literal(t: types.Type) -> types.Type:
+    if type(t) is types.Tuple:
+        return types.Tuple.from_types([_not_literal(part) for part in t.types])
+    return types.unliteral(t)
 
 
 @contextmanager

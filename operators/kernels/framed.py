@@ -245,7 +245,9 @@ def _tell(kept, place, segment, n, lines):
     at = size[0]
     if at == len(rows):
         grown = np.empty((2 * at, rows.shape[1]), np.int64)
-        grown[:at] = rows
+        for i in range(at):  # assigning a slice takes numba seconds to compile
+            for column in range(rows.shape[1]):
+                grown[i, column] = rows[i, column]
         rows = grown
     rows[at, 0], rows[at, 1], rows[at, 2] = place, segment, n
     for w in range(kept.known.shape[1]):

@@ -47,7 +47,8 @@ def codes(words, valid):
         if count == len(known):
             bits += 1
             grown = np.empty(1 << (bits - 1), np.int64)
-            grown[:count] = known
+            for j in range(count):  # assigning a slice takes numba seconds to compile
+                grown[j] = known[j]
             known = grown
             table = _larger(known, count, null, bits)
         if checked and not valid[i]:

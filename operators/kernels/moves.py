@@ -96,5 +96,7 @@ def with_room(found, at):
     if at < found.shape[1]:
         return found
     grown = np.empty((found.shape[0], 2 * at), np.int64)
-    grown[:, :at] = found
+    for row in range(found.shape[0]):
+        for i in range(at):  # assigning a slice takes numba seconds to compile
+            grown[row, i] = found[row, i]
     return grown

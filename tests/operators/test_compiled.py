@@ -87,6 +87,18 @@ def test_of_what_two_processes_have_compiled_each_is_used_where_it_belongs(tmp_p
     assert called("ordered", "order")[:2] == ["[10 20 30]", "[1 2 0]"]
 
 
+def test_a_function_is_compiled_once_for_all_constants(tmp_path):
+    _kernels_in(tmp_path / "kernels")
+    text = (
+        HEAD
+        + FUNCTION.format("_first", "x[0]")
+        + FUNCTION.format("all_of", "_first((x, 1)) + _first((x, 2)) + _first((3, x))")
+    )
+    (tmp_path / "kernels" / "constant.py").write_text(text)
+    assert _run("from kernels.constant import all_of; print(all_of(5))", tmp_path) == "13\n"
+    assert len(list(tmp_path.rglob("constant._first-*.nbc"))) == 1
+
+
 def _run(code: str, folder: Path) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(folder)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
