@@ -4,7 +4,7 @@ Python's ``zoneinfo`` takes the system's rules first, and those of a machine tha
 bucket would begin elsewhere there. The lock file pins the package, so rules change with the installation alone.
 
 Others about zones: ``cql/text/zone_names.py`` names as they are written, ``operators/time/wall_clock.py`` calendar
-buckets, ``operators/plan/zone_texts.py`` zones in texts of Spark SQL, ``spark_jobs/spark/java_zones.py`` where Spark's
+buckets, ``operators/sql/zone_texts.py`` zones in texts of Spark SQL, ``spark_jobs/spark/java_zones.py`` where Spark's
 Java has other rules, ``spark_jobs/spark/zone_guards.py`` what is refused there.
 """
 

@@ -139,7 +139,7 @@ class ExpandTask:
     attempt: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from sweeparea.operators.sweeps.snapshot import expand
+        from sweeparea.operators.ordered.snapshot import expand
 
         rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
         if rows is None:

@@ -7,20 +7,20 @@ from sweeparea.operators.linear.project import Project
 from sweeparea.operators.linear.scan import RelationScan, Scan, StreamScan
 from sweeparea.operators.linear.select import Select
 from sweeparea.operators.linear.union_all import UnionAll
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.ordered.analytic import Analytic, WindowFunction
+from sweeparea.operators.ordered.framed import Framed
+from sweeparea.operators.ordered.navigation import Navigation
+from sweeparea.operators.ordered.top_k import TopK
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Constraint, Plan, UserFunction
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.sweeps.aggregate import Aggregate
-from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
 from sweeparea.operators.sweeps.difference import Difference
 from sweeparea.operators.sweeps.enrich import Enrich
-from sweeparea.operators.sweeps.framed import Framed
 from sweeparea.operators.sweeps.intersect import Intersect
 from sweeparea.operators.sweeps.join import Join
-from sweeparea.operators.sweeps.navigation import Navigation
 from sweeparea.operators.sweeps.relation_to_stream import RelationToStream
 from sweeparea.operators.sweeps.set_operation import SetOperation
-from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.windows.window import Window
 

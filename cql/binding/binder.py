@@ -32,10 +32,10 @@ from sweeparea.cql.text.faults import Faults
 from sweeparea.infra.deep_stack import deep
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Project
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Constraint, Plan, UserFunction
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeKind
 
 __all__ = ["InputSchema", "bind", "bind_select"]

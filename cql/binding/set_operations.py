@@ -19,8 +19,8 @@ from sweeparea.cql.binding.subqueries.queries import BoundQuery, Cte, Queries
 from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.operators.nodes import Aggregate, Difference, Intersect, UnionAll
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 
 MANY = 16
 """Steps of EXCEPT, or of UNION, one after the other, from which on they are one operator. Each alone has a memory and a

@@ -15,7 +15,7 @@ from sweeparea.cql.syntax import foreign_syntax
 from sweeparea.cql.syntax.statements import SourceExpression
 from sweeparea.cql.text.errors import BindError, TypeError_, raise_all
 from sweeparea.operators.nodes import Project, StreamScan
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeKind
 
 

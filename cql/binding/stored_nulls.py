@@ -8,9 +8,9 @@ from typing import Any
 
 from sweeparea.cql.functions.untyped_nulls import VOID, as_written, held, is_inside, typed
 from sweeparea.operators.nodes import Aggregate, Analytic, Project, SetOperation, UnionAll
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.plan.sql_text import substituted
+from sweeparea.operators.sql.expressions import Column, Expr
+from sweeparea.operators.sql.sql_text import substituted
 
 
 def stored(root: Node) -> Node:

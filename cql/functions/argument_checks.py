@@ -15,7 +15,7 @@ from sweeparea.cql.functions import functions, signatures, types
 from sweeparea.cql.syntax.trees import is_star
 from sweeparea.cql.text import zone_names
 from sweeparea.cql.text.errors import Place, RefusedError, TypeError_
-from sweeparea.operators.plan.zone_texts import zone_arguments
+from sweeparea.operators.sql.zone_texts import zone_arguments
 
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)

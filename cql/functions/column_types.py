@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 from sweeparea.cql.text.errors import TypeError_, raise_all
 from sweeparea.cql.text.source_text import SourceText
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.sql.expressions import Column
 
 Analyze = Callable[[Node], Mapping[str, str]]
 """From a plan to the types (Spark DDL) of its columns by their ids, as far as they can be told; it runs no job."""

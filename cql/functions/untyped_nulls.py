@@ -13,7 +13,7 @@ import re
 
 from sweeparea.cql.functions import types
 from sweeparea.cql.functions.signatures import split_types
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 
 VOID = "void"
 STORED = "string"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from sweeparea.cql.printing.not_printable import NotPrintable
 from sweeparea.operators.nodes import AggregateCall, WindowFunction
-from sweeparea.operators.plan.expressions import SortKey
-from sweeparea.operators.plan.sql_text import substituted
+from sweeparea.operators.sql.expressions import SortKey
+from sweeparea.operators.sql.sql_text import substituted
 
 _WITHIN = ("LISTAGG", "PERCENTILE_CONT", "PERCENTILE_DISC")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from sweeparea.operators.nodes import RelationScan, StreamScan
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 _LIKE_ID = re.compile(r"c\d+", re.IGNORECASE)

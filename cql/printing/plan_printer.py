@@ -43,8 +43,8 @@ from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.numbers import ROW_NUMBER
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.plan.sql_text import substituted
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
+from sweeparea.operators.sql.sql_text import substituted
 from sweeparea.operators.time.domain import TimeKind
 
 __all__ = ["NotPrintable", "print_plan", "print_query"]

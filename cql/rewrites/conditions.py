@@ -1,7 +1,7 @@
 """Conditions as lists of conjuncts: taking them apart, putting them together, renaming their columns, and what they
 say of NULL.
 
-Expressions are texts (``logical.Expr``), cut by ``operators/plan/sql_text.py`` and never printed from a syntax tree.
+Expressions are texts (``logical.Expr``), cut by ``operators/sql/sql_text.py`` and never printed from a syntax tree.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sweeparea.operators.plan.expressions import Column, Expr
-from sweeparea.operators.plan.sql_text import bare, parts, substituted, tokens
+from sweeparea.operators.sql.expressions import Column, Expr
+from sweeparea.operators.sql.sql_text import bare, parts, substituted, tokens
 
 
 def conjunction(first: Expr | None, second: Expr) -> Expr:

@@ -34,9 +34,9 @@ from sweeparea.operators.nodes import (
     TopK,
     Window,
 )
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.windows import Rows
 
 RATE = 1.0

@@ -8,8 +8,8 @@ from typing import Any
 
 from sweeparea.cql.rewrites.conditions import substitute
 from sweeparea.operators.base.stored_names import name_of, parts_of, plain
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 IDS = ("ties",)
 """Fields of nodes that hold ids of columns as text. Other texts are words and names, whatever they look like."""

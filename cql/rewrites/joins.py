@@ -19,9 +19,9 @@ from sweeparea.cql.rewrites.conditions import (
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.cql.rewrites.selection import select
 from sweeparea.operators.nodes import Aggregate, Enrich, Generate, Join, Project, Select, TopK, Window
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 
 def _outer_to_inner(node: Node, _: Rewriting) -> Node | None:

@@ -21,9 +21,9 @@ from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, tree
 from sweeparea.cql.rewrites.rule import Rewriting, Rule
 from sweeparea.cql.text.constants import number_of
 from sweeparea.operators.nodes import Analytic, Project, Select, TopK, WindowFunction
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.numbers import NUMBERINGS, ROW_NUMBER
+from sweeparea.operators.sql.expressions import Column, Expr
 
 _WHOLE = (exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}

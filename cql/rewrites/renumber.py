@@ -8,9 +8,9 @@ from typing import Any
 
 from sweeparea.cql.rewrites.conditions import substitute
 from sweeparea.cql.rewrites.identity import IDS
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.sharing import nodes
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 def renumbered(root: Node) -> Node:

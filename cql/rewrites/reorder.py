@@ -9,9 +9,9 @@ from sweeparea.cql.rewrites.cost import Estimate, cost, estimate
 from sweeparea.cql.rewrites.rule import Rewriting, Rule, ids
 from sweeparea.cql.rewrites.selection import select
 from sweeparea.operators.nodes import Join, Project
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 MOST = 6
 """Inputs up to which all orders are tried (dynamic programming over their subsets)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 
 MAX_TEXT = 20_000
 """Characters of an expression beyond which no rule copies it."""

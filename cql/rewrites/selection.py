@@ -31,9 +31,9 @@ from sweeparea.operators.nodes import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.windows import TimeWindow, UserWindow
 
 

@@ -27,11 +27,11 @@ from sweeparea.operators.nodes import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
 from sweeparea.operators.plan.stream_kind import ResultKind
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.windows import TimeWindow
 
 SHARE = "common_subplans"

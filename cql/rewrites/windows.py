@@ -24,11 +24,11 @@ from sweeparea.operators.nodes import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.windows import Range, TimeWindow, Unbounded
 
 NOW = Range(1)

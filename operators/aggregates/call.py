@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from sweeparea.operators.aggregates.names import INCREMENTAL, OF_VALUES, ORDERED, SKIP_NULLS
 from sweeparea.operators.base.stored_names import stored
-from sweeparea.operators.plan.expressions import Expr, Part, SortKey
 from sweeparea.operators.plan.node import Evaluated, ExpressionKind, plain
 from sweeparea.operators.plan.words import listed, order_text
+from sweeparea.operators.sql.expressions import Expr, Part, SortKey
 
 
 @stored(

@@ -1,6 +1,6 @@
 """The calls of frames: what a record adds to them, and their values from what the frames hold (``kernels/framed.py``).
 
-SUM, COUNT and the statistics of powers are sums of digits (``kernels/digits.py``), exact and rounded as those of a
+SUM, COUNT and the statistics of powers are sums of digits (``kernels/sums/digits.py``), exact and rounded as those of a
 group, so both give the same bits. MIN, MAX and the first of an order are the least of ranks.
 """
 
@@ -23,9 +23,9 @@ from sweeparea.operators.aggregates.instants import Elements, Result
 from sweeparea.operators.aggregates.moment_sums import MomentSum, scaled, statistic
 from sweeparea.operators.aggregates.sums import Sum, fitting
 from sweeparea.operators.aggregates.user_values import given_values
-from sweeparea.operators.kernels import digits
 from sweeparea.operators.kernels import framed as kernel
-from sweeparea.operators.kernels import powers as powers_kernel
+from sweeparea.operators.kernels.sums import digits
+from sweeparea.operators.kernels.sums import powers as powers_kernel
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import keys as key_codes
 

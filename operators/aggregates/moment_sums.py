@@ -1,7 +1,7 @@
 """VAR, STDDEV, COVAR, CORR, REGR, SKEWNESS and KURTOSIS of what is valid at every instant, from exact sums of powers.
 
-The sums may subtract (``kernels/powers.py``), so the state is one row for each group and end, as that of SUM, and a
-value is the formula of the sums that the bag itself would have (``moments.py``): neither order nor slicing can change
+The sums may subtract (``kernels/sums/powers.py``), so the state is one row for each group and end, as that of SUM, and
+a value is the formula of the sums that the bag itself would have (``moments.py``): neither order nor slicing can change
 a bit. Calls over one argument share their sums.
 """
 
@@ -16,8 +16,8 @@ from sweeparea.operators.aggregates import moments
 from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.instants import Elements, Instants, Result
 from sweeparea.operators.aggregates.sums import Additive
-from sweeparea.operators.kernels import powers as kernel
 from sweeparea.operators.kernels.events import Terms
+from sweeparea.operators.kernels.sums import powers as kernel
 from sweeparea.operators.values import keys as key_codes
 
 _FACTORS = {2: (1, 2), 3: (1, 2, 3), 4: (1, 2, 3, 4), kernel.PAIRS: (1, 1, 2, 2, 2)}

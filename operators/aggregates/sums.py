@@ -16,9 +16,9 @@ from sweeparea.infra.errors import DataError
 from sweeparea.operators.aggregates.calls import Argument, BaseCall
 from sweeparea.operators.aggregates.instants import SUMS, Elements, Instants, Result
 from sweeparea.operators.kernels import aggregate as kernel
-from sweeparea.operators.kernels import fixed
 from sweeparea.operators.kernels.events import Terms
 from sweeparea.operators.kernels.instants import gathered
+from sweeparea.operators.kernels.sums import fixed
 from sweeparea.operators.values import keys as key_codes
 
 _SAFE = float(1 << 61)

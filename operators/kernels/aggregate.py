@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeparea.operators.kernels import exact
 from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.kernels.events import closes, count, opens, row_of, signed
+from sweeparea.operators.kernels.sums import exact
 from sweeparea.operators.time.ticks import INF
 
 

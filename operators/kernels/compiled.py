@@ -76,7 +76,8 @@ def _by_one_process(dispatcher: Any) -> Any:
         # numba's own lock first, as within a function that calls this one: threads that hold one and want the other
         # would wait for ever
         with global_compiler_lock, _alone(name, Path(dispatcher._cache.cache_path)):
-            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))  # of this fork and no other
+            # of this fork and no other
+            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))  # pyright: ignore[reportPrivateUsage]
             return compile_or_load(signature)
 
     dispatcher.compile = compiled
@@ -94,7 +95,7 @@ def _for_any_constant(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def _not_literal(t: types.Type) -> types.Type:
+def _not_literal(t: types.Type) -> Any:
     if type(t) is types.Tuple:
         return types.Tuple.from_types([_not_literal(part) for part in t.types])
     return types.unliteral(t)
@@ -137,7 +138,7 @@ def _lock_file(folder: Path) -> int:
 def _text_of_kernels() -> str:
     """A hash of all kernels' source."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
         source = file.read_bytes()
         digest.update(f"{file.name} {len(source)} ".encode() + source)
     return digest.hexdigest()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.map import Map
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Evaluated, ExpressionKind, Ids, ids_of
 from sweeparea.operators.plan.words import columns_text, cut
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
 

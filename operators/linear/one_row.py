@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.edge import MONOTONIC, Edge
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE, TS, N

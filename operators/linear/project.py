@@ -7,7 +7,7 @@ section 5.2, rule 1: the input's update pattern.
 Columns in: the record, ``__ts``, ``__te``, ``__n``. Columns out: ``node.columns``, ``__ts``, ``__te``, ``__n``.
 SweepArea: none. Spark evaluates the expressions; what it is asked for, with text in the place of a DataFrame:
 
->>> from sweeparea.operators.plan.expressions import Column, Expr
+>>> from sweeparea.operators.sql.expressions import Column, Expr
 >>> from sweeparea.operators.nodes import Project, RelationScan
 >>> class Asked:
 ...     def selectExpr(self, *columns):
@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.map import Map
 from sweeparea.operators.plan.carriers import Carriers, renamed
-from sweeparea.operators.plan.expressions import Column, Expr, kept_as_they_are
 from sweeparea.operators.plan.node import Evaluated, Ids, Node, plain
 from sweeparea.operators.plan.words import cut
+from sweeparea.operators.sql.expressions import Column, Expr, kept_as_they_are
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import MONOTONIC, STRICT, Edge
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Ids, Node
 from sweeparea.operators.plan.stretch import Stretch
 from sweeparea.operators.plan.words import columns_text
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 

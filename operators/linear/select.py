@@ -7,7 +7,7 @@ and intervals stay. Golab & Oezsu 2005, section 5.2, rule 1: the input's update 
 Columns in and out: the record, ``__ts``, ``__te``, ``__n``. SweepArea: none. Spark evaluates the condition; what it is
 asked for, with text in the place of a DataFrame:
 
->>> from sweeparea.operators.plan.expressions import Column, Expr
+>>> from sweeparea.operators.sql.expressions import Column, Expr
 >>> from sweeparea.operators.nodes import RelationScan, Select
 >>> class Asked:
 ...     def where(self, condition):
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.map import Map
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Evaluated, Ids, condition
 from sweeparea.operators.plan.words import cut
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeDomain
 
 if TYPE_CHECKING:

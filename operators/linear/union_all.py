@@ -9,7 +9,7 @@ Columns in: each input's record, ``__ts``, ``__te``, ``__n``. Columns out: ``nod
 position, ``__ts``, ``__te``, ``__n``. SweepArea: none. Spark concatenates; what it is asked for, with text in the place
 of DataFrames:
 
->>> from sweeparea.operators.plan.expressions import Column
+>>> from sweeparea.operators.sql.expressions import Column
 >>> from sweeparea.operators.nodes import RelationScan, UnionAll
 >>> class Asked(str):
 ...     def selectExpr(self, *columns):
@@ -31,9 +31,9 @@ from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.plan.carriers import Carriers, by_position
 from sweeparea.operators.plan.edge import Edge, weak, worst
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Ids, Node
 from sweeparea.operators.plan.words import columns_text
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.windows import TimeWindow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 
 Carriers = dict[str, frozenset[str]]
 """Per column of a node that carries a key the ids of all columns below, and itself, that carry the same."""

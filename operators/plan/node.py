@@ -19,8 +19,8 @@ from typing import Any, Protocol, Self
 
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import Edge
-from sweeparea.operators.plan.expressions import Column, Expr, expressions_in, reference, with_expressions
 from sweeparea.operators.plan.stretch import Stretch, hull
+from sweeparea.operators.sql.expressions import Column, Expr, expressions_in, reference, with_expressions
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 

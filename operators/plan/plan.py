@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.user_code.user_modules import Modules
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from sweeparea.operators.base.stored_names import name_of, plain, text_of, told_of
 from sweeparea.operators.plan.encoding import strategy_of
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 def state_identity(plan: Plan) -> str:

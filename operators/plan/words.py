@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 
 WIDTH = 150

@@ -28,10 +28,10 @@ from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import Edge
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
 from sweeparea.operators.plan.words import cut
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import TE, TS, N
 

@@ -19,7 +19,7 @@ expiry (``expiry_log.py``). No row waits for order: a slice's bag has none.
 
 What Spark is asked for, with text in the place of DataFrames:
 
->>> from sweeparea.operators.plan.expressions import Column, Expr
+>>> from sweeparea.operators.sql.expressions import Column, Expr
 >>> from sweeparea.operators.nodes import Join, RelationScan
 >>> class Asked(str):
 ...     def selectExpr(self, *columns):
@@ -42,12 +42,12 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers
-from sweeparea.operators.plan.conditions import take_apart
 from sweeparea.operators.plan.edge import STRICT, Edge, weak
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
 from sweeparea.operators.plan.words import cut
+from sweeparea.operators.sql.conditions import take_apart
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import TE, TS, N
 

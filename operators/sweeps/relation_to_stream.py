@@ -31,10 +31,10 @@ from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.linear.scan import needed_only
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import MONOTONIC, Edge
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Ends, Ids, Node
 from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.plan.words import every_text
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE, TS, N, below_zero

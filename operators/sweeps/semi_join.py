@@ -19,7 +19,7 @@ SweepArea: D with its distinct values (``aggregate``), of known expiry one inter
 sides of the joins, as in every join; in the second form also the counts of live records that have matches. Expiry of a
 semi join is known where that of both inputs is; an anti join's is unknown, since an arrival on the right undoes it.
 
->>> from sweeparea.operators.plan.expressions import Column
+>>> from sweeparea.operators.sql.expressions import Column
 >>> from sweeparea.operators.nodes import RelationScan
 >>> from sweeparea.operators.plan.join_kind import JoinKind
 >>> left = RelationScan("L", ((Column("a", "a", "int"), "a"), (Column("b", "b", "int"), "b")))
@@ -38,9 +38,9 @@ from dataclasses import dataclass
 
 from sweeparea.operators.linear.project import Project
 from sweeparea.operators.linear.select import Select
-from sweeparea.operators.plan.conditions import Condition, Equality, conjunction, take_apart
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.conditions import Condition, Equality, conjunction, take_apart
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.sweeps.join import Join
 

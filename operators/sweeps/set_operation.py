@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.plan.carriers import Carriers, by_position
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node
+from sweeparea.operators.sql.expressions import Column
 
 if TYPE_CHECKING:
     from sweeparea.operators.sweeps.two_counts import Operation

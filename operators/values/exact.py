@@ -6,8 +6,8 @@ gives, with three differences: summands can be taken out again; a sum beyond the
 infinities are counted apart, so their effect ends with them: any NaN, or infinities of both signs, give NaN. The
 exact sum zero is +0.0.
 
-``Accumulator`` is the plain face of ``kernels/exact.py``, for tests, tools and partial sums; sweeps use the kernels
-directly.
+``Accumulator`` is the plain face of ``kernels/sums/exact.py``, for tests, tools and partial sums; sweeps use the
+kernels directly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from sweeparea.operators.kernels import exact as kernel
+from sweeparea.operators.kernels.sums import exact as kernel
 
 
 class Summed(StrEnum):

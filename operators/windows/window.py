@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import Edge
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of, plain
-from sweeparea.operators.plan.sql_text import bare
 from sweeparea.operators.plan.words import cut, listed
+from sweeparea.operators.sql.expressions import Column, Expr
+from sweeparea.operators.sql.sql_text import bare
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE, TS, N

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from sweeparea.cql.functions.column_types import Untyped
 from sweeparea.infra.errors import SetupError, UnfitSetupError
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Evaluated, ExpressionKind, Node
 from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError, readable
 from sweeparea.spark_jobs.spark.frames import storable
 from sweeparea.tables.log.schema import ddl_type

@@ -11,7 +11,7 @@ from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.cql.text.errors import BindError, Place, TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.declarations.keyed import KeyedChanges
 from sweeparea.spark_jobs.declarations.source_columns import TIME_TYPES, no_column

@@ -14,7 +14,7 @@ from sweeparea.cql.syntax.source_formats import columns_of
 from sweeparea.cql.syntax.statements import HeartbeatKind, SourceKind
 from sweeparea.cql.text.errors import TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.declarations.relation_source import RelationExpressions, RelationSource, source_of

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sweeparea.infra import zones
-from sweeparea.operators.plan import zone_texts
+from sweeparea.operators.sql import zone_texts
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.probes import asked_once
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.infra import zones
 from sweeparea.infra.errors import UnfitSetupError
-from sweeparea.operators.plan import zone_texts
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
+from sweeparea.operators.sql import zone_texts
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.spark_jobs.spark import java_zones
 from sweeparea.spark_jobs.spark.java_zones import ALWAYS, DAY, EPOCH
 

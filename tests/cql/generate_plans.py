@@ -26,9 +26,9 @@ from sweeparea.operators.nodes import (
     Window,
     WindowFunction,
 )
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.sweeps.join import JoinKind
 from tests.cql.plan_oracle import Relation, Stream
 

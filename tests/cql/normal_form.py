@@ -29,10 +29,10 @@ from sweeparea.operators.nodes import (
     UnionAll,
     Window,
 )
-from sweeparea.operators.plan.expressions import Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.plan.sql_text import bare, parts, substituted
+from sweeparea.operators.sql.expressions import Expr, SortKey
+from sweeparea.operators.sql.sql_text import bare, parts, substituted
 
 Names = dict[str, str]
 """Ids to the expressions that they stand for."""

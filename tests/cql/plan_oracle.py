@@ -49,10 +49,10 @@ from sweeparea.operators.nodes import (
     Window,
     WindowFunction,
 )
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.tables.log.schema import arrow_type
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from sweeparea.operators.nodes import Aggregate, AggregateCall, Analytic, TopK, WindowFunction
-from sweeparea.operators.plan.expressions import Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.sql.expressions import Expr, SortKey
 from tests.cql.schemas import nodes
 
 

@@ -34,11 +34,11 @@ from sweeparea.operators.nodes import (
     Window,
     WindowFunction,
 )
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.patterns import edge_of, reach_of
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF

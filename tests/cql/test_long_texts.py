@@ -15,9 +15,9 @@ from sweeparea.cql.syntax.trees import table_names
 from sweeparea.infra.deep_stack import FRAMES, deep
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Project, Select
-from sweeparea.operators.plan import sql_text
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.operators.sql import sql_text
+from sweeparea.operators.sql.expressions import Expr
 from tests.cql.schemas import plan
 
 LEVELS = 500

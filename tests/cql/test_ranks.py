@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.cql.rewrites.ranks import Numbers, numbers_of
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 
 HIGHEST = 12
 """Beyond all constants in the conditions: what holds of it holds of all numbers behind it."""
@@ -39,7 +39,7 @@ def _between(low: str, high: str) -> Condition:
 
 
 def _in(constants: list[str]) -> Condition:
-    return f"`r` IN ({', '.join(constants)})", lambda n: n in map(_value, constants)
+    return f"`r` IN ({', '.join(constants)})", lambda n: n in [_value(c) for c in constants]
 
 
 def _joined(below: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:

@@ -17,10 +17,10 @@ from sweeparea.cql.rewrites.renumber import renumbered
 from sweeparea.cql.rewrites.sharing import share, share_between
 from sweeparea.cql.rewrites.windows import emit_each
 from sweeparea.operators.nodes import Aggregate, Join, Project, RelationToStream, Select, StreamScan, Window
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.windows import Range

@@ -18,8 +18,8 @@ from sweeparea.cql.syntax.statements import CreateQuery
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.linear.map import Map
 from sweeparea.operators.nodes import Analytic, TopK
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.generate_queries import QueryGenerator
 from tests.cql.normal_form import normal_form

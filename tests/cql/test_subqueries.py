@@ -12,9 +12,9 @@ from sweeparea.cql.binding.subqueries.dependent_join import DependentJoin, Domai
 from sweeparea.cql.text.errors import BindError, Place, RefusedError, TypeError_
 from sweeparea.operators.linear.map import Map
 from sweeparea.operators.nodes import Aggregate, Analytic, Join, Project, RelationScan, RelationToStream, Select, TopK
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeDomain
 from tests.cql.against_duckdb import MANY, planned, run_by_duckdb
 from tests.cql.nested_queries import random_query, random_tables

@@ -8,7 +8,7 @@ from sweeparea.cql.binding.binder import bind_select
 from sweeparea.cql.functions.untyped_nulls import as_written
 from sweeparea.cql.text.errors import CqlErrors, TypeError_
 from sweeparea.operators.nodes import Select
-from sweeparea.operators.plan.sql_text import parts, substituted
+from sweeparea.operators.sql.sql_text import parts, substituted
 from tests.cql.typed_expressions import INPUT
 
 

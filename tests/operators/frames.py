@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.values.columns import BAG_FIELDS
 
 LAST = 12

@@ -23,8 +23,8 @@ from sweeparea.operators import user
 from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.names import OF_VALUES, SUMS_OF_POWERS
-from sweeparea.operators.kernels import fixed
 from sweeparea.operators.kernels.events import Segments, Terms
+from sweeparea.operators.kernels.sums import fixed
 from sweeparea.operators.sweeps.aggregate import AggregateSpec, rows_schema, sweep
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.user_code.user_aggregate import UserAggregate

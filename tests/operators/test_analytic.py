@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.nodes import Analytic, RelationScan, WindowFunction
+from sweeparea.operators.ordered.snapshot import SnapshotSpec, expand
 from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey, reference
-from sweeparea.operators.sweeps.snapshot import SnapshotSpec, expand
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey, reference
 from sweeparea.operators.values.bag import BAG
 from tests.operators import brute
 from tests.operators.test_snapshot import LAST, SCHEMA, signed_rows, table_of

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.kernels.aggregate import undominated, united
 from sweeparea.operators.kernels.sorting import sorted_order
+from sweeparea.operators.ordered.snapshot import SnapshotSpec, expand
 from sweeparea.operators.sweeps import two_counts
-from sweeparea.operators.sweeps.snapshot import SnapshotSpec, expand
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.netting import compacted
 from sweeparea.operators.windows import condition_window, rows_window, session_window

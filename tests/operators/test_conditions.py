@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.operators.plan.conditions import conjunction, take_apart
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.conditions import conjunction, take_apart
+from sweeparea.operators.sql.expressions import Expr
 from tests.operators.matches import ids
 
 

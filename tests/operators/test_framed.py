@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from sweeparea.infra.errors import DataError
 from sweeparea.operators import user
 from sweeparea.operators.aggregates.calls import BaseCall
-from sweeparea.operators.plan.expressions import Expr, SortKey
-from sweeparea.operators.sweeps import framed
-from sweeparea.operators.sweeps.framed import (
+from sweeparea.operators.ordered import framed
+from sweeparea.operators.ordered.framed import (
     FrameBound,
     FramedCall,
     FramedSpec,
@@ -31,8 +30,9 @@ from sweeparea.operators.sweeps.framed import (
     frame_of,
     is_framed,
 )
-from sweeparea.operators.sweeps.snapshot import SnapshotSpec
-from sweeparea.operators.sweeps.window_function import WindowFunction
+from sweeparea.operators.ordered.snapshot import SnapshotSpec
+from sweeparea.operators.ordered.window_function import WindowFunction
+from sweeparea.operators.sql.expressions import Expr, SortKey
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.bag import BAG, TE, TS, N

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.linear import generate
 from sweeparea.operators.nodes import Generate, RelationScan
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 from tests.operators import brute
 from tests.operators.frames import LAST, ROWS, frame, rows_of
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.nodes import Join, RelationScan
 from sweeparea.operators.plan.edge import Edge
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps import join
 from tests.operators import brute
 from tests.operators.frames import frame, rows_of

@@ -13,9 +13,9 @@ from sweeparea.operators.nodes import (
     TopK,
     WindowFunction,
 )
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.lowering import expansion, lower
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 
 A, B = Column("a", "a", "int"), Column("b", "b", "double")
 INPUT = RelationScan("R", ((A, "a"), (B, "b")))

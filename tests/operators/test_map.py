@@ -6,7 +6,7 @@ import pytest
 
 from sweeparea.operators.nodes import Generate, Project, RelationScan, Select, StreamScan, Window
 from sweeparea.operators.plan.edge import MONOTONIC, STRICT, Edge
-from sweeparea.operators.plan.expressions import Column, Expr, kept_as_they_are
+from sweeparea.operators.sql.expressions import Column, Expr, kept_as_they_are
 from sweeparea.operators.windows import Range, Unbounded
 
 V = Column("c0", "v", "bigint")

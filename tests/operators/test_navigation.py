@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.plan.expressions import Expr, SortKey
-from sweeparea.operators.sweeps import navigation
-from sweeparea.operators.sweeps.navigation import NavigationSpec, Reference, reference_of
-from sweeparea.operators.sweeps.snapshot import SnapshotSpec
-from sweeparea.operators.sweeps.window_function import WindowFunction
+from sweeparea.operators.ordered import navigation
+from sweeparea.operators.ordered.navigation import NavigationSpec, Reference, reference_of
+from sweeparea.operators.ordered.snapshot import SnapshotSpec
+from sweeparea.operators.ordered.window_function import WindowFunction
+from sweeparea.operators.sql.expressions import Expr, SortKey
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.order import OrderKey

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.nodes import Project, RelationScan, Select, UnionAll
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.sharing import nodes, read_twice, shared
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.netting import compacted, net_changes
 from tests.operators import brute

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sweeparea.operators import nodes
 from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Evaluated, Node
 from sweeparea.operators.plan.patterns import reach_of
 from sweeparea.operators.plan.stretch import Stretch
 from sweeparea.operators.plan.touched import touched
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF

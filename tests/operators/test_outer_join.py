@@ -12,7 +12,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType
 
 from sweeparea.operators.nodes import Join, RelationScan
 from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.sweeps.outer_join import pad, unmatched

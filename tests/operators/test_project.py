@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from sweeparea.operators.linear import project
 from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.nodes import Project, RelationScan
-from sweeparea.operators.plan.expressions import Column, Expr, kept_as_they_are
+from sweeparea.operators.sql.expressions import Column, Expr, kept_as_they_are
 from tests.operators import brute
 from tests.operators.frames import LAST, SLICES, V, W, frame, rows_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sweeparea.operators.nodes import RelationScan, StreamScan
 from sweeparea.operators.plan.edge import MONOTONIC, STRICT
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.stretch import Stretch
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.ticks import INF
 
 V, W, INSTANT = Column("c0", "v", "bigint"), Column("c1", "w", "string"), Column("c2", "ts", "timestamp")

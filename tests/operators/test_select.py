@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from sweeparea.operators.linear import select
 from sweeparea.operators.nodes import RelationScan, Select
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 from tests.operators import brute
 from tests.operators.frames import LAST, SLICES, V, W, frame, rows_of
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.operators.nodes import Aggregate, Join, Project, RelationScan, Select
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.sweeps.semi_join import plan_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeparea.operators.nodes import Difference, Intersect, Project, RelationScan
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 V, W, A, B = (Column(f"c{i}", name, "bigint") for i, name in enumerate("vwab"))
 LEFT, RIGHT = RelationScan("L", ((V, "v"), (W, "w"))), RelationScan("R", ((A, "a"), (B, "b")))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeparea.infra.errors import DataError
-from sweeparea.operators.sweeps import snapshot
-from sweeparea.operators.sweeps.snapshot import PRESENT, SnapshotSpec, expand
+from sweeparea.operators.ordered import snapshot
+from sweeparea.operators.ordered.snapshot import PRESENT, SnapshotSpec, expand
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.order import OrderKey

@@ -17,11 +17,11 @@ from sweeparea.operators import windows
 from sweeparea.operators.base.stored_names import name_of, stored, stored_as, text_of, told_of
 from sweeparea.operators.nodes import Aggregate, Analytic, Join, TopK, Window
 from sweeparea.operators.plan import sharing
-from sweeparea.operators.plan.expressions import Column, SortKey
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
+from sweeparea.operators.sql.expressions import Column, SortKey
 from sweeparea.operators.time.domain import TimeKind
 from tests.golden import texts
 

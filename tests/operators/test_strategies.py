@@ -22,10 +22,10 @@ from sweeparea.operators.nodes import (
     Window,
 )
 from sweeparea.operators.plan.encoding import CORRECTED, DELTA, INTERVAL, STRATEGIES, Edges, strategy_of
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity, strategy_in
 from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.sweeps.join import JoinKind
 from sweeparea.operators.sweeps.two_counts import TwoCountsSpec

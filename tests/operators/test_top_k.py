@@ -10,9 +10,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.sweeps import top_k
-from sweeparea.operators.sweeps.snapshot import SnapshotSpec
-from sweeparea.operators.sweeps.top_k import TopKSpec
+from sweeparea.operators.ordered import top_k
+from sweeparea.operators.ordered.snapshot import SnapshotSpec
+from sweeparea.operators.ordered.top_k import TopKSpec
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 from sweeparea.operators.values.order import OrderKey

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from sweeparea.operators.linear import union_all
 from sweeparea.operators.nodes import Project, RelationScan, StreamScan, UnionAll, Window
 from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.windows import Range, Rows
 from tests.operators import brute
 from tests.operators.frames import LAST, SLICES, V, W, frame, rows_of

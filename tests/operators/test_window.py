@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sweeparea.operators.nodes import StreamScan, Window
 from sweeparea.operators.plan.edge import Edge
-from sweeparea.operators.plan.expressions import Column, reference
+from sweeparea.operators.sql.expressions import Column, reference
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.windows import Hopping, Landmark, Range, Rows, Session, Unbounded, window
 from tests.operators.frames import V, W, frame, rows_of

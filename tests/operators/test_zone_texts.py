@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.operators.plan.zone_texts import bounded, elsewhere, guarded, named, varies
+from sweeparea.operators.sql.zone_texts import bounded, elsewhere, guarded, named, varies
 
 ZONES = frozenset({"Europe/Berlin", "America/Mexico_City", "Cuba", "CET", "EST", "Etc/GMT+5", "UTC"})
 

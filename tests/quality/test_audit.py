@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.operators.linear.scan import StreamScan
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.quality import verdict
 from sweeparea.spark_jobs.slices import audit as audits

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweeparea.operators import bridge
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.plan import Constraint
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.sweeps import relation_to_stream
 from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec
 from sweeparea.operators.values.columns import BAG_FIELDS

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.plan import Constraint
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.quality import suites, verdict
 
 BEGIN = datetime(2013, 1, 1, tzinfo=UTC)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.plan import Constraint
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.quality import suites, verdict
 
 pytestmark = pytest.mark.spark

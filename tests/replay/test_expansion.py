@@ -145,6 +145,8 @@ def test_copies_of_a_record_get_what_belongs_together(spark: SparkSession):
         ],
         "SELECT k, LAG(k) OVER w AS l, SUM(k) OVER (w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM S"
         " WINDOW w AS (ORDER BY k)": [[5, None, 5], [5, 5, 10], [7, 5, 12]],
+        "SELECT k FROM S QUALIFY ROW_NUMBER() OVER (ORDER BY k) NOT BETWEEN 2 AND 2": [[5], [7]],
+        "SELECT k, n FROM (SELECT k, RANK() OVER (ORDER BY k DESC) AS n FROM S) AS q WHERE NOT n IN (2)": [[7, 1]],
     }
     results = replay([json.dumps({**case, "query": query}) for query in worked], spark)
     for (query, shown), result in zip(worked.items(), results, strict=True):

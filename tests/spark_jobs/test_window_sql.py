@@ -12,7 +12,7 @@ import pytest
 
 from sweeparea.operators import bridge
 from sweeparea.operators.nodes import StreamScan, Window
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time import wall_clock
 from sweeparea.operators.time.ticks import INF, MAX_TICK, MIN_TICK
 from sweeparea.operators.values.columns import BAG_FIELDS

@@ -10,7 +10,7 @@ import pytest
 
 from sweeparea.infra import zones
 from sweeparea.infra.errors import SetupError, SweepAreaError
-from sweeparea.operators.plan.zone_texts import Spans
+from sweeparea.operators.sql.zone_texts import Spans
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.orchestration.planner import plan
 from sweeparea.spark_jobs.orchestration.process import process

@@ -15,7 +15,7 @@ from sweeparea.cql.functions.calls import WrittenCall
 from sweeparea.cql.functions.untyped_nulls import STORED, VOID
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.operators.nodes import AggregateCall
-from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.sql.expressions import Expr, SortKey
 
 _SUMS = ("SUM", "AVG", "TRY_SUM", "TRY_AVG")
 

@@ -20,7 +20,7 @@ from sweeparea.cql.functions.calls import WrittenCall
 from sweeparea.cql.syntax.trees import is_star, own_nodes
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
 from sweeparea.operators.nodes import AggregateCall
-from sweeparea.operators.plan.expressions import SortKey
+from sweeparea.operators.sql.expressions import SortKey
 
 
 def bind_aggregate(call: WrittenCall, inner: Binder, over: bool = False) -> BoundAggregate:

@@ -9,7 +9,7 @@ from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.syntax.trees import is_star
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.operators.nodes import AggregateCall
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 
 
 def count(it: AggregateBinding) -> BoundAggregate:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.calls.aggregate_binding import AggregateBinding, BoundAggregate
 from sweeparea.cql.text.errors import ParseError, TypeError_
 from sweeparea.operators.nodes import AggregateCall
-from sweeparea.operators.plan.expressions import SortKey
+from sweeparea.operators.sql.expressions import SortKey
 
 
 def by(it: AggregateBinding) -> BoundAggregate:

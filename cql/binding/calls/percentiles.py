@@ -7,7 +7,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.calls.aggregate_binding import AggregateBinding, BoundAggregate
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.text.errors import TypeError_
-from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.sql.expressions import Expr, SortKey
 
 
 def median(it: AggregateBinding) -> BoundAggregate:

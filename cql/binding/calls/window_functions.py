@@ -28,8 +28,8 @@ from sweeparea.cql.functions.functions import WINDOW_ONLY
 from sweeparea.cql.functions.untyped_nulls import VOID
 from sweeparea.cql.text.errors import BindError, ParseError, RefusedError, TypeError_, nearest
 from sweeparea.operators.nodes import AggregateCall, WindowFunction
-from sweeparea.operators.plan.expressions import Expr, SortKey
 from sweeparea.operators.plan.plan import UserKind
+from sweeparea.operators.sql.expressions import Expr, SortKey
 
 _RANKS = {"RANK": "int", "DENSE_RANK": "int", "PERCENT_RANK": "double", "CUME_DIST": "double"}
 _COUNTS = {"ROW_NUMBER": (0,), "NTILE": (0, 1), "LAG": (1, 2, 3), "LEAD": (1, 2, 3), "NTH_VALUE": (2,)} | dict.fromkeys(

@@ -13,7 +13,7 @@ from sweeparea.cql.functions.aggregates import GROUPING, is_aggregate
 from sweeparea.cql.functions.calls import written_call
 from sweeparea.cql.text.errors import BindError, TypeError_, beside, raise_all
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 
 
 def around_call(walk: Walk, node: exp.Expr) -> None:

@@ -10,7 +10,7 @@ from sweeparea.cql.binding.scope.window_bounds import bound_column
 from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import BindError, ParseError
 from sweeparea.cql.text.source_text import Replacement
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 
 def column(walk: Walk, node: exp.Column) -> None:

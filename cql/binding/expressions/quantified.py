@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sweeparea.cql.rewrites.conditions import all_of, column_of
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",

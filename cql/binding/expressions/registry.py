@@ -25,7 +25,7 @@ from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.functions import types
 from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.cql.text.source_text import SourceText, Span
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 
 _HANDLERS: tuple[tuple[type[exp.Expr] | UnionType, Handler], ...] = (
     (exp.Column, columns.column),

@@ -16,7 +16,7 @@ from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.errors import RefusedError, not_offered, raise_all
 from sweeparea.cql.text.source_text import Replacement, Span
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 
 _TOKENS_OF_A_COLUMN = 16
 """More than what one name or window bound, which is one piece of a canonical text, is written with."""

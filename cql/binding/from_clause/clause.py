@@ -21,7 +21,7 @@ from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import TypeError_, not_offered, raise_all
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import Join
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 
 class FromClause:

@@ -17,9 +17,9 @@ from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of
 from sweeparea.cql.syntax.trees import conjuncts, has_subquery
 from sweeparea.operators.nodes import Select
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 Attempt = Callable[[Callable[[], "Expr | Attach"]], "Expr | Attach | None"]
 """Runs a step; None: it has failed, and its fault is told later."""

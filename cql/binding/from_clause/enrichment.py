@@ -17,9 +17,9 @@ from sweeparea.cql.binding.subqueries.correlation import ids
 from sweeparea.cql.rewrites import conjunction
 from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators.nodes import Enrich, Join, RelationScan, Select, Window
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 
 def is_non_retroactive(context: Context, node: Node) -> bool:

@@ -12,7 +12,7 @@ from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, ParseError, listing, not_offered
 from sweeparea.cql.text.foreign_words import CHANCE
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 _TABLE_PARTS = {"this", "alias", "joins"}
 _LATERAL = "Write it behind all of FROM"

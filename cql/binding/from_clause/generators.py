@@ -23,8 +23,8 @@ from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_, not_offered
 from sweeparea.operators.nodes import Generate, OneRow, Select
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from sweeparea.cql.rewrites import push_selection
 from sweeparea.cql.rewrites.conditions import all_of, column, substitute
 from sweeparea.cql.syntax.trees import conjuncts
 from sweeparea.operators.nodes import Join, Project, UnionAll
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 def exchanged(left: Node, right: Node, condition: Expr | None, kind: str) -> Join:

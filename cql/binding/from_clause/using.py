@@ -19,8 +19,8 @@ from sweeparea.cql.functions import char_padding
 from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.cql.text.errors import BindError, TypeError_
 from sweeparea.operators.nodes import Project
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 def pairs_of(context: Context, left: Scope, right: Scope, join: exp.Expr) -> tuple[list[tuple[Column, Column]], str]:

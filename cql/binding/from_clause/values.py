@@ -12,8 +12,8 @@ from sweeparea.cql.binding.subqueries.queries import BoundQuery
 from sweeparea.cql.functions import types
 from sweeparea.cql.text.errors import TypeError_
 from sweeparea.operators.nodes import OneRow, Project, UnionAll
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 def values(context: Context, node: exp.Values) -> BoundQuery:

@@ -15,8 +15,8 @@ from sweeparea.cql.syntax.windows.window_text import WindowText
 from sweeparea.cql.text.errors import BindError, Place, TypeError_
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import RelationToStream, StreamScan, Window
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.windows import Unbounded, UserWindow
 
 Windowed = tuple[Window, tuple[Column, ...], Column | None]

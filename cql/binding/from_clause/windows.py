@@ -22,9 +22,9 @@ from sweeparea.cql.text.unknown_names import unknown_window
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators import windows as spec
 from sweeparea.operators.nodes import Window
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import UserFunction, UserKind
+from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 ORDERED = (spec.Rows, spec.When, spec.UserWindow)

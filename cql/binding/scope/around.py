@@ -10,7 +10,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import Place
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 
 class QueryAround(Protocol):

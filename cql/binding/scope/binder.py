@@ -27,7 +27,7 @@ from sweeparea.cql.syntax.trees import has_subquery, is_star
 from sweeparea.cql.text.errors import BindError, ParseError, Place, TypeError_, raise_all
 from sweeparea.cql.text.source_text import Replacement, SourceText, Span
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 
 NewColumn = Callable[[str, str | None], Column]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sweeparea.cql.functions.untyped_nulls import STORED, VOID, held, typed
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 @dataclass(frozen=True)

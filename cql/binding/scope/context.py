@@ -18,8 +18,8 @@ from sweeparea.cql.text.source_text import SourceText
 from sweeparea.cql.text.unknown_names import MATERIALIZATIONS, unknown_input
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.nodes import RelationScan, StreamScan
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.plan import UserFunction
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain, TimeKind, micros_text
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from sweeparea.cql.binding.scope.bound import column_expr
 from sweeparea.operators.nodes import Aggregate, AggregateCall, Project, UnionAll
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 
 NewColumn = Callable[[str, str | None], Column]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 
 

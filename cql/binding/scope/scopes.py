@@ -14,8 +14,8 @@ from sqlglot import exp
 from sweeparea.cql.text import foreign_words
 from sweeparea.cql.text.errors import BindError, Place, listing, nearest
 from sweeparea.operators.nodes import Window
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 
 INSTANT = "ts"
 

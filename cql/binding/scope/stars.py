@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import BindError, Place, listing, nearest, not_offered
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 
 def star_columns(scope: Scope, node: exp.Expr, place_of: Callable[[exp.Expr], Place]) -> list[Column]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sweeparea.cql.binding.scope.scopes import Item, Scope
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 
 
 def record_of(scope: Scope, reads: frozenset[str]) -> list[Column]:

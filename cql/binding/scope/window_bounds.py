@@ -13,7 +13,7 @@ from sqlglot import exp
 from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import Place, TypeError_
 from sweeparea.operators import windows as spec
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 from sweeparea.operators.time.domain import TimeDomain
 
 BOUNDED = (spec.Hopping, spec.Fixed, spec.Session, spec.Calendar)

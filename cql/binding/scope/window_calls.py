@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from sweeparea.cql.binding.scope.ties import completed
 from sweeparea.operators.nodes import Analytic, WindowFunction
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 
 NewColumn = Callable[[str, str | None], Column]
 

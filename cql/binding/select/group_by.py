@@ -17,7 +17,7 @@ from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, RefusedError, TypeError_
 from sweeparea.cql.text.source_text import SourceText
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 MAX_SETS = 1024
 """Grouping sets of one query: each is a part of a union."""

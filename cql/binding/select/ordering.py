@@ -19,8 +19,8 @@ from sweeparea.cql.syntax.dialect.spans import span_of
 from sweeparea.cql.text.constants import number_of
 from sweeparea.cql.text.errors import BindError, CqlErrors, Place, RefusedError, TypeError_
 from sweeparea.operators.nodes import Project, TopK
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 
 PARTS = {"order", "limit", "offset"}
 """The parts of a query that this module reads."""

@@ -25,8 +25,8 @@ from sweeparea.cql.syntax.labels import label_of
 from sweeparea.cql.text.errors import BindError, TypeError_
 from sweeparea.cql.text.faults import Faults
 from sweeparea.operators.nodes import Aggregate, Project, Select
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 
 
 class SelectList:

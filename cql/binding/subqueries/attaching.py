@@ -22,9 +22,9 @@ from sweeparea.cql.binding.subqueries.keyed import KeyedPlan, Keying, equal
 from sweeparea.cql.rewrites.conditions import all_of, column, substitute
 from sweeparea.cql.text.errors import Place
 from sweeparea.operators.nodes import Aggregate, Join, OneRow, Project, Select
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 Attach = Callable[[Node], Node]
 """Puts what a value needs beside the outer rows."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from sweeparea.cql.rewrites.conditions import column, substitute
 from sweeparea.operators.nodes import Aggregate, Analytic, OneRow, Project, Select, TopK
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 
 class FreeColumns:

@@ -16,8 +16,8 @@ from sweeparea.cql.binding.subqueries.joins import SubqueryJoins
 from sweeparea.cql.binding.subqueries.values import SubqueryValues
 from sweeparea.cql.rewrites.conditions import column
 from sweeparea.operators.nodes import Aggregate
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 
 
 class Decorrelation:

@@ -14,9 +14,9 @@ from sweeparea.cql.binding.subqueries.pulled import pulled
 from sweeparea.cql.binding.subqueries.values import SubqueryValues
 from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.operators.nodes import Join, Select
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 
 class SubqueryJoins:

@@ -27,9 +27,9 @@ from sweeparea.operators.nodes import (
     TopK,
     UnionAll,
 )
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 Keys = dict[str, Column]
 """For the id of an outer column the inner column that equals it."""

@@ -10,7 +10,7 @@ from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.bound import Bound
 from sweeparea.cql.binding.scope.scopes import Scope
 from sweeparea.cql.text.errors import BindError, Place
-from sweeparea.operators.plan.expressions import Column
+from sweeparea.operators.sql.expressions import Column
 
 
 @dataclass

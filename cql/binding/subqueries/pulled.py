@@ -7,9 +7,9 @@ from dataclasses import replace
 from sweeparea.cql.binding.subqueries.attaching import Attaching
 from sweeparea.cql.rewrites.conditions import all_of, column, conjuncts, substitute
 from sweeparea.operators.nodes import Join, Project, Select
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 
 def pulled(attaching: Attaching, node: Node, outer: frozenset[str]) -> tuple[Node, list[Expr]] | None:

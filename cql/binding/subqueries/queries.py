@@ -12,8 +12,8 @@ from sweeparea.cql.binding.scope.binder import Binder
 from sweeparea.cql.binding.scope.context import Context
 from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
 from sweeparea.cql.syntax.dialect.streams import ToStream
-from sweeparea.operators.plan.expressions import Column
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column
 
 
 @dataclass(frozen=True)

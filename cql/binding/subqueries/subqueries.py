@@ -21,8 +21,8 @@ from sweeparea.cql.binding.subqueries.decorrelate import Decorrelation
 from sweeparea.cql.binding.subqueries.queries import Cte, Queries
 from sweeparea.cql.functions import signatures, types
 from sweeparea.cql.text.errors import RefusedError, TypeError_
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 
 
 @dataclass

@@ -13,9 +13,9 @@ from sweeparea.cql.binding.subqueries.keyed import equal, one_for_one
 from sweeparea.cql.functions import types
 from sweeparea.cql.rewrites.conditions import all_of, column
 from sweeparea.operators.nodes import Aggregate, AggregateCall, Join
-from sweeparea.operators.plan.expressions import Column, Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Column, Expr
 
 TRUE = Expr("TRUE", "TRUE")
 

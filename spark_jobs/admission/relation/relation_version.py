@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sweeparea.cql.syntax.statements import CreateRelation
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sweeparea.operators import bridge
 from sweeparea.operators.aggregates.averages import averaged
 from sweeparea.operators.bridge import Pipe
-from sweeparea.operators.plan.expressions import Expr
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.sweeps import aggregate, distinct

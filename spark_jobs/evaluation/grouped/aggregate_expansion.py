@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.aggregates.call import AggregateCall
+from sweeparea.operators.ordered.snapshot import PRESENT
 from sweeparea.operators.sweeps.aggregate import Aggregate
-from sweeparea.operators.sweeps.snapshot import PRESENT
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.grouped.aggregate_sql import SqlCall, value_of
 from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansions, Users, typed

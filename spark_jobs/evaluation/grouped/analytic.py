@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.sweeps.analytic import Analytic, WindowFunction
+from sweeparea.operators.ordered.analytic import Analytic, WindowFunction
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.grouped.aggregate_sql import SqlCall, Value, value_of
 from sweeparea.spark_jobs.evaluation.grouped.expansion import Expansion, Expansions, Users, typed

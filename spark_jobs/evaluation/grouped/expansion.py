@@ -1,6 +1,6 @@
 """Snapshot expansion on Spark: what each kind of node needs of its rows, and its SQL over one segment after another.
 
-``operators/sweeps/snapshot.py`` says what is done and why it is exact. Here a node's keys, arguments and orders become
+``operators/ordered/snapshot.py`` says what is done and why it is exact. Here a node's keys, arguments and orders become
 columns of the rows (``raw``), and its SQL is evaluated once over the expanded rows, with the segment as a grouping of
 its own (``evaluate``): ``GROUP BY`` for aggregates, ``PARTITION BY`` for window functions.
 """
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from sweeparea.operators import bridge, user
+from sweeparea.operators.ordered import snapshot
+from sweeparea.operators.ordered.snapshot import PRESENT, rank_column
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.plan import UserFunction, UserKind
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep_area import SweepArea
-from sweeparea.operators.sweeps import snapshot
-from sweeparea.operators.sweeps.snapshot import PRESENT, rank_column
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values import lists
 from sweeparea.operators.values.bag import BAG
@@ -108,7 +108,7 @@ X = TypeVar("X", bound=Node)
 
 
 class Expansions(Runner[X]):
-    """Nodes of one kind that have no incremental operator, by snapshot expansion (``operators/sweeps/snapshot.py``)."""
+    """Nodes of one kind without an incremental operator, by snapshot expansion (``operators/ordered/snapshot.py``)."""
 
     def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps) -> None:
         super().__init__(slice, bags)

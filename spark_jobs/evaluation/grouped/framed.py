@@ -1,5 +1,5 @@
-"""Aggregates of frames on Spark (``operators/sweeps/framed.py``): broken into base aggregates and put together again as
-those of groups (``grouping.py``).
+"""Aggregates of frames on Spark (``operators/ordered/framed.py``): broken into base aggregates and put together again
+as those of groups (``grouping.py``).
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators.aggregates.call import AggregateCall
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
-from sweeparea.operators.state.due import bag_due
-from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.sweeps import framed
-from sweeparea.operators.sweeps.analytic import Analytic
-from sweeparea.operators.sweeps.framed import (
+from sweeparea.operators.ordered import framed
+from sweeparea.operators.ordered.analytic import Analytic
+from sweeparea.operators.ordered.framed import (
     OF_ROWS,
     FrameBound,
     Framed,
@@ -30,7 +27,10 @@ from sweeparea.operators.sweeps.framed import (
     frame_of,
     rows_behind,
 )
-from sweeparea.operators.sweeps.window_function import WindowFunction, whole_number
+from sweeparea.operators.ordered.window_function import WindowFunction, whole_number
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
+from sweeparea.operators.state.due import bag_due
+from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS

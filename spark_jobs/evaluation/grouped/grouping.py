@@ -21,7 +21,7 @@ from sweeparea.operators.aggregates.calls import BaseCall
 from sweeparea.operators.aggregates.moment_sums import powers_of
 from sweeparea.operators.aggregates.moments import PAIRS
 from sweeparea.operators.aggregates.names import ORDERED, SUMS_OF_POWERS, TOTALS
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.order import OrderKey
 from sweeparea.spark_jobs.spark import frames

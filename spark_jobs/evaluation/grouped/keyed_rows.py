@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.bridge import Pipe
-from sweeparea.operators.plan.expressions import Expr, SortKey
+from sweeparea.operators.ordered.snapshot import SnapshotSpec, rank_column
 from sweeparea.operators.plan.node import Node, ids_of
-from sweeparea.operators.sweeps.snapshot import SnapshotSpec, rank_column
+from sweeparea.operators.sql.expressions import Expr, SortKey
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.order import OrderKey
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps

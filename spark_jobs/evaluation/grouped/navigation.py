@@ -1,4 +1,4 @@
-"""LAG, LEAD and values at the edges of frames on Spark (``operators/sweeps/navigation.py``)."""
+"""LAG, LEAD and values at the edges of frames on Spark (``operators/ordered/navigation.py``)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators.bridge import Pipe
+from sweeparea.operators.ordered import navigation
+from sweeparea.operators.ordered.navigation import (
+    Navigation,
+    NavigationSpec,
+    default_column,
+    reference_of,
+    value_column,
+)
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import bag_due
-from sweeparea.operators.sweeps import navigation
-from sweeparea.operators.sweeps.navigation import Navigation, NavigationSpec, default_column, reference_of, value_column
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by

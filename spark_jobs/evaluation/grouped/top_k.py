@@ -1,4 +1,4 @@
-"""ORDER BY .. LIMIT, and rows cut by their numbers, on Spark (``operators/sweeps/top_k.py``)."""
+"""ORDER BY .. LIMIT, and rows cut by their numbers, on Spark (``operators/ordered/top_k.py``)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sweeparea.operators.bridge import Pipe
+from sweeparea.operators.ordered import top_k
+from sweeparea.operators.ordered.top_k import TopK
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Run, Sweep
-from sweeparea.operators.sweeps import top_k
-from sweeparea.operators.sweeps.top_k import TopK
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TopKRows(KeyedRows):
-    """The rows of a top-k, and its sweep (``operators/sweeps/top_k.py``)."""
+    """The rows of a top-k, and its sweep (``operators/ordered/top_k.py``)."""
 
     def __init__(self, node: TopK) -> None:
         super().__init__()

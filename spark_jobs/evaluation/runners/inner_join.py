@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from sweeparea.operators import bridge
 from sweeparea.operators.nodes import Join
-from sweeparea.operators.plan.conditions import take_apart
 from sweeparea.operators.plan.encoding import DELTA
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.conditions import take_apart
 from sweeparea.operators.state import expiry_log
 from sweeparea.operators.sweeps import join
 from sweeparea.operators.values.bag import BAG

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sweeparea.operators.plan.expressions import Expr
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
+from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.sweeps import join, negation, outer_join, semi_join, two_counts
 from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG, TE, TS, N

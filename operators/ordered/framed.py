@@ -12,7 +12,7 @@ Columns in: keys, columns, ``__ts``, ``__te``, ``__n``. Out: the columns, the ca
 SweepArea: the rows alive after h1, netted. Bound: the live elements.
 
 >>> from sweeparea.operators.aggregates.calls import BaseCall
->>> from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+>>> from sweeparea.operators.ordered.snapshot import SnapshotSpec
 >>> from sweeparea.operators.time.ticks import INF
 >>> from sweeparea.operators.values.order import OrderKey
 >>> rows = SnapshotSpec((), ("v",), ((OrderKey("v"),),))
@@ -34,10 +34,10 @@ from sweeparea.infra.errors import DataError
 from sweeparea.operators.aggregates.names import SUMS_OF_POWERS, TOTALS
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
-from sweeparea.operators.plan.expressions import Column, SortKey
+from sweeparea.operators.ordered.window_function import Windowed, WindowFunction, whole_number
 from sweeparea.operators.plan.node import Ends
 from sweeparea.operators.plan.words import cut
-from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction, whole_number
+from sweeparea.operators.sql.expressions import Column, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ if TYPE_CHECKING:
     from sweeparea.operators.aggregates.calls import BaseCall
     from sweeparea.operators.aggregates.framed import FramedValue
     from sweeparea.operators.aggregates.instants import Result
-    from sweeparea.operators.kernels import digits, moves, sorting
     from sweeparea.operators.kernels import framed as kernel
-    from sweeparea.operators.sweeps import snapshot
-    from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+    from sweeparea.operators.kernels import moves, sorting
+    from sweeparea.operators.kernels.sums import digits
+    from sweeparea.operators.ordered import snapshot
+    from sweeparea.operators.ordered.snapshot import SnapshotSpec
     from sweeparea.operators.user_code.user_aggregate import UserAggregate
     from sweeparea.operators.values import arrays, netting
     from sweeparea.operators.values import order as order_of
@@ -62,11 +63,11 @@ else:
         "pyarrow",
         "sweeparea.operators.aggregates.framed",
         "sweeparea.operators.aggregates.user_values",
-        "sweeparea.operators.kernels.digits",
+        "sweeparea.operators.kernels.sums.digits",
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.kernels.framed",
-        "sweeparea.operators.sweeps.snapshot",
+        "sweeparea.operators.ordered.snapshot",
         "sweeparea.operators.values.arrays",
         "sweeparea.operators.values.netting",
         "sweeparea.operators.values.order",

@@ -12,10 +12,10 @@ from sweeparea.operators.aggregates.names import WINDOW_ONLY
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column, Expr, Part, SortKey
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, plain
 from sweeparea.operators.plan.numbers import ROW_NUMBER
 from sweeparea.operators.plan.words import cut, listed, order_text
+from sweeparea.operators.sql.expressions import Column, Expr, Part, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 
 _NUMBER = re.compile(r"\(*([+-]?\d{1,9})\)*")

@@ -13,7 +13,7 @@ SweepArea: the rows alive after h1, netted: any of them may become one of the fi
 number of rows (of ranks) is limited, only those that are not dominated, by as many better ones that stay as long.
 Bound: the live elements; with known ends that are all the same (an unbounded window) the rows that are shown.
 
->>> from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+>>> from sweeparea.operators.ordered.snapshot import SnapshotSpec
 >>> from sweeparea.operators.time.ticks import INF
 >>> from sweeparea.operators.values.order import OrderKey
 >>> spec = TopKSpec(SnapshotSpec((), ("v",), ((OrderKey("v", descending=True),),)), limit=1)
@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.ordered.window_function import WindowFunction
 from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import STRICT, Edge
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, plain
 from sweeparea.operators.plan.numbers import ALL, COUNTED, DENSE_RANK, NUMBERINGS, RANK, ROW_NUMBER, UP_TO_PEERS
 from sweeparea.operators.plan.words import listed, order_text
-from sweeparea.operators.sweeps.window_function import WindowFunction
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from sweeparea.operators.kernels import moves, sorting
     from sweeparea.operators.kernels import top_k as kernel
-    from sweeparea.operators.sweeps import snapshot
-    from sweeparea.operators.sweeps.snapshot import Alive, SnapshotSpec
+    from sweeparea.operators.ordered import snapshot
+    from sweeparea.operators.ordered.snapshot import Alive, SnapshotSpec
     from sweeparea.operators.values import order as order_of
 else:
     np, pa, moves, sorting, kernel, snapshot, order_of = later(
@@ -56,7 +56,7 @@ else:
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.kernels.top_k",
-        "sweeparea.operators.sweeps.snapshot",
+        "sweeparea.operators.ordered.snapshot",
         "sweeparea.operators.values.order",
     )
 

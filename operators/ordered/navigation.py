@@ -11,7 +11,7 @@ such row, ``__ts``, ``__te``, ``__n``. Out: the columns, the calls' values, ``__
 
 SweepArea: the rows alive after h1, netted. Bound: the live elements.
 
->>> from sweeparea.operators.sweeps.snapshot import SnapshotSpec
+>>> from sweeparea.operators.ordered.snapshot import SnapshotSpec
 >>> from sweeparea.operators.time.ticks import INF
 >>> from sweeparea.operators.values.order import OrderKey
 >>> rows = SnapshotSpec((), ("v", "__v0"), ((OrderKey("v"),),))
@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.ordered.window_function import Windowed, WindowFunction, whole_number
 from sweeparea.operators.plan.words import cut
-from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction, whole_number
 from sweeparea.operators.time.domain import TimeDomain
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from sweeparea.operators.kernels import moves
     from sweeparea.operators.kernels import navigation as kernel
-    from sweeparea.operators.sweeps import snapshot
-    from sweeparea.operators.sweeps.snapshot import Snapshots, SnapshotSpec
+    from sweeparea.operators.ordered import snapshot
+    from sweeparea.operators.ordered.snapshot import Snapshots, SnapshotSpec
     from sweeparea.operators.values import keys as key_codes
     from sweeparea.operators.values import netting
     from sweeparea.operators.values import order as order_of
@@ -51,7 +51,7 @@ else:
         "pyarrow",
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.navigation",
-        "sweeparea.operators.sweeps.snapshot",
+        "sweeparea.operators.ordered.snapshot",
         "sweeparea.operators.values.keys",
         "sweeparea.operators.values.netting",
         "sweeparea.operators.values.order",

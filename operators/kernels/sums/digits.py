@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sweeparea.operators.kernels import exact, powers
 from sweeparea.operators.kernels.compiled import njit
+from sweeparea.operators.kernels.sums import exact, powers
 
 COPIES = 1 << 30
 """How many summands the digits can hold."""

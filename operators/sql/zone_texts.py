@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sweeparea.operators.plan.sql_text import Token, tokens
+from sweeparea.operators.sql.sql_text import Token, tokens
 
 Spans = Sequence[tuple[int | None, int | None]]
 """Intervals ``[from, to)`` of seconds since 1970 UTC, in order; None: without a bound."""

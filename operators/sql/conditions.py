@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sweeparea.operators.plan.expressions import Expr
-from sweeparea.operators.plan.sql_text import bare, parts, tokens
+from sweeparea.operators.sql.expressions import Expr
+from sweeparea.operators.sql.sql_text import bare, parts, tokens
 
 _EQUALS = {"=": False, "==": False, "<=>": True}
 _LOOSER = {"<", ">", "<=", ">=", "<>", "!=", "->", "!"}

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sweeparea.operators.plan.expressions import Column, Expr
+from sweeparea.operators.ordered.window_function import WindowFunction
 from sweeparea.operators.plan.numbers import ALL, RANK, ROW_NUMBER, UP_TO_PEERS
-from sweeparea.operators.sweeps.window_function import WindowFunction
+from sweeparea.operators.sql.expressions import Column, Expr
 
 WHOLE = "BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _TO_CURRENT = ("", "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sweeparea.operators.kernels import exact
 from sweeparea.operators.kernels.compiled import njit
 from sweeparea.operators.kernels.events import opens, row_of, signed
+from sweeparea.operators.kernels.sums import exact
 
 _BITS = 62
 _MASK = (1 << _BITS) - 1

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.project import Project
-from sweeparea.operators.plan.expressions import Column, Expr, SortKey, kept_as_they_are, reference
+from sweeparea.operators.ordered.counted import computed, counts_of
+from sweeparea.operators.ordered.framed import Framed, is_framed, together
+from sweeparea.operators.ordered.navigation import Navigation, reference_of
+from sweeparea.operators.ordered.top_k import TopK
+from sweeparea.operators.ordered.window_function import Windowed, WindowFunction
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.plan.numbers import ALL, NUMBERINGS, ROW_NUMBER
-from sweeparea.operators.sweeps.counted import computed, counts_of
-from sweeparea.operators.sweeps.framed import Framed, is_framed, together
-from sweeparea.operators.sweeps.navigation import Navigation, reference_of
-from sweeparea.operators.sweeps.top_k import TopK
-from sweeparea.operators.sweeps.window_function import Windowed, WindowFunction
+from sweeparea.operators.sql.expressions import Column, Expr, SortKey, kept_as_they_are, reference
 
 __all__ = ["Analytic", "WindowFunction"]
 
