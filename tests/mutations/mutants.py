@@ -173,8 +173,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/compiled.py",
-        "secrets.randbits(60)",
-        "1",
+        "FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))",
+        "itertools.count(secrets.randbits(60))",
         "inner functions of two compiled functions have one name",
         ("tests/operators/test_compiled.py",),
     ),
