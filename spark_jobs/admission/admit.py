@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from sweeparea.spark_jobs.admission.judging.checks import check_identity, check_
 from sweeparea.spark_jobs.admission.judging.copies import copies, sized
 from sweeparea.spark_jobs.admission.judging.judge import evaluated
 from sweeparea.spark_jobs.admission.judging.outcome import Outcome
+from sweeparea.spark_jobs.admission.judging.parts import by_keys
 from sweeparea.spark_jobs.admission.judging.policy import policy_of
 from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
@@ -35,7 +37,7 @@ from sweeparea.spark_jobs.admission.sources.source_baseline import difference
 from sweeparea.spark_jobs.admission.sources.source_rows import added_and_removed, apart
 from sweeparea.spark_jobs.admission.sources.source_schema import chars_after, check_columns
 from sweeparea.spark_jobs.admission.stream import taken_back
-from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, take_back
+from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, saw_reinstated, take_back
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import VersionGone
@@ -132,7 +134,8 @@ class StreamAdmission:
             self.progress.begins(version)
             try:
                 try:
-                    with added_and_removed(self.spark, self.source, version, self.scratch) as rows:
+                    by = self.rules.timestamp
+                    with added_and_removed(self.spark, self.source, version, self.scratch, by) as rows:
                         self._version(publication, attempt, state, version, newest, *rows)
                 except VersionGone:
                     # nothing was committed; what a first run cannot read any more is in the table or gone for good
@@ -151,32 +154,30 @@ class StreamAdmission:
     def _difference(self, version: int) -> AbstractContextManager[Callable[[], Iterator[pa.Table]]]:
         layout = self.application.layout
         admitted, kept_out = DeltaLog(layout.admitted(self.name)), DeltaLog(layout.quarantine(self.name))
-        return difference(self.spark, self.source, version, admitted, kept_out, self.scratch)
+        return difference(self.spark, self.source, version, admitted, kept_out, self.scratch, self.rules.timestamp)
 
     def _version(
         self, publication: Publication, attempt: str, state: StreamState, version: int, newest: int,
-        added: Iterable[pa.Table], removed: pa.Table | None,
+        added: Iterable[pa.Table], removed: Iterable[pa.Table],
     ) -> None:  # fmt: skip
         """One version, or all up to it as one: the rows that it added and those that it removed become one commit."""
         rules, name, report = self.rules, self.name, self.report
         commit_time = self.source.commit_time(version)
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, rules.domain)
-        # duplicates are looked for in a version as a whole
-        whole = [table] if rules.apart is not None and (table := _joined(added)) is not None else ()
-        added = whole if rules.apart is not None else sized(added)
+        # rows of different keys make each other no duplicates
+        added = sized(added) if rules.apart is None else by_keys(added, rules.duplicate_by, self.scratch)
         stage = Stage(publication, attempt, self.columns, came=rules.remembers)
         counts: Counter[str] = Counter()
-        came_in = None
-        if removed is not None and removed.num_rows:
-            came_in = self._removed(stage, state, removed, version, counts)
         lookup = None
         if rules.apart is not None:
             lookup = partial(duplicates.kept_rows, stage, rules.duplicate_by, within=rules.apart)
-        corrects = counts["taken_back"] > 0
-        judging = Judging(rules, state, version, state.commit_time, self._evaluate, lookup, corrects)
+        judging = Judging(rules, state, version, state.commit_time, self._evaluate, lookup)
+        outcome = Outcome()
+        self._removed(stage, judging, removed, counts, outcome)
+        judging = replace(judging, corrects=counts["taken_back"] > 0)
         told = partial(self.progress.reading, version, newest)
-        outcome = judge_version(judging, added, stage.admit, stage.keep_out, told, came_in)
+        judge_version(judging, added, stage.admit, stage.keep_out, told, outcome=outcome)
         counts.update(outcome.counts)
         decision = self._decision(outcome, state, version)
         counts["clamped"] = decision.clamped
@@ -200,17 +201,20 @@ class StreamAdmission:
         self.progress.taken(version, newest, what)
 
     def _removed(
-        self, stage: Stage, state: StreamState, removed: pa.Table, version: int, counts: Counter[str]
-    ) -> pa.Table | None:
-        """What becomes of rows that a version removed; returns the duplicates that come in for them, if any."""
-        if self.declared.on_source_change == "fail":
-            raise taken_back.refuse(self.name, version, copies(removed))
-        if self.declared.on_source_change == "ignore":
-            counts["ignored"] = copies(removed)
-            return None
-        only_tick = {"__tick": self.expressions["__tick"]}
-        ticked = evaluated(self.spark, removed, only_tick, self.scratch)
-        return take_back(stage, self.rules, ticked, state, version, counts)
+        self, stage: Stage, judging: Judging, removed: Iterable[pa.Table], counts: Counter[str], outcome: Outcome
+    ) -> None:
+        """What becomes of rows that a version removed; the duplicates that come in for them join ``outcome``."""
+        if self.declared.on_source_change != "correct":
+            counts["ignored"] = sum(map(copies, removed))
+            if counts["ignored"] and self.declared.on_source_change == "fail":
+                raise taken_back.refuse(self.name, judging.version, counts["ignored"])
+            return
+        rules, only_tick = self.rules, {"__tick": self.expressions["__tick"]}
+        for part in by_keys(removed, rules.duplicate_by, self.scratch) if rules.remembers else sized(removed):
+            ticked = evaluated(self.spark, part, only_tick, self.scratch)
+            came_in = take_back(stage, rules, ticked, judging.state, judging.version, counts)
+            if came_in is not None:
+                saw_reinstated(outcome, judging, came_in)
 
     def _decision(self, outcome: Outcome, state: StreamState, version: int) -> HeartbeatDecision:
         elements = pa.concat_tables(outcome.elements) if outcome.elements else None
@@ -236,11 +240,6 @@ class StreamAdmission:
         unmatched = counts["quarantined"] - outcome.reasons.total()
         if unmatched:
             report.quarantined[taken_back.UNMATCHED] += unmatched
-
-
-def _joined(tables: Iterable[pa.Table]) -> pa.Table | None:
-    found = [table for table in tables if table.num_rows]
-    return pa.concat_tables(found) if found else None
 
 
 __all__ = ["Admitted", "StreamAdmission", "admit", "advance"]

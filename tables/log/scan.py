@@ -131,6 +131,11 @@ class ScanPlan:
         whole = dataset(self.paths, self.schema)
         return whole.to_table(columns=list(columns), filter=condition).cast(wanted)
 
+    def batches(self, columns: Sequence[str], condition: pc.Expression | None = None) -> Iterator[pa.Table]:
+        """As ``read``, file by file and batch by batch: no more than some batches are in memory."""
+        for path in self.paths:
+            yield from pieces(path, self.schema, columns, condition)(0, 1)
+
 
 def plan(log: DeltaLog, files: Sequence[DataFile] | None = None) -> ScanPlan:
     """A plan over ``files`` (default: all live files of the table)."""

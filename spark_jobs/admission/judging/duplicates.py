@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys, order
+from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.spark_jobs.admission.judging.stage import Stage
 from sweeparea.tables.log import scan
 
@@ -31,13 +32,57 @@ def kept_rows(stage: Stage, columns: Sequence[str], rows: pa.Table, within: int)
     """``columns``, ``__tick`` and ``__n`` of the admitted rows that could make one of ``rows`` a duplicate, taken back
     or not, with what the very commit of ``stage`` takes back or brings in.
 
-    Reads the files whose range of ticks comes within ``within`` of a row, of these the rows of equal columns (or more).
+    Reads the files whose range of ticks comes within ``within`` of a row, of these the rows that lie so near a row of
+    equal columns (or of the same hash).
     """
     ticks = np.unique(keys.int64_of(rows.column("__tick").drop_null()))
     names = [*columns, "__tick", COPIES]
-    plan = scan.plan(stage.admitted, scan.near(stage.admitted.files(), "__tick", ticks, within))
-    kept = plan.read(names, near_and_equal(plan, columns, rows, ticks, within)) if plan.paths else plan.read(names)
-    return pa.concat_tables([kept, *(table.select(names).cast(kept.schema) for table in stage.moved)])
+    kept = scan.plan(stage.admitted, scan.near(stage.admitted.files(), "__tick", ticks, within))
+    moved = scan.plan(stage.admitted, scan.near(stage.moved, "__tick", ticks, within))
+    found = [near_rows(plan, names, columns, rows, ticks, within) for plan in (kept, moved)]
+    return pa.concat_tables(found)
+
+
+def near_rows(
+    plan: scan.ScanPlan, names: Sequence[str], columns: Sequence[str], rows: pa.Table, ticks: np.ndarray, reach: int
+) -> pa.Table:
+    """Of a plan's rows the columns ``names`` of those that ``Near`` finds for ``rows``, whose ``ticks`` are given
+    (ascending, each once). What it does not find is in memory batch by batch only.
+    """
+    found = [pa.schema([plan.schema.field(n) for n in names]).empty_table()]
+    if plan.paths and len(ticks):
+        typed = rows.select([*columns, "__tick"])
+        near = Near(typed.cast(pa.schema([plan.schema.field(n) for n in typed.column_names])), columns, reach)
+        for batch in plan.batches(names, near_and_equal(plan, columns, rows, ticks, reach)):
+            found.append(batch.filter(pa.array(near(batch))))
+    return pa.concat_tables(found)
+
+
+class Near:
+    """Tells which rows lie within ``reach`` of a row of ``rows`` that has equal ``columns``, or the same hash of them.
+
+    ``rows``: the columns and ``__tick`` (not NULL); other rows have the same types.
+    """
+
+    def __init__(self, rows: pa.Table, columns: Sequence[str], reach: int) -> None:
+        self._columns, self._reach = columns, min(reach, MAX_TICK)
+        self._hashes, code = np.unique(self._hash(rows), return_inverse=True)
+        self._ticks, place = np.unique(keys.int64_of(rows.column("__tick")), return_inverse=True)
+        self._pairs = np.unique(code * (len(self._ticks) + 1) + place)
+
+    def __call__(self, rows: pa.Table) -> np.ndarray:
+        if not len(self._pairs):
+            return np.zeros(rows.num_rows, np.bool_)
+        hashes, tick, ends = self._hash(rows), keys.int64_of(rows.column("__tick")), np.iinfo(np.int64)
+        code = np.searchsorted(self._hashes, hashes)
+        known = self._hashes[np.minimum(code, len(self._hashes) - 1)] == hashes
+        low = np.searchsorted(self._ticks, np.maximum(tick, ends.min + self._reach) - self._reach)
+        high = np.searchsorted(self._ticks, np.minimum(tick, ends.max - self._reach) + self._reach, side="right")
+        first = code * (len(self._ticks) + 1)
+        return known & (np.searchsorted(self._pairs, first + low) < np.searchsorted(self._pairs, first + high))
+
+    def _hash(self, rows: pa.Table) -> np.ndarray:
+        return key_hash([rows.column(c) for c in self._columns], rows.num_rows)
 
 
 def near_and_equal(

@@ -50,6 +50,12 @@ class Rules:
         )
 
     @property
+    def timestamp(self) -> str:
+        """The column that TIMESTAMP BY names, spelt as the source spells it."""
+        name = self.declared.timestamp_by
+        return next((c for c in self.columns if c.lower() == name.lower()), name)
+
+    @property
     def remembers(self) -> bool:
         """Whether dropped duplicates are remembered: the source may take back the rows that made them duplicates."""
         return self.apart is not None and self.declared.on_source_change == "correct"
@@ -73,11 +79,10 @@ def expressions(rules: Rules, heartbeat: str | None, constraints: Sequence[str])
     """Spark SQL of what judging needs of a row, by the column that holds it; ``heartbeat`` and ``constraints`` as
     ``Sources.stream_expressions`` gives them.
     """
-    timestamp = rules.declared.timestamp_by
-    column = next((c for c in rules.columns if c.lower() == timestamp.lower()), timestamp)
+    column = frames.quoted(rules.timestamp)
     return {
-        "__tick": tick_sql(frames.quoted(column), rules.domain),
-        "__heartbeat": guarded(heartbeat_sql(heartbeat, rules.domain), frames.quoted(column), rules.domain),
+        "__tick": tick_sql(column, rules.domain),
+        "__heartbeat": guarded(heartbeat_sql(heartbeat, rules.domain), column, rules.domain),
         **{f"__check_{i}": condition_sql(sql) for i, sql in enumerate(constraints)},
     }
 

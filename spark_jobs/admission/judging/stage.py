@@ -145,8 +145,8 @@ class Stage:
     """The files of one commit of one stream or relation, written piece by piece and named to the ledger at the end.
 
     ``columns`` are the source's. Both tables are made if they do not exist; ``came``: with ``__came`` (streams that
-    remember duplicates). ``moved`` are rows of the admitted table that this commit takes back or brings in from the
-    quarantine, with their signed copies.
+    remember duplicates). ``moved`` are staged files of the admitted table: rows that this commit takes back or brings
+    in from the quarantine, with their signed copies.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Stage:
         # a table that gained columns has them behind the engine's
         self.schema = self.admitted.schema() if self.admitted.exists() else admitted_schema(columns, came)
         self.seq = next_seq(publication)
-        self.moved: list[pa.Table] = []
+        self.moved: list[DataFile] = []
         self._adds: dict[str, list[DataFile]] = {self.admitted.uri: [], self.quarantine.uri: []}
         self._removes: list[DataFile] = []
         self._leaving: dict[str, tuple[DataFile, np.ndarray]] = {}
@@ -196,8 +196,9 @@ class Stage:
 
     def move(self, rows: pa.Table) -> None:
         """As ``admit``, of rows that are taken back (negative ``__n``) or come in from the quarantine."""
-        self.moved.append(rows)
+        before = len(self._adds[self.admitted.uri])
         self.admit(rows)
+        self.moved += self._adds[self.admitted.uri][before:]
 
     def leave(self, file: DataFile, gone: np.ndarray) -> None:
         """So many copies of each row of a file of the quarantine leave it (int64), beside those that did before."""

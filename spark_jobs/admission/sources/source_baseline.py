@@ -34,11 +34,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def difference(
-    spark: SparkSession, source: SourceTable, version: int, admitted: DeltaLog, quarantine: DeltaLog, scratch: str
+    spark: SparkSession,
+    source: SourceTable,
+    version: int,
+    admitted: DeltaLog,
+    quarantine: DeltaLog,
+    scratch: str,
+    by: str | None = None,
 ) -> Iterator[Callable[[], Iterator[pa.Table]]]:
     """The rows of the source at ``version`` less those that were admitted or are in quarantine, as signed rows.
 
-    Gives a function that reads them in pieces, as ``source_rows.netted``. Tables that do not exist hold nothing.
+    Gives a function that reads them in pieces, as ``source_rows.netted``, many of them in the order of ``by``. Tables that do not exist hold nothing.
     """
     columns = list(source.schema().names)
 
@@ -46,12 +52,11 @@ def difference(
         for piece in source.snapshot_pieces(version):
             yield piece.append_column(N, pa.repeat(pa.scalar(1, pa.int64()), piece.num_rows))
         if admitted.exists():
-            for file in admitted.files():
-                held = scan.plan(admitted, [file]).read([*columns, N])
+            for held in scan.plan(admitted).batches([*columns, N]):
                 yield held.set_column(len(columns), N, pc.negate(held.column(N)))
 
     kept_out = _quarantined(quarantine, columns)
-    with netted(spark, pieces(), scratch) as rows:
+    with netted(spark, pieces(), scratch, by) as rows:
         yield (lambda: _without(rows(), kept_out.copy())) if kept_out else rows
 
 

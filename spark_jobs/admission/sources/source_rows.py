@@ -50,27 +50,29 @@ def signed_rows(spark: SparkSession, source: SourceTable, version: int, scratch:
 
 @contextmanager
 def added_and_removed(
-    spark: SparkSession, source: SourceTable, version: int, scratch: str
-) -> Iterator[tuple[Iterator[pa.Table], pa.Table | None]]:
-    """As ``signed_rows``, apart: the rows that a version added in pieces, and those that it took away, if any."""
+    spark: SparkSession, source: SourceTable, version: int, scratch: str, by: str | None = None
+) -> Iterator[tuple[Iterator[pa.Table], Iterator[pa.Table]]]:
+    """As ``signed_rows``, apart: the rows that a version added and those that it took away, each in pieces."""
     if source.only_adds(version):
-        yield pieces_of(source.pieces(version)), None
+        yield pieces_of(source.pieces(version)), iter(())
         return
-    with netted(spark, source.pieces(version), scratch) as rows:
+    with netted(spark, source.pieces(version), scratch, by) as rows:
         yield apart(rows)
 
 
-def apart(rows: Callable[[], Iterator[pa.Table]]) -> tuple[Iterator[pa.Table], pa.Table | None]:
-    """Signed rows as those that were added, in pieces, and those that were taken away, if any."""
-    removed = [part for piece in rows() if (part := piece.filter(pc.less(piece.column(N), 0))).num_rows]
+def apart(rows: Callable[[], Iterator[pa.Table]]) -> tuple[Iterator[pa.Table], Iterator[pa.Table]]:
+    """Signed rows as those that were added and those that were taken away, each in pieces."""
+    removed = (part for piece in rows() if (part := piece.filter(pc.less(piece.column(N), 0))).num_rows)
     added = (part for piece in rows() if (part := piece.filter(pc.greater(piece.column(N), 0))).num_rows)
-    return added, pa.concat_tables(removed) if removed else None
+    return added, removed
 
 
 @contextmanager
-def netted(spark: SparkSession, pieces: Iterable[pa.Table], scratch: str) -> Iterator[Callable[[], Iterator[pa.Table]]]:
+def netted(
+    spark: SparkSession, pieces: Iterable[pa.Table], scratch: str, by: str | None = None
+) -> Iterator[Callable[[], Iterator[pa.Table]]]:
     """Signed rows netted over all ``pieces``: a function that gives them in pieces, as often as it is called. In memory
-    where there are few, else by Spark.
+    where there are few, else by Spark, in the order of the column ``by``.
     """
     held: list[pa.Table] = []
     rest = iter(pieces)
@@ -88,6 +90,7 @@ def netted(spark: SparkSession, pieces: Iterable[pa.Table], scratch: str) -> Ite
         signed = spark.read.schema(frames.ddl(schema)).parquet(f"{folder}/signed")
         grouped = signed.groupBy(*(frames.quoted(name) for name in schema.names if name != N))
         total = grouped.agg({N: "sum"}).withColumnRenamed(f"sum({N})", N).where(f"{N} <> 0")
+        total = total if by is None else total.sort(frames.quoted(by))
         total.write.parquet(f"{folder}/netted")
         yield lambda: pieces_of(_spilled(f"{folder}/netted", schema))
     finally:

@@ -28,6 +28,8 @@ from sweeparea.tables.log import scan
 from sweeparea.tables.log.files import DataFile
 
 COPIES = duplicates.COPIES
+_TYPED = 50_000
+"""Rows of the quarantine that are read from their texts at a time."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +51,23 @@ class _Around:
     lies: list[tuple[DataFile, int, int]]
 
 
-def reinstate(stage: Stage, rules: Rules, least: int | None) -> Reinstated:
-    """Chooses the kept rows anew around all that the commit has taken back (``Stage.moved``), and stages what changes.
+def reinstate(stage: Stage, rules: Rules, taken: pa.Table, least: int | None) -> Reinstated:
+    """Chooses the kept rows anew around elements that the commit has ``taken`` back, and stages what changes.
 
-    ``least``: the tick below which results cannot be corrected any more (None: all can); such rows stay as they are.
+    ``taken``: as ``Stage.admit`` has them, all that are taken back of their keys (DEDUPLICATE BY). ``least``: the tick below which results cannot be corrected any more (None: all can); such rows stay as they are.
     What went out is not put into the quarantine here.
     """
     assert rules.apart is not None
-    taken = pa.concat_tables([table.select([*rules.columns, "__tick", COPIES]) for table in stage.moved])
+    taken = taken.select([*rules.columns, "__tick", COPIES])
     ticks = np.unique(keys.int64_of(taken.column("__tick")))
     reach = min(2 * rules.apart, MAX_TICK)
     while True:
         around = _around(stage, rules, taken, ticks, reach)
         changed = _chosen_anew(around, rules, taken, least)
-        tick = keys.int64_of(around.rows.column("__tick"))[changed]
-        if reach >= MAX_TICK or not np.any(_distance(tick, ticks) > reach - 2 * rules.apart):
+        named = taken.select([*rules.duplicate_by, "__tick"])
+        named = named.cast(around.rows.select(named.column_names).schema)
+        close = duplicates.Near(named, rules.duplicate_by, reach - 2 * rules.apart)
+        if reach >= MAX_TICK or close(around.rows.take(pa.array(changed))).all():
             break
         reach = min(4 * reach, MAX_TICK)  # a change far from what was taken back: what lies around that counts, too
     came_in = changed[changed >= around.kept]
@@ -149,6 +153,8 @@ def _around(stage: Stage, rules: Rules, taken: pa.Table, ticks: np.ndarray, reac
     kept = _kept(stage, rules, taken, ticks, reach)
     parts, lies = [kept], []
     fields = [stage.schema.field(column) for column in rules.columns]
+    names = [*rules.duplicate_by, "__tick"]
+    near = duplicates.Near(taken.select(names).cast(kept.select(names).schema), rules.duplicate_by, reach)
     for file in scan.near(stage.quarantine.files(stage.quarantine_version), "__tick", ticks, reach):
         held = scan.plan(stage.quarantine, [file]).read(stage.quarantine.schema().names)
         left = held_copies(held) - stage.leaving(file, held.num_rows)
@@ -157,13 +163,17 @@ def _around(stage: Stage, rules: Rules, taken: pa.Table, ticks: np.ndarray, reac
         at = np.flatnonzero(dropped & (left > 0) & (_distance(tick, ticks) <= reach))
         if not len(at):
             continue
-        chosen = held.take(pa.array(at))
-        rows = keys.canonical(quarantine.typed(chosen, fields, rules.declared.name))
-        for name in ("__tick", COPIES, CAME):
-            values = chosen.column("__seq" if name == CAME else name) if name != COPIES else pa.array(left[at])
-            rows = rows.append_column(pa.field(name, pa.int64()), values)
-        parts.append(rows.cast(kept.schema))
-        lies += [(file, i, held.num_rows) for i in at.tolist()]
+        for start in range(0, len(at), _TYPED):
+            some = at[start : start + _TYPED]
+            chosen = held.take(pa.array(some))
+            rows = keys.canonical(quarantine.typed(chosen, fields, rules.declared.name))
+            for name in ("__tick", COPIES, CAME):
+                values = chosen.column("__seq" if name == CAME else name) if name != COPIES else pa.array(left[some])
+                rows = rows.append_column(pa.field(name, pa.int64()), values)
+            rows = rows.cast(kept.schema)
+            mine = near(rows)
+            parts.append(rows.filter(pa.array(mine)))
+            lies += [(file, i, held.num_rows) for i in some[mine].tolist()]
     return _Around(pa.concat_tables(parts), kept.num_rows, lies)
 
 
@@ -174,7 +184,7 @@ def _kept(stage: Stage, rules: Rules, taken: pa.Table, ticks: np.ndarray, reach:
     came = CAME if CAME in stage.schema.names else "__seq"  # an older table: nothing of it came otherwise
     names = [*rules.columns, "__tick", COPIES, came]
     plan = scan.plan(stage.admitted, scan.near(stage.admitted.files(), "__tick", ticks, reach))
-    held = plan.read(names, duplicates.near_and_equal(plan, rules.duplicate_by, taken, ticks, reach))
+    held = duplicates.near_rows(plan, names, rules.duplicate_by, taken, ticks, reach)
     held = held.rename_columns([*names[:-1], CAME])
     fields = [pa.field(f.name, f.type) for f in held.schema]
     own = pa.schema(fields)

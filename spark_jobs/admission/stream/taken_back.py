@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.admission.judging import duplicates
 from sweeparea.spark_jobs.admission.judging.stage import Stage, held_copies, quarantine_rows, row_texts
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -87,7 +88,7 @@ def cancel(stage: Stage, rows: pa.Table, ticks: pa.ChunkedArray, wanted: np.ndar
     copies: list[np.ndarray] = []
     for number, file in enumerate(files):
         held = scan.plan(log, [file]).read(names)
-        copies.append(held_copies(held))
+        copies.append(held_copies(held) - stage.leaving(file, held.num_rows))
         shown = _whole(held.column("__row"), rows.column_names) if stage.gained else held.column("__row")
         hit = pc.is_in(shown, pa.array(list(open_), pa.string())).to_numpy(zero_copy_only=False)
         at = np.flatnonzero(hit & (copies[-1] > 0))
@@ -127,7 +128,7 @@ def in_admitted(log: DeltaLog, removed: pa.Table, columns: Sequence[str], wanted
     ticks = np.unique(keys.int64_of(asked.column("__tick")))
     plan = scan.plan(log, scan.near(log.files(), "__tick", ticks))
     names = [*columns, "__tick", "__n"]
-    held = plan.read(names, pc.field("__tick").isin(pa.array(ticks)))
+    held = duplicates.near_rows(plan, names, columns, asked, ticks, 0)
     held_rows = held.num_rows
     both = pa.concat_tables([held, asked.select(names).cast(held.schema)])
     code, count = keys.codes([both.column(c) for c in (*columns, "__tick")])

@@ -57,7 +57,7 @@ def judge_piece(judged: pa.Table, rules: Rules, lateness: Lateness, commit_time:
                 duplicates: Lookup | None = None) -> tuple[Judgement, Dropped]:  # fmt: skip
     """Judges evaluated rows; returns the judgement and what was dropped as duplicates.
 
-    ``duplicates`` looks up the rows that were kept before; then the rows must be all of their version.
+    ``duplicates`` looks up the rows that were kept before; then the rows must be all of their keys in their version.
     """
     first = [*malformed_rules(judged), *timestamp_rules(judged.column("__tick"), rules.declared.timestamp_by)]
     if duplicates is None or rules.apart is None:
@@ -109,8 +109,8 @@ def _chunks(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 class Judging:
     """By what a version's rows are judged: ``state`` is that before it, ``commit_time`` the greatest so far.
 
-    ``duplicates`` looks up the rows that were kept before; then the rows must come in one piece. ``corrects``: the
-    version took elements back (ON SOURCE CHANGE CORRECT), so what it adds is the other half of that correction and
+    ``duplicates`` looks up the rows that were kept before; then all rows of a key must come in one piece. ``corrects``:
+    the version took elements back (ON SOURCE CHANGE CORRECT), so what it adds is the other half of that correction and
     repairs, whatever LATE says of elements that are only late.
     """
 
@@ -141,22 +141,32 @@ def judge_version(
     keep_out: Callable[[pa.Table], None],
     told: Callable[[int], None] = lambda rows: None,
     came_in: pa.Table | None = None,
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Judges the rows that a version added (the source's columns and ``__n``), piece by piece.
 
     Elements go to ``keep`` (with ``__tick``), what stays out to ``keep_out``, as the quarantine holds it. ``told`` gets
-    how many rows are done. ``came_in``: duplicates that became elements by the version; they are staged and judged
-    already, and move the heartbeat like the rows that it adds.
+    how many rows are done. ``came_in``: duplicates that became elements by the version (``saw_reinstated``). What its
+    rows come to joins ``outcome``, which is returned.
     """
-    outcome, done, rules = Outcome(), 0, judging.rules
-    if came_in is not None and came_in.num_rows:
-        outcome.counts.update(rows=copies(came_in), reinstated=copies(came_in))
-        outcome.saw(judging.evaluate(came_in.select([*rules.columns, "__n"])), rules, judging.latest)
+    outcome, done = outcome or Outcome(), 0
+    if came_in is not None:
+        saw_reinstated(outcome, judging, came_in)
     for piece in rows:
         _judge_into(outcome, judging, piece, keep, keep_out)
         done += piece.num_rows
         told(done)
     return outcome
+
+
+def saw_reinstated(outcome: Outcome, judging: Judging, came_in: pa.Table) -> None:
+    """Notes duplicates that became elements by the version. They are staged and judged already, and move the heartbeat
+    like the rows that it adds.
+    """
+    if came_in.num_rows:
+        rules = judging.rules
+        outcome.counts.update(rows=copies(came_in), reinstated=copies(came_in))
+        outcome.saw(judging.evaluate(came_in.select([*rules.columns, "__n"])), rules, judging.latest)
 
 
 def _judge_into(
@@ -198,25 +208,28 @@ def _judge_into(
 def take_back(
     stage: Stage, rules: Rules, removed: pa.Table, state: StreamState, version: int, counts: Counter[str]
 ) -> pa.Table | None:
-    """ON SOURCE CHANGE CORRECT for the rows that a version removed (with ``__tick``); returns the duplicates that
-    became elements in their place, if any.
+    """ON SOURCE CHANGE CORRECT for rows that a version removed (with ``__tick``), with DEDUPLICATE BY all those of
+    their keys; returns the duplicates that became elements in their place, if any.
     """
     found = taken_back.take_back(stage, removed, rules.columns)
     came_in = None
     if found.elements.num_rows:
-        stage.move(found.elements.select([*rules.columns, "__tick", "__n"]))
+        taken = found.elements.select([*rules.columns, "__tick", "__n"])
+        stage.move(taken)
         state.corrected(stage.seq, pc.min(found.elements.column("__tick")).as_py(), taken_back=True)
         if rules.remembers:
-            came_in = _reinstate(stage, rules, state, version, counts)
+            came_in = _reinstate(stage, rules, taken, state, version, counts)
     if found.unmatched.num_rows:
         stage.keep_out(taken_back.unmatched_rows(found.unmatched, rules.declared.name, version))
     counts.update(taken_back=copies(found.elements), cancelled=found.cancelled, quarantined=copies(found.unmatched))
     return came_in
 
 
-def _reinstate(stage: Stage, rules: Rules, state: StreamState, version: int, counts: Counter[str]) -> pa.Table:
-    """Duplicates come in for what the version took back; elements that they make duplicates go out."""
-    found = reinstate(stage, rules, rules.lateness(state.heartbeat, state.repairs_from).repairable_from)
+def _reinstate(
+    stage: Stage, rules: Rules, taken: pa.Table, state: StreamState, version: int, counts: Counter[str]
+) -> pa.Table:
+    """Duplicates come in for elements that were taken back; elements that they make duplicates go out."""
+    found = reinstate(stage, rules, taken, rules.lateness(state.heartbeat, state.repairs_from).repairable_from)
     if found.went_out.num_rows:
         rows = found.went_out
         reasons = pa.repeat(pa.scalar(duplicate_rows.DUPLICATE), rows.num_rows)
