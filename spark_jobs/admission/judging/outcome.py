@@ -57,6 +57,18 @@ class Outcome:
         if spec is not None and spec.kind == HeartbeatKind.POLICY:
             self.elements.append(good.select([*rules.columns, "__tick"]))
 
+    def add(self, other: Outcome) -> None:
+        """What other rows of the same version have come to, besides."""
+        self.counts.update(other.counts)
+        self.reasons += other.reasons
+        self.warned += other.warned
+        self.least_tick = _least(self.least_tick, other.least_tick)
+        self.max_tick = _greatest(self.max_tick, other.max_tick)
+        self.max_heartbeat = _greatest(self.max_heartbeat, other.max_heartbeat)
+        for key, tick in other.sources.items():
+            self.sources[key] = max(tick, self.sources.get(key, tick))
+        self.elements += other.elements
+
     def facts(self, state: StreamState, read_time: int) -> VersionFacts:
         """What the heartbeat's policy is told; ``read_time``: when the source's log was read (microseconds)."""
         return VersionFacts(self.max_tick, self.max_heartbeat, state.instant, read_time, self.sources, state.policy)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 import pyarrow as pa
 
 from sweeparea.operators.exchange import ReceiveTask, SendTask, by_receiver
-from sweeparea.spark_jobs.admission.judging.copies import PIECE
 from sweeparea.tables.log.folders import filesystem, remove_folder
 
+PIECE = 500_000
+"""Rows of a part: to judge them takes up to 1 KB each, beside their own bytes."""
 FAN_OUT = (61, 53, 47)
 """Files at a time, level by level: numbers without a common divisor, so that each level parts what the last has left
 together. After them only equal hashes are."""
@@ -103,3 +105,14 @@ class Shelf:
         """Removes the files."""
         if self._files:
             remove_folder(self._folder, quietly=True)
+
+
+@contextmanager
+def shelves(scratch: str, number: int) -> Iterator[list[Shelf]]:
+    """So many shelves, whose files go in the end."""
+    found = [Shelf(scratch) for _ in range(number)]
+    try:
+        yield found
+    finally:
+        for shelf in found:
+            shelf.close()

@@ -90,22 +90,27 @@ def advance(
 ) -> Settled:
     """``settle`` with what has to be known of the log. ``new``: changes that it does not have yet, with ``__hash``.
 
-    Changes that lie ahead become ripe with the heartbeat. A record that only gains copies after ``h0`` needs no look
-    at what it was before.
+    Changes that lie ahead become ripe with the heartbeat.
     """
     ripe = log.between(h0, h1)
     arrived = new.filter(pc.less_equal(new.column(TICK), h1))
     fresh = pa.concat_tables([ripe, arrived.select(ripe.column_names)])
-    asking = fresh
-    if keyed is None:
-        asking = fresh.filter(pc.or_(pc.less(fresh.column(N), 0), pc.less_equal(fresh.column(TICK), h0)))
-    hashes = np.unique(keys.int64_of(asking.column(HASH)))
+    hashes = np.unique(keys.int64_of(asking(fresh, h0, keyed).column(HASH)))
     past = log.holding(hashes) if len(hashes) else ripe.slice(0, 0)
     tick = past.column(TICK)
     past = past.filter(pc.or_(pc.less_equal(tick, h0), pc.greater(tick, h1)))
     rows = pa.concat_tables([past, fresh]).combine_chunks()
     known = np.arange(rows.num_rows) < past.num_rows + ripe.num_rows
     return settle(rows, known, record, h0, h1, keyed)
+
+
+def asking(fresh: pa.Table, h0: int, keyed: KeyedChanges | None) -> pa.Table:
+    """Those of the changes that become known or ripe whose past matters: a record that only gains copies after ``h0``
+    needs no look at what it was before.
+    """
+    if keyed is not None:
+        return fresh
+    return fresh.filter(pc.or_(pc.less(fresh.column(N), 0), pc.less_equal(fresh.column(TICK), h0)))
 
 
 def settle(

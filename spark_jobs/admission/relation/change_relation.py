@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -26,8 +26,10 @@ from sweeparea.operators.time.ticks import MIN_TICK
 from sweeparea.operators.values import keys
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
-from sweeparea.spark_jobs.admission.judging.copies import copies
+from sweeparea.spark_jobs.admission.judging.copies import added_and_removed, copies
 from sweeparea.spark_jobs.admission.judging.judge import condition_sql, evaluated, heartbeat_sql
+from sweeparea.spark_jobs.admission.judging.outcome import Outcome
+from sweeparea.spark_jobs.admission.judging.parts import by_keys, shelves
 from sweeparea.spark_jobs.admission.judging.policy import policy_of
 from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
@@ -37,7 +39,9 @@ from sweeparea.spark_jobs.admission.relation import change_log
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_table import VERSION, Leaving, RelationStage
 from sweeparea.spark_jobs.admission.relation.history_events import FROM, TICK, TO
-from sweeparea.spark_jobs.admission.relation.relation_version import Known, Told, VersionReader, log_rows, ticks_of
+from sweeparea.spark_jobs.admission.relation.log_parts import in_parts
+from sweeparea.spark_jobs.admission.relation.relation_version import Known, VersionReader, log_rows, ticks_of
+from sweeparea.spark_jobs.admission.sources.source_rows import signed_rows
 from sweeparea.spark_jobs.admission.sources.source_schema import check_chars
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.declarations.relation_source import RelationSource
@@ -74,6 +78,7 @@ class RelationAdmission:
     ) -> None:
         self.application, self.name, self.registration = application, name, registration
         self.spark, self.tell, self.baseline = spark, tell, baseline
+        self.scratch = f"{application.data}/_sweeparea/spill"
         self.declared = application.catalog.relations[name]
         self.table: SourceTable = application.sources.table(name)
         self.report = Admitted(name)
@@ -96,7 +101,8 @@ class RelationAdmission:
             self.progress.begins(version)
             try:
                 try:
-                    self._version(publication, attempt, state, version, newest, self.table.changes(version))
+                    rows = signed_rows(self.spark, self.table, version, self.scratch)
+                    self._version(publication, attempt, state, version, newest, rows)
                 except VersionGone:
                     # nothing was committed; what a first run cannot read any more is in the table or gone for good
                     if publication.previous is not None and not self.baseline:
@@ -106,7 +112,7 @@ class RelationAdmission:
                     rows = self.table.snapshot(newest)
                     rows = rows.append_column("__n", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
                     known = None if publication.previous is None else self._known(publication, attempt)
-                    self._version(publication, attempt, state, newest, newest, rows, known)
+                    self._version(publication, attempt, state, newest, newest, [rows], known)
             except Exception as error:
                 publication.refuse_overtaken()
                 raise readable(error, f"relation {name}, version {version} of its source") from error
@@ -167,38 +173,61 @@ class RelationAdmission:
         state: StreamState,
         version: int,
         newest: int,
-        rows: pa.Table,
+        rows: Iterable[pa.Table],
         known: Known | None = None,
     ) -> None:
-        """One version, or with ``known`` all that the source holds as one: what it tells becomes one commit."""
+        """One version, or with ``known`` all that the source holds as one table: what it tells becomes one commit."""
         report = self.report
         commit_time = self.table.commit_time(version)
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, self.source.time)
-        told = self.reader.read(rows, version, state.heartbeat, state.instant, state.commit_time, known)
-        decision = self._decision(told, state, version)
-        stage = self.stage(publication, attempt)
-        counts: Counter[str] = Counter(told.outcome.counts)
-        for rows in told.kept_out:
-            stage.keep_out(rows)
-        new = told.changes.append_column(VERSION, pa.repeat(pa.scalar(version, pa.int64()), told.changes.num_rows))
-        counts += self.settle(stage, state, new, decision.heartbeat, told.withdrawn)
+        keyed, outcome = self.source.keyed, Outcome()
+        parts = rows
+        if known is None:
+            group = self.source.record if keyed is None else keyed.key
+            parts = by_keys(self._appended(rows, version), group, self.scratch)
+        with shelves(self.scratch, 3) as (changes, kept_out, withdrawn):
+            for part in parts:
+                told = self.reader.read(part, version, state.heartbeat, state.instant, state.commit_time, known)
+                number = pa.repeat(pa.scalar(version, pa.int64()), told.changes.num_rows)
+                changes.put(told.changes.append_column(VERSION, number))
+                for table in told.kept_out:
+                    kept_out.put(table)
+                if told.withdrawn is not None:
+                    withdrawn.put(told.withdrawn)
+                outcome.add(told.outcome)
+            decision = self._decision(outcome, state, version)
+            stage = self.stage(publication, attempt)
+            counts: Counter[str] = Counter(outcome.counts)
+            for table in kept_out:
+                stage.keep_out(table)
+            counts += self.settle(stage, state, changes, decision.heartbeat, withdrawn)
         state.source_version = version
         self.commit(stage, state, decision, counts)
         report.versions += 1
         report.rows += counts["rows"]
         report.late += counts["repaired"]
-        report.quarantined += told.outcome.reasons
-        report.warned += told.outcome.warned
+        report.quarantined += outcome.reasons
+        report.warned += outcome.warned
         what = f"{counted(report.rows, 'change')} admitted, {report.quarantined.total():,} quarantined"
         self.progress.taken(version, newest, what)
 
-    def _decision(self, told: Told, state: StreamState, version: int) -> HeartbeatDecision:
+    def _appended(self, rows: Iterable[pa.Table], version: int) -> Iterator[pa.Table]:
+        """The rows of a version; an error where it takes rows away from a log, which is only appended to."""
+        gone = 0
+        for table in rows:
+            if self.source.contents == "changes":
+                gone += copies(added_and_removed(table)[1])
+            yield table
+        if gone:
+            raise self.reader.changed_log(version, gone)
+
+    def _decision(self, outcome: Outcome, state: StreamState, version: int) -> HeartbeatDecision:
         if self.source.contents == "feed":
             return HeartbeatDecision(state.heartbeat)
-        elements = pa.concat_tables(told.outcome.elements) if told.outcome.elements else None
+        elements = pa.concat_tables(outcome.elements) if outcome.elements else None
         policy = policy_of(self.application, cast(Any, self.declared), self.source.time, version, elements)
-        return policy.evaluate(state.heartbeat, told.outcome.facts(state, state.instant))
+        return policy.evaluate(state.heartbeat, outcome.facts(state, state.instant))
 
     def _read_up_to(self, state: StreamState, read_time: int) -> HeartbeatDecision | None:
         """The heartbeat when all that the source had at ``read_time`` has been taken: of a feed the time at which its
@@ -213,8 +242,7 @@ class RelationAdmission:
 
     def _move(self, publication: Publication, attempt: str, state: StreamState, decision: HeartbeatDecision) -> None:
         stage = self.stage(publication, attempt)
-        none = stage.changes.schema.empty_table().drop_columns([change_log.HASH, "__seq"])
-        refused = self.settle(stage, state, none, decision.heartbeat)
+        refused = self.settle(stage, state, (), decision.heartbeat)
         self.commit(stage, state, HeartbeatDecision(decision.heartbeat, decision.clamped, state.policy), refused)
 
     # -- what it comes to ----------------------------------------------------------------------------------------------
@@ -231,37 +259,46 @@ class RelationAdmission:
         self,
         stage: RelationStage,
         state: StreamState,
-        new: pa.Table,
+        new: Iterable[pa.Table],
         heartbeat: int | None,
-        withdrawn: pa.Table | None = None,
+        withdrawn: Iterable[pa.Table] = (),
         released: Mapping[str, np.ndarray] | None = None,
     ) -> Counter[str]:
         """Stages what the log with the ``new`` changes comes to at a heartbeat; returns counts of what is refused and
         of what leaves the quarantine. ``withdrawn``: rows of the source that are gone, kept out before; ``released``:
-        as of ``RelationStage.let_go``.
+        as of ``RelationStage.release``.
         """
-        source, names = self.source, [c for c in stage.changes.schema.names if c != "__seq"]
-        new = change_log.hashed(new, source.record, source.keyed).select(names)
-        new = new.cast(pa.schema([stage.changes.schema.field(name) for name in names]))
+        source, counts = self.source, Counter[str]()
+        reason = BELOW_ZERO if source.keyed is None else NO_ROW
         h0 = NEVER if state.heartbeat is None else state.heartbeat
         h1 = NEVER if heartbeat is None else heartbeat
-        done = change_log.advance(stage.changes, new, source.record, h0, h1, source.keyed)
-        stage.admit(done.changes)
-        stage.note(new)
-        if done.changes.num_rows:
-            state.corrected(stage.seq, pc.min(done.changes.column(TICK)).as_py())
-        counts: Counter[str] = Counter()
-        reason = BELOW_ZERO if source.keyed is None else NO_ROW
-        if done.refused.num_rows:
-            counts["quarantined"] = copies(done.refused)
-            self.report.quarantined[reason] += counts["quarantined"]
-            stage.keep_out(self._refused(done.refused, reason))
-        leaving = [Leaving(self._refused(done.revived, reason), True)] if done.revived.num_rows else []
-        if withdrawn is not None and withdrawn.num_rows:
-            leaving.append(Leaving(self._shown(withdrawn, ""), False, self.source.contents == "feed"))
-        counts["cancelled"] = stage.let_go(leaving, released)
+        if released:
+            stage.release(released)
+        for arrived, log in in_parts(stage.changes, self._noted(stage, new), h0, h1, source.keyed, self.scratch):
+            done = change_log.advance(log, arrived, source.record, h0, h1, source.keyed)
+            stage.admit(done.changes)
+            if done.changes.num_rows:
+                state.corrected(stage.seq, pc.min(done.changes.column(TICK)).as_py())
+            if done.refused.num_rows:
+                refused = copies(done.refused)
+                counts["quarantined"] += refused
+                self.report.quarantined[reason] += refused
+                stage.keep_out(self._refused(done.refused, reason))
+            if done.revived.num_rows:
+                counts["cancelled"] += stage.let_go(Leaving(self._refused(done.revived, reason), True))
+        for rows in withdrawn:
+            counts["cancelled"] += stage.let_go(Leaving(self._shown(rows, ""), False, source.contents == "feed"))
         self.report.cancelled += counts["cancelled"]
         return counts
+
+    def _noted(self, stage: RelationStage, new: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """New changes as the log has them; they are staged for it."""
+        names = [c for c in stage.changes.schema.names if c != "__seq"]
+        schema = pa.schema([stage.changes.schema.field(name) for name in names])
+        for rows in new:
+            noted = change_log.hashed(rows, self.source.record, self.source.keyed).select(names).cast(schema)
+            stage.note(noted)
+            yield noted
 
     def _shown(self, rows: pa.Table, reason: str) -> pa.Table:
         """Rows as the quarantine holds them."""
@@ -294,7 +331,7 @@ class _Evaluator:
     """What Spark SQL has to say of a source's rows; Spark is asked only where there is more to say than a column."""
 
     def __init__(self, run: RelationAdmission, heartbeat: str | None) -> None:
-        self.spark, self.source = run.spark, run.source
+        self.spark, self.source, self.scratch = run.spark, run.source, run.scratch
         self.instants = (FROM, TO) if self.source.contents == "history" else (TICK,)
         plain = {frames.quoted(name): name for name, _ in self.source.columns}
         self.column = None if heartbeat is None else plain.get(heartbeat)
@@ -308,7 +345,7 @@ class _Evaluator:
     def __call__(self, rows: pa.Table) -> pa.Table:
         if self.expressions:
             assert self.spark is not None, "only plain columns can be read without Spark"
-            rows = evaluated(self.spark, rows, self.expressions)
+            rows = evaluated(self.spark, rows, self.expressions, self.scratch)
         for name, column in zip(self.instants, self.source.instants, strict=False):
             rows = rows.append_column(name, ticks_of(rows.column(column), self.source.time))
         if self.column is not None:

@@ -12,15 +12,16 @@ record; ``__seq``, the commit that brought it.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.operators.state.area_files import to_merge
-from sweeparea.spark_jobs.admission.judging.stage import Stage, held_copies, without
+from sweeparea.spark_jobs.admission.judging.judge import pieces
+from sweeparea.spark_jobs.admission.judging.stage import Stage, held_copies
 from sweeparea.spark_jobs.admission.relation.change_log import HASH, REFUSED
 from sweeparea.spark_jobs.declarations.sources import CHANGES
 from sweeparea.tables.log import scan
@@ -31,6 +32,8 @@ from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 VERSION = "__version"
+_LEAVING = 50_000
+"""Rows that are looked for in the quarantine at a time, as Python's values."""
 _OWN = tuple(pa.field(name, pa.int64()) for name in ("__tick", "__n", VERSION, HASH, "__seq"))
 
 
@@ -57,8 +60,12 @@ class _Left:
         return self.copies > 0 and same and (reason in REFUSED) == self.refused
 
 
+MERGED, MOST_MERGED = 500_000, 2_000_000
+"""A file of so many rows is merged no more; and so many are merged at a time, about, which is what the driver holds."""
+
+
 class ChangeTable:
-    """The changes that earlier commits have brought (``change_log.ChangeLog``)."""
+    """The changes that earlier commits have brought, read in pieces."""
 
     def __init__(self, path: str, columns: Iterable[pa.Field]) -> None:
         self.log = DeltaLog(path)
@@ -70,20 +77,18 @@ class ChangeTable:
         """The table's files at the version that it had first."""
         return [] if self.version is None else self.log.files(self.version)
 
-    def between(self, h0: int, h1: int) -> pa.Table:
+    def between(self, h0: int, h1: int) -> Iterator[pa.Table]:
         """The changes with ``h0 < __tick <= h1``."""
         files = scan.prune(self.files, "__tick", h0 + 1, h1) if h1 > h0 else []
         return self._read(files, (pc.field("__tick") > h0) & (pc.field("__tick") <= h1))
 
-    def holding(self, hashes: np.ndarray) -> pa.Table:
+    def holding(self, hashes: np.ndarray) -> Iterator[pa.Table]:
         """The changes whose ``__hash`` is one of ``hashes``, which are sorted."""
         return self._read(scan.near(self.files, HASH, hashes), pc.field(HASH).isin(pa.array(hashes)))
 
-    def _read(self, files: list[DataFile], condition: pc.Expression) -> pa.Table:
+    def _read(self, files: list[DataFile], condition: pc.Expression) -> Iterator[pa.Table]:
         told = pa.schema([f for f in self.schema if f.name != "__seq"])
-        if not files:
-            return told.empty_table()
-        return scan.plan(self.log, files).read(told.names, condition).cast(told)
+        return (batch.cast(told) for batch in scan.plan(self.log, files).batches(told.names, condition))
 
 
 class RelationStage(Stage):
@@ -103,26 +108,31 @@ class RelationStage(Stage):
         """Changes that the table does not have yet: its columns but ``__seq``."""
         self._write(self.changes.log, self.changes.schema, rows.sort_by("__tick") if rows.num_rows > 1 else rows)
 
-    def let_go(self, leaving: Iterable[Leaving], released: Mapping[str, np.ndarray] | None = None) -> int:
-        """Takes rows out of the quarantine, at most once a commit; returns how many copies of ``leaving`` have left.
+    def release(self, released: Mapping[str, np.ndarray]) -> None:
+        """Takes rows out of the quarantine: per file (its path) the copies of each of its rows that leave."""
+        for file in self.quarantine.files(self.quarantine_version):
+            if file.path in released:
+                self.leave(file, released[file.path])
 
-        ``released``: per file (its path) the copies of each of its rows that leave whatever they are.
-        """
-        given, total = dict(released or {}), 0
+    def let_go(self, leaving: Leaving) -> int:
+        """Takes rows out of the quarantine; returns how many copies of ``leaving`` have left."""
+        return sum(self._let_go(replace(leaving, rows=rows)) for rows in pieces(leaving.rows, _LEAVING))
+
+    def _let_go(self, leaving: Leaving) -> int:
+        total = 0
         wanted: dict[tuple[int | None, str], list[_Left]] = {}
         anytime: dict[str, list[_Left]] = {}
-        for each in leaving:
-            for row in each.rows.to_pylist():
-                left = _Left(abs(row["__n"]), row[VERSION] if each.refused else None, each.refused)
-                if each.anytime:
-                    anytime.setdefault(row["__row"], []).append(left)
-                else:
-                    wanted.setdefault((row["__tick"], row["__row"]), []).append(left)
+        for row in leaving.rows.to_pylist():
+            left = _Left(abs(row["__n"]), row[VERSION] if leaving.refused else None, leaving.refused)
+            if leaving.anytime:
+                anytime.setdefault(row["__row"], []).append(left)
+            else:
+                wanted.setdefault((row["__tick"], row["__row"]), []).append(left)
         sought = pa.array([*(text for _, text in wanted), *anytime], pa.string())
-        for file in self.quarantine.files(self.quarantine_version) if len(sought) or given else ():
+        for file in self.quarantine.files(self.quarantine_version):
             held = scan.plan(self.quarantine, [file]).read(self.quarantine.schema().names)
-            copies = held_copies(held)
-            gone = given.get(file.path, np.zeros(len(copies), np.int64)).copy()
+            copies = held_copies(held) - self.leaving(file, held.num_rows)
+            gone = np.zeros(len(copies), np.int64)
             texts = held.column("__row")
             for i in np.flatnonzero(pc.is_in(texts, sought).to_numpy()):
                 row = {name: held.column(name)[int(i)].as_py() for name in ("__tick", "__row", "__reason", VERSION)}
@@ -133,7 +143,7 @@ class RelationStage(Stage):
                         gone[i] += taken if copies[i] > 0 else -taken
                         total += taken
             if gone.any():
-                self.replace_quarantine(file, without(held, gone))
+                self.leave(file, gone)
         return total
 
     def commit(self, committed: int | None, info: dict[str, object]) -> LedgerRow:
@@ -147,7 +157,10 @@ class RelationStage(Stage):
     def _merged(self, adds: list[DataFile]) -> list[DataFile]:
         """The newest files that are put together; their union joins ``adds``."""
         files = sorted(self.changes.files, key=lambda f: scan.bounds(f, "__seq")[1] or 0, reverse=True)
+        files = [file for file in files if file.rows < MERGED]
         chosen = files[: to_merge([file.rows for file in files])]
+        while sum(file.rows for file in chosen) > MOST_MERGED:
+            chosen.pop()
         if chosen:
             rows = scan.plan(self.changes.log, chosen).read(self.changes.schema.names).sort_by("__tick")
             adds.append(write_file(rows, self.changes.log.uri, self.attempt, f"seq-{self.seq}-merged"))

@@ -102,12 +102,11 @@ class VersionReader:
     ) -> Told:
         """``rows``: what the version added and removed (the source's columns and ``__n``); ``heartbeat`` the one before
         it (tick); ``instant`` its own, c(v), and ``commit_time`` the greatest so far (microseconds). With ``known`` the
-        rows are all that the source holds, and what they tell beyond that is taken.
+        rows are all that the source holds, and what they tell beyond that is taken; without, all of their keys (else
+        records) are enough.
         """
         told = Told(rows.slice(0, 0).append_column("__tick", pa.array([], pa.int64())))
         added, removed = added_and_removed(rows)
-        if removed.num_rows and self.declared.contents == "changes":
-            raise self._changed_log(version, copies(removed))
         good = self._standing(added, version, instant, told, removed=False)
         gone = self._standing(removed, version, instant, told, removed=True)
         changes = self.changes(pa.concat_tables([good, gone]))
@@ -236,7 +235,7 @@ class VersionReader:
         taken = np.where(np.arange(len(n)) < changes.num_rows, n, -n)
         at, ticks, net = representatives(code, tick, taken)
         if self.source.contents == "changes" and np.any(np.sign(net) != np.sign(n[at])):
-            raise self._changed_log(version, int(np.abs(net[np.sign(net) != np.sign(n[at])]).sum()))
+            raise self.changed_log(version, int(np.abs(net[np.sign(net) != np.sign(n[at])]).sum()))
         found = both.take(pa.array(at))
         for name, values in (("__tick", ticks), ("__n", net)):
             found = found.set_column(found.column_names.index(name), name, pa.array(values))
@@ -252,7 +251,8 @@ class VersionReader:
         told.outcome.reasons += counts
         told.outcome.counts["quarantined"] += copies(bad)
 
-    def _changed_log(self, version: int, removed: int) -> SweepAreaError:
+    def changed_log(self, version: int, removed: int) -> SweepAreaError:
+        """The error of a log whose source has taken rows away."""
         name = self.source.name
         return SweepAreaError(
             f"Relation {name}: version {version} of its source removes or changes {removed} rows, but a log of changes"

@@ -80,7 +80,7 @@ def release_changes(
         result.repaired = copies(changes.filter(pc.less_equal(changes.column("__tick"), state.heartbeat)))
     versions = held.rows.column(VERSION).take(changes.column("__at"))
     new = changes.drop_columns(["__at"]).append_column(VERSION, versions)
-    counts = run.settle(stage, state, new, state.heartbeat, released=_leaving(stage, held, stands))
+    counts = run.settle(stage, state, [new], state.heartbeat, released=_leaving(stage, held, stands))
     counts += Counter(rows=result.rows, released=result.rows, repaired=result.repaired)
     run.commit(stage, state, HeartbeatDecision(state.heartbeat, 0, state.policy), counts)
     return result

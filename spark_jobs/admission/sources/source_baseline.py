@@ -44,7 +44,8 @@ def difference(
 ) -> Iterator[Callable[[], Iterator[pa.Table]]]:
     """The rows of the source at ``version`` less those that were admitted or are in quarantine, as signed rows.
 
-    Gives a function that reads them in pieces, as ``source_rows.netted``, many of them in the order of ``by``. Tables that do not exist hold nothing.
+    Gives a function that reads them in pieces, as ``source_rows.netted``, which has ``by``. Tables that do not exist
+    hold nothing.
     """
     columns = list(source.schema().names)
 

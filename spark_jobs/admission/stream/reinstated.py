@@ -54,8 +54,9 @@ class _Around:
 def reinstate(stage: Stage, rules: Rules, taken: pa.Table, least: int | None) -> Reinstated:
     """Chooses the kept rows anew around elements that the commit has ``taken`` back, and stages what changes.
 
-    ``taken``: as ``Stage.admit`` has them, all that are taken back of their keys (DEDUPLICATE BY). ``least``: the tick below which results cannot be corrected any more (None: all can); such rows stay as they are.
-    What went out is not put into the quarantine here.
+    ``taken``: as ``Stage.admit`` has them, all that are taken back of their keys (DEDUPLICATE BY). ``least``: the tick
+    below which results cannot be corrected any more (None: all can); such rows stay as they are. What went out is not
+    put into the quarantine here.
     """
     assert rules.apart is not None
     taken = taken.select([*rules.columns, "__tick", COPIES])
