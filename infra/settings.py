@@ -10,7 +10,8 @@ SWEEPAREA_RUN               ``<root>/.run``                      pid files, logs
 SWEEPAREA_JARS              ``<root>/.jars``                     the Delta jars
 SWEEPAREA_SPARK_PORT        29115                                Spark Connect server
 SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API and UI
-SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server
+SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server, or of Spark in the
+                                                                 job's own process
 SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
 SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process: ``local[2]``, or a
@@ -128,7 +129,7 @@ def airflow_url() -> str:
 
 
 def spark_memory() -> str:
-    """The heap of the Spark Connect server, in the notation of ``-Xmx``."""
+    """The heap of Spark's driver: the Connect server, or a JVM of the job's own process; in the notation of ``-Xmx``."""
     return os.environ.get("SWEEPAREA_SPARK_MEMORY") or "4g"
 
 

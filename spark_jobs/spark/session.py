@@ -67,7 +67,6 @@ _STATIC = {
     **machine.executor_conf(),
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": worker_daemon.MODULE,
-    "spark.driver.memory": "4g",
     spark_connect.DEFAULT_FILES: "file:///",
 }
 
@@ -218,11 +217,12 @@ def _local() -> SparkSession:
     warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
     warehouse["spark.jars.ivy"] = str(scratch / "ivy")  # not in a home, which may not be there or not be writable
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
+    memory = {"spark.driver.memory": settings.spark_memory()}
     host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
     remote = storage.spark_conf()
     if classes := jars.s3_class_path():
         remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
-    for key, value in {**_STATIC, **host, **remote, **warehouse, **CONF}.items():
+    for key, value in {**_STATIC, **memory, **host, **remote, **warehouse, **CONF}.items():
         builder = builder.config(key, value)
     log = scratch / "spark.log"
     said = log.stat().st_size if log.exists() else 0

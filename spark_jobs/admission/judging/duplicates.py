@@ -24,6 +24,8 @@ from sweeparea.spark_jobs.admission.judging.stage import Stage
 from sweeparea.tables.log import scan
 
 COPIES = "__n"
+_FEW = 50_000
+"""Rows whose values go into a filter of the reader."""
 DUPLICATE = "duplicate of a kept row (DEDUPLICATE BY)"
 """The reason of a dropped row that is remembered. With more behind it, the row would not be kept by itself either."""
 
@@ -53,7 +55,8 @@ def near_rows(
     if plan.paths and len(ticks):
         typed = rows.select([*columns, "__tick"])
         near = Near(typed.cast(pa.schema([plan.schema.field(n) for n in typed.column_names])), columns, reach)
-        for batch in plan.batches(names, near_and_equal(plan, columns, rows, ticks, reach)):
+        equal = columns if rows.num_rows <= _FEW else ()  # to build a filter of many values takes more than it saves
+        for batch in plan.batches(names, near_and_equal(plan, equal, rows, ticks, reach)):
             found.append(batch.filter(pa.array(near(batch))))
     return pa.concat_tables(found)
 

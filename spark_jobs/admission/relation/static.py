@@ -10,11 +10,13 @@ any query reading the relation has committed, what differs between the old snaps
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sweeparea.cql.text.errors import RefusedError
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
@@ -29,6 +31,7 @@ from sweeparea.spark_jobs.admission.judging.judge import (
     judged_by,
     malformed_rules,
 )
+from sweeparea.spark_jobs.admission.judging.parts import by_keys
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import Stage, quarantine_rows
 from sweeparea.spark_jobs.admission.relation.change_relation import check_relation_columns
@@ -82,15 +85,18 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
         Stage(publication, attempt, source.schema(), NameKind.RELATION),
         Admitted(name, 1, heartbeat=MAX_TICK),
     )
-    columns = [f.name for f in source.schema()]
-    fresh = [*_rows(application, name, version, spark, stage, report)]
-    changed = _difference(scan.plan(stage.admitted).read([*columns, "__n"]), fresh, columns)
-    report.rows = copies(changed)
-    if not changed.num_rows:
+    fresh = _rows(application, name, version, spark, stage, report)
+    scratch = f"{application.data}/_sweeparea/spill"
+    tick: int | None = None
+    clock = False
+    for changed in _difference(scan.plan(stage.admitted), fresh, [f.name for f in source.schema()], scratch):
+        if tick is None:
+            tick, clock = next_instant(application, name)
+        report.rows += copies(changed)
+        stage.admit(_at(changed, tick))
+    if tick is None:
         _commit(application, stage, version, report, dict(previous.info))
         return f"{name}: nothing differs between what was pinned and version {version} of its source"
-    tick, clock = next_instant(application, name)
-    stage.admit(_at(changed, tick))
     refreshed = SourceInfo(refreshed=(previous.of_source.refreshed or 0) + 1)
     more = laid_over(previous.info, refreshed, SourceInfo(correction_seq=stage.seq))
     _commit(application, stage, version, report, more)
@@ -146,11 +152,12 @@ def _rows(
         for i, expression in enumerate(application.sources.relation_expressions(source).constraints)
     }
     what = f"Relation {name}, version {version} of its source"
+    scratch = f"{application.data}/_sweeparea/spill"
     for piece in sized(application.sources.table(name).snapshot_pieces(version)):
         rows = piece.append_column("__n", pa.repeat(pa.scalar(1, pa.int64()), piece.num_rows))
         unread = malformed_rules(rows)
         if checks or unread:
-            judged = evaluated(spark, rows, checks) if checks else rows
+            judged = evaluated(spark, rows, checks, scratch) if checks else rows
             rules = [*unread, *constraint_rules(judged, declared.constraints, what, report.warned)]
             judgement = judged_by(judged, rules)
             bad, rows = judgement.bad.select(rows.column_names), judgement.good.select(rows.column_names)
@@ -161,14 +168,22 @@ def _rows(
         yield keys.canonical(rows)
 
 
-def _difference(pinned: pa.Table, fresh: list[pa.Table], columns: list[str]) -> pa.Table:
-    """What has come and (negative) gone, one row a record: its columns and ``__n``."""
-    both = pa.concat_tables([pinned, *(rows.select(pinned.column_names).cast(pinned.schema) for rows in fresh)])
-    n = keys.int64_of(both.column("__n"))
-    signs = np.where(np.arange(len(n)) < pinned.num_rows, -n, n)
-    code = keys.codes([both.column(c) for c in columns])[0]
-    at, _, net = representatives(code, np.zeros(len(n), np.int64), signs)
-    return both.select(columns).take(pa.array(at)).append_column("__n", pa.array(net))
+def _difference(
+    pinned: scan.ScanPlan, fresh: Iterable[pa.Table], columns: list[str], scratch: str
+) -> Iterator[pa.Table]:
+    """What has come and (negative) gone, one row a record: its columns and ``__n``. Both are gone through in pieces,
+    and records compared in parts.
+    """
+    names = [*columns, "__n"]
+    schema = pa.schema([pinned.schema.field(name) for name in names])
+    before = (rows.set_column(len(columns), "__n", pc.negate(rows.column("__n"))) for rows in pinned.batches(names))
+    after = (rows.select(names).cast(schema) for rows in fresh)
+    for rows in by_keys(chain(before, after), columns, scratch):
+        n = keys.int64_of(rows.column("__n"))
+        code = keys.codes([rows.column(c) for c in columns])[0]
+        at, _, net = representatives(code, np.zeros(len(n), np.int64), n)
+        if len(at):
+            yield rows.select(columns).take(pa.array(at)).append_column("__n", pa.array(net))
 
 
 def _at(rows: pa.Table, tick: int) -> pa.Table:
