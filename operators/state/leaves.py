@@ -75,6 +75,15 @@ def leaf_range(path: str) -> tuple[int, int] | None:
     return (int(found[1], 16), int(found[2], 16)) if found else None
 
 
+def starts(key: int) -> int:
+    """``valid_from`` of a key, as a number.
+
+    >>> starts((5 + (1 << 63)) << 64 | 255)
+    5
+    """
+    return (key >> 64) - _BIAS
+
+
 def leaf_stem(path: str) -> str | None:
     """The name that a file with some of a leaf's rows may have; None: the file is no leaf."""
     found = _LEAF.search(path)

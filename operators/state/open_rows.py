@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.state.area_files import to_merge
-from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, leaf_range, owner
+from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, leaf_range, owner, starts
 from sweeparea.tables.log import scan, stats
 from sweeparea.tables.log.files import DataFile, write_file
 
@@ -43,6 +43,11 @@ PART_ROWS = 1 << 21
 SAMPLE = 64
 """Where there are more, one of so many tells where to part them."""
 _END = 1 << 128
+
+
+EndedRows = Callable[[int, int], pa.Table]
+"""Reads the rows that have ended (the columns but ``valid_to``) whose ``valid_from``, as a number, lies from the first
+to the second one, both included; others may be among them."""
 
 
 @dataclass
@@ -94,15 +99,17 @@ class OpenRows:
             ranges = []
         self.ranges = ranges
 
-    def exchange(self, ended: pa.Table, opened: Sequence[DataFile]) -> Exchange:
-        """What a slice changes. ``ended``: rows that were open and have ended: the columns but ``valid_to``.
-        ``opened``: staged files with rows that have been opened.
+    def exchange(self, ended: pa.Table | EndedRows, opened: Sequence[DataFile]) -> Exchange:
+        """What a slice changes. ``ended``: rows that were open and have ended: the columns but ``valid_to``; where they
+        are many, a function that reads them. ``opened``: staged files with rows that have been opened.
 
         Raises SweepAreaError if a row is not there that has ended.
         """
         fresh = sum(self._open[file.path] for file in self.fresh)
         come = fresh + sum(file.rows for file in opened)
         try:
+            if not isinstance(ended, pa.Table):
+                return self._spilled_in_parts(ended, opened)
             # rows that end may be fresh ones: what is left of these is what counts
             if come - min(fresh, ended.num_rows) > FRESH_ROWS:
                 return self._spilled(ended, opened)
@@ -141,21 +148,30 @@ class OpenRows:
 
     def _spilled(self, ended: pa.Table, opened: Sequence[DataFile]) -> Exchange:
         """All fresh rows go into leaves, those also that the slice has opened."""
-        done = Exchange(removes=list(self.fresh), unused=list(opened))
         sources = [*self.fresh, *opened]
         if sum(self._open.get(file.path, file.rows) for file in sources) <= PART_ROWS:
+            done = Exchange(removes=list(self.fresh), unused=list(opened))
             self._spread(self._covering([]), self._read(sources, done), ended, done)
             return done
+        return self._spilled_in_parts(lambda low, high: ended, opened)
+
+    def _spilled_in_parts(self, ended: EndedRows, opened: Sequence[DataFile]) -> Exchange:
+        """As ``_spilled``, range by range: no more is in memory than what is open in some of them."""
+        done = Exchange(removes=list(self.fresh), unused=list(opened))
+        sources = [*self.fresh, *opened]
         sampled = [self.leaves.keys(self._read([file], done)).at(slice(None, None, SAMPLE)) for file in sources]
         ranges = self._covering(sampled)
-        counts = np.bincount(np.concatenate([owner(keys_, ranges) for keys_ in sampled]), minlength=len(ranges))
-        sizes = {one.low: int(count) * SAMPLE for one, count in zip(ranges, counts, strict=True)}
+        owners = [np.zeros(0, np.int64), *(owner(keys_, ranges) for keys_ in sampled)]
+        counts = np.bincount(np.concatenate(owners), minlength=len(ranges))
+        # what ends is among the fresh rows of a range and those of its leaf
+        sizes = {one.low: int(count) * SAMPLE + one.rows for one, count in zip(ranges, counts, strict=True)}
         for part in _parts(ranges, lambda one: sizes[one.low]):
             read = []
             for file in sources:  # what else it holds has been kept above
                 rows = self._rows_of(file)
                 read.append(rows.filter(pa.array(owner(self.leaves.keys(rows), part) >= 0)))
-            self._spread(part, pa.concat_tables([self.leaves.held.empty_table(), *read]), ended, done)
+            begin, end = (starts(key) for key in (part[0].low, part[-1].high))
+            self._spread(part, pa.concat_tables([self.leaves.held.empty_table(), *read]), ended(begin, end), done)
         return done
 
     def _spread(self, ranges: Sequence[LeafRange], rows: pa.Table, ended: pa.Table, done: Exchange) -> None:

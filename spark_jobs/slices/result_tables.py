@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind
-from sweeparea.operators.state.open_rows import Exchange, OpenRows
+from sweeparea.operators.state.open_rows import EndedRows, Exchange, OpenRows
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
@@ -27,6 +26,8 @@ from sweeparea.tables.publication.publish import Publication
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+ENDED_ROWS = 2_000_000
+"""Rows that ended in a slice, as the files say that may hold them, which the driver has in memory."""
 Line = dict[str, Any]
 """A staged file as a worker tells of it (``bridge.FILES_DDL``)."""
 
@@ -113,13 +114,22 @@ class ResultTables:
             self.unused += [f"{path}/{file.path}" for file in change.unused]
         return rows
 
-    def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table:
-        """The rows of staged files that the table holds as open ones: those that began before the slice."""
+    def _ended(self, path: str, schema: pa.Schema, closed: list[DataFile]) -> pa.Table | EndedRows:
+        """The rows of staged files that the table holds as open ones: those that began before the slice. Where they
+        are more than ``ENDED_ROWS``, a function that reads some of them.
+        """
         stored = self.since * self.plan.time.stored_scale
-        bound = scan.comparable(stored, schema.field("valid_from").type)
         files = [] if self.anew else scan.prune(closed, "valid_from", None, stored)
-        chosen = scan.ScanPlan(schema, tuple(f"{path}/{file.path}" for file in files), 0, 0)
-        return chosen.read(schema.names[:-1], pc.field("valid_from") <= bound)
+
+        def read(low: int | None, high: int) -> pa.Table:
+            chosen = scan.prune(files, "valid_from", low, high)
+            plan = scan.ScanPlan(schema, tuple(f"{path}/{file.path}" for file in chosen), 0, 0)
+            within = scan.within(schema, [("valid_from", low, min(high, stored))])
+            return plan.read(schema.names[:-1], within)
+
+        if sum(file.rows for file in files) > ENDED_ROWS:
+            return read
+        return read(None, stored)
 
 
 def file_of(line: Line) -> DataFile:

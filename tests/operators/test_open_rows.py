@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -53,11 +54,17 @@ class Table:
     def read(self, file: DataFile) -> pa.Table:
         return pq.ParquetFile(f"{self.root}/{file.path}").read().select(SCHEMA.names).cast(SCHEMA)
 
-    def slice(self, ended: list, opened: list) -> open_rows.Exchange:
+    def slice(self, ended: list, opened: list, many: bool = False) -> open_rows.Exchange:
         self.tick += 1
         attempt = f"a{self.tick}"
         staged = [write_file(table(opened), self.root, attempt, "open-0")] if opened else []
-        done = OpenRows(self.root, SCHEMA, self.files, attempt).exchange(table(ended).select(NAMES), staged)
+        gone_rows = table(ended).select(NAMES)
+
+        def read(low: int, high: int) -> pa.Table:
+            starts = gone_rows["valid_from"]
+            return gone_rows.filter(pc.and_(pc.greater_equal(starts, low), pc.less_equal(starts, high)))
+
+        done = OpenRows(self.root, SCHEMA, self.files, attempt).exchange(read if many else gone_rows, staged)
         assert {file.path for file in done.removes} <= {file.path for file in self.files}
         gone = {file.path for file in done.removes}
         self.files = [file for file in self.files if file.path not in gone] + done.adds
@@ -107,7 +114,7 @@ def test_any_history(tmp_path_factory, seed, most, slices):
         tick = one.tick + 1
         keys = [None, "", "ä" * 50, *map(str, range(chance.choice([2, 300])))]
         opened = [(chance.choice(keys), chance.choice([None, 0.0, 1.5]), tick) for _ in range(chance.randint(0, most))]
-        one.slice(ended, opened)
+        one.slice(ended, opened, many=chance.random() < 0.3)
         if one.files and chance.random() < 0.2:
             one.optimize(chance.sample(one.files, chance.randint(1, len(one.files))), chance.randint(0, 3))
         one.check()

@@ -14,6 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweeparea.operators.state import open_rows
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.admission.judging import parts
@@ -21,6 +22,8 @@ from sweeparea.spark_jobs.admission.judging.duplicates import Near
 from sweeparea.spark_jobs.admission.relation import change_table
 from sweeparea.spark_jobs.admission.relation.static import refresh
 from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.process import process
+from sweeparea.spark_jobs.slices import result_tables
 from sweeparea.tables.log.delta_log import DeltaLog
 from tests.spark_jobs.relations import admitted, application, schema, table
 
@@ -185,6 +188,31 @@ def test_a_refreshed_snapshot_in_parts(spark, tmp_path, monkeypatch):
         found.append((refresh(app, "r", spark), *stored(app)))
     assert found[0] == found[1]
     assert {row["__n"] > 0 for row in DeltaLog(apps[0].layout.admitted("r")).read().to_pylist()} == {True, False}
+
+
+QUERY = """
+CREATE CONTINUOUS QUERY q START AT TIMESTAMP '2020-01-01 12:00:00' AS
+SELECT item, n, COUNT(*) AS c FROM r [RANGE INTERVAL 4 SECONDS] GROUP BY item, n;
+"""
+
+
+def test_rows_that_end_are_taken_out_of_the_open_ones_in_parts(spark, tmp_path, monkeypatch):
+    """Whether the driver holds all of them or reads them range by range."""
+    found, chance = [], random.Random(5)
+    apps = [application(tmp_path / name, f"{STREAM.format(tmp_path / 'src')};{QUERY}") for name in "ab"]
+    for number in range(4):
+        told = [(chance.choice("abcdefgh"), chance.randint(0, 3), 5 * number + i % 5, None, "", 0.0) for i in range(60)]
+        write_deltalake(str(tmp_path / "src"), table(ROWS, told), mode="append")
+        for app in apps:
+            monkeypatch.setattr(result_tables, "ENDED_ROWS", 2_000_000 if app is apps[0] else 0)
+            monkeypatch.setattr(open_rows, "PART_ROWS", 1 << 21 if app is apps[0] else 8)
+            monkeypatch.setattr(open_rows, "LEAF_ROWS", 1 << 11 if app is apps[0] else 4)
+            admit(app, "r", spark)
+            process(app, "q", spark)
+    for app in apps:
+        found.append(collections.Counter(map(repr, DeltaLog(app.layout.result("q")).read().to_pylist())))
+    assert found[0] == found[1]
+    assert sum(found[0].values()) > 60
 
 
 def test_only_small_files_of_a_log_are_merged(tmp_path, monkeypatch):
