@@ -22,6 +22,8 @@ import psutil
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from benchmarks.cpu import cpu_seconds, spent
+
 PIECE = 1_000_000
 START = 1_577_836_800_000_000
 KINDS = {
@@ -86,11 +88,12 @@ def peak(pid: int | str = "self", line: str = "VmHWM") -> float:
 
 @contextmanager
 def watched(found: dict[str, float]) -> Iterator[None]:
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), cpu_seconds()
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     found["before"] = peak()
     yield
-    found |= {"seconds": round(time.perf_counter() - begun, 1), "driver": peak()}
+    found |= {"seconds": round(time.perf_counter() - begun, 1), "cpu": round(sum(spent(before).values()), 1)}
+    found["driver"] = peak()
     found["jvm"] = max(
         (peak(p.pid) for p in psutil.Process().children(recursive=True) if p.name() == "java"), default=0
     )

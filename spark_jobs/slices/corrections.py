@@ -9,7 +9,7 @@ sequence it has pinned. A query's corrections to what it has published stand, si
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,11 @@ from sweeparea.tables.publication.ledger import LedgerRow
 
 if TYPE_CHECKING:
     from sweeparea.spark_jobs.application import Application
+
+
+COMPARED = 1_000_000
+"""Up to so many corrections of a relation are looked at for whether they cancel after a while; more are taken to
+last."""
 
 
 class Corrected(SweepAreaError):
@@ -75,27 +80,34 @@ def _of_admitted(application: Application, plan: Plan, name: str, seen: int, pin
     last = own_ticks(None, upto, scale)[1]
     if application.is_static(name):
         last = None  # what a refresh changes, even if it lies ahead: no SweepArea has counted on that
-    ticks = admitted_between(log, "__tick", seen, pin, last)
-    if scale > 1:
-        ticks = pa.chunked_array([pa.array(keys.int64_of(ticks) // scale)])
-    if application.is_static(name) and len(ticks):
-        return Stretch(max(min(pc.min(ticks).as_py(), upto), plan.start), INF)
-    if name not in application.catalog.streams:
-        # what happened before START holds at START, and what changes a relation lasts
-        return Stretch(max(pc.min(ticks).as_py(), plan.start), INF) if len(ticks) else None
-    ticks = ticks.filter(pc.greater_equal(ticks, plan.start))
-    return Stretch(pc.min(ticks).as_py(), pc.max(ticks).as_py()) if len(ticks) else None
+    is_stream = name in application.catalog.streams
+    ends: tuple[int, int] | None = None
+    for part in admitted_between(log, "__tick", seen, pin, last):
+        ticks = keys.int64_of(part) // scale
+        ticks = ticks[ticks >= plan.start] if is_stream else ticks
+        if len(ticks):
+            ends = _widened(ends, int(ticks.min()), int(ticks.max()))
+    if ends is None:
+        return None
+    if application.is_static(name):
+        return Stretch(max(min(ends[0], upto), plan.start), INF)
+    # what happened before START holds at START, and what changes a relation lasts
+    return Stretch(*ends) if is_stream else Stretch(max(ends[0], plan.start), INF)
 
 
-def admitted_between(log: DeltaLog, column: str, seen: int, pin: int, last: int | None) -> pa.ChunkedArray:
+def _widened(ends: tuple[int, int] | None, low: int, high: int) -> tuple[int, int]:
+    return (low, high) if ends is None else (min(ends[0], low), max(ends[1], high))
+
+
+def admitted_between(log: DeltaLog, column: str, seen: int, pin: int, last: int | None) -> Iterator[pa.ChunkedArray]:
     """A column of the rows that came into an admitted table after commit ``seen`` and up to ``pin``, none with a tick
-    beyond ``last`` (None: all).
+    beyond ``last`` (None: all), in pieces.
     """
     files = scan.prune(scan.prune(log.files(), "__seq", seen + 1, pin), "__tick", None, last)
     condition = (pc.field("__seq") > seen) & (pc.field("__seq") <= pin)
     if last is not None:
         condition &= pc.field("__tick") <= last
-    return scan.plan(log, files).read([column], condition).column(column)
+    return (rows.column(column) for rows in scan.plan(log, files).batches([column], condition))
 
 
 def _of_result(application: Application, plan: Plan, name: str, seen: int, pin: int) -> Stretch | None:
@@ -106,17 +118,24 @@ def _of_result(application: Application, plan: Plan, name: str, seen: int, pin: 
     kind = application.plans.plan(owner).kind if name == owner else name.rpartition("__")[2]
     files = scan.prune(log.files(), "seq", seen + 1, pin)
     condition = (pc.field("seq") > seen) & (pc.field("seq") <= pin) & (pc.field("kind") == kind)
-    rows = scan.plan(log, files).read(log.schema().names, condition)
-    if not rows.num_rows:
+    chosen, count = scan.plan(log, files), 0
+    ends: tuple[int, int] | None = None
+    for rows in chosen.batches(["ts"], condition):
+        ticks = rows.column("ts")
+        if plan.time.kind == TimeKind.TIMESTAMP:
+            ticks = pc.divide(ticks.cast(pa.int64()), plan.time.chronon)
+        count += rows.num_rows
+        ends = _widened(ends, pc.min(ticks).as_py(), pc.max(ticks).as_py())
+    if ends is None:
         return None
-    ticks = rows.column("ts")
-    if plan.time.kind == TimeKind.TIMESTAMP:
-        ticks = pc.divide(ticks.cast(pa.int64()), plan.time.chronon)
-    first, last = max(pc.min(ticks).as_py(), plan.start), pc.max(ticks).as_py()
+    first, last = max(ends[0], plan.start), ends[1]
     if kind != ResultKind.RELATION:
         return Stretch(first, last) if last >= first else None
-    codes, count = keys.codes([rows.column("row")])
-    net = np.bincount(codes, keys.int64_of(rows.column("sign")), count)
+    if count > COMPARED:
+        return Stretch(first, INF)
+    rows = chosen.read(["row", "sign"], condition)
+    codes, different = keys.codes([rows.column("row")])
+    net = np.bincount(codes, keys.int64_of(rows.column("sign")), different)
     if np.any(net != 0):
         return Stretch(first, INF)
     return Stretch(first, last - 1) if last > first else None

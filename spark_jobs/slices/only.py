@@ -63,4 +63,9 @@ def _type(application: Application, node: StreamScan | RelationScan, column: str
 
 def _values(application: Application, name: str, column: str, seen: int, pin: int, upto: int) -> set[Any]:
     log = DeltaLog(application.layout.admitted(name))
-    return set(admitted_between(log, column, seen, pin, upto).unique().to_pylist())
+    found: set[Any] = set()
+    for values in admitted_between(log, column, seen, pin, upto):
+        found |= set(values.unique().to_pylist())
+        if len(found) > MOST_VALUES:
+            break
+    return found

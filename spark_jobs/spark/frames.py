@@ -153,7 +153,9 @@ def local(
     condition = scan.within(plan.schema, ranges)
     for test in chosen:
         condition = test if condition is None else condition & test
-    table = plan.read(columns, condition)
+    if plan.rows <= LOCAL_ROWS:
+        return plan.read(columns, condition)
+    table = plan.first(LOCAL_ROWS + 1, columns, condition)
     return table if table.num_rows <= LOCAL_ROWS else None
 
 

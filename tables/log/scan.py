@@ -131,6 +131,13 @@ class ScanPlan:
         whole = dataset(self.paths, self.schema)
         return whole.to_table(columns=list(columns), filter=condition).cast(wanted)
 
+    def first(self, number: int, columns: Sequence[str], condition: pc.Expression | None = None) -> pa.Table:
+        """As ``read``, of the first rows so many: no more of the files is read than that takes, about."""
+        wanted = pa.schema([self.schema.field(c) for c in columns])
+        if not self.paths:
+            return wanted.empty_table()
+        return dataset(self.paths, self.schema).head(number, columns=list(columns), filter=condition).cast(wanted)
+
     def batches(self, columns: Sequence[str], condition: pc.Expression | None = None) -> Iterator[pa.Table]:
         """As ``read``, file by file and batch by batch: no more than some batches are in memory."""
         for path in self.paths:
