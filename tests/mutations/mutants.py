@@ -38,6 +38,14 @@ _ZOMBIES = "tests/faults/test_zombies.py::test_"
 _OTHERS = "tests/faults/test_others.py::test_"
 _LEFT = "tests/faults/test_left_behind.py::test_"
 _COUNTS = ("tests/quality/test_counts.py",)
+_PARTS = tuple(
+    f"tests/spark_jobs/test_parts.py::test_{name}"
+    for name in (
+        "a_part_has_all_rows_of_its_keys",
+        "near_rows_have_the_key_and_lie_within_reach",
+        "relations_in_parts_are_those_of_the_whole",
+    )
+)
 _AGGREGATE = ("tests/operators/test_aggregate.py",)
 _VALUES = ("tests/operators/test_aggregate_values.py",)
 _AREA = ("tests/operators/test_sweep_area.py",)
@@ -1004,6 +1012,34 @@ MUTANTS = (
         "pass",
         "a law is broken where the rows that are read again keep it",
         ("tests/quality/test_audit.py",),
+    ),
+    Mutant(
+        "spark_jobs/admission/judging/parts.py",
+        "SendTask(held[0].schema, tuple(columns), ",
+        "SendTask(held[0].schema, tuple(held[0].schema.names), ",
+        "rows of one key are judged in several parts",
+        _PARTS,
+    ),
+    Mutant(
+        "spark_jobs/admission/judging/duplicates.py",
+        'ends.max - self._reach) + self._reach, side="right")',
+        "ends.max - self._reach) + self._reach)",
+        "a kept row that lies just within reach is not found",
+        _PARTS,
+    ),
+    Mutant(
+        "spark_jobs/admission/relation/log_parts.py",
+        "yield _of(whole, _NEW), LogPart(_of(whole, _RIPE), _of(whole, _PAST))",
+        "yield _of(whole, _NEW), LogPart(_of(whole, _RIPE), _of(whole, _PAST).slice(0, 0))",
+        "what a record was before is forgotten",
+        ("tests/spark_jobs/test_relation_admission.py::test_a_late_row_lets_a_change_leave_the_quarantine",),
+    ),
+    Mutant(
+        "operators/state/open_rows.py",
+        "ended(begin, end), done)",
+        "ended(begin, end - 1), done)",
+        "rows that end at the last instant of a part stay open",
+        ("tests/operators/test_open_rows.py::test_any_history",),
     ),
 )
 """Each is applied alone."""

@@ -34,16 +34,17 @@ LARGE = 1_000_000
 """Versions that read more rows are not held in memory as a whole."""
 
 
-def signed_rows(spark: SparkSession, source: SourceTable, version: int, scratch: str) -> Iterator[pa.Table]:
+def signed_rows(spark: SparkSession | None, source: SourceTable, version: int, scratch: str) -> Iterator[pa.Table]:
     """What ``version`` added and took away: the source's columns and ``__n``, netted, in at least one piece.
 
-    ``scratch`` is a folder that Spark can read, for the time of the call.
+    ``scratch`` is a folder that Spark can read, for the time of the call. Spark is asked of large versions only.
     """
     if source.size(version) <= LARGE:
         yield source.changes(version)
     elif source.only_adds(version):
         yield from pieces_of(source.pieces(version))
     else:
+        assert spark is not None, f"a version of more than {LARGE} rows that also takes some away cannot be read here"
         with netted(spark, source.pieces(version), scratch) as rows:
             yield from rows()
 
