@@ -29,7 +29,7 @@ class PolicyVersion:
 
     stream       the stream's name
     version      the source's version
-    elements     the elements that were admitted (Arrow): the source's columns and their ``__tick``
+    elements     the elements that were admitted (Arrow), in any order: the source's columns and their ``__tick``
     previous     the heartbeat before this version (tick), None for a stream that has none yet
     commit_time  microseconds, the version's own instant c(v)
     read_time    microseconds, when the source's log was read

@@ -867,8 +867,8 @@ MUTANTS = (
     ),
     Mutant(
         "spark_jobs/admission/stream/reinstated.py",
-        "> reach - 2 * rules.apart",
-        "> reach",
+        "rules.duplicate_by, reach - 2 * rules.apart)",
+        "rules.duplicate_by, reach)",
         "a chain of duplicates is followed too short",
         _ADMIT,
     ),

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 PIECE = 1_000_000
 """Rows that are judged at a time: a version of any size takes the memory of so many, beside its columns."""
+PIECE_BYTES = 256 << 20
+"""And so many bytes of them, about: rows may be wide."""
 DAY_US = 86_400_000_000
 
 

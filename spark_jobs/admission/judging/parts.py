@@ -15,6 +15,7 @@ from itertools import chain
 import pyarrow as pa
 
 from sweeparea.operators.exchange import ReceiveTask, SendTask, by_receiver
+from sweeparea.spark_jobs.admission.judging.copies import many
 from sweeparea.tables.log.folders import filesystem, remove_folder
 
 PIECE = 500_000
@@ -27,16 +28,16 @@ together. After them only equal hashes are."""
 def by_keys(
     tables: Iterable[pa.Table], columns: Sequence[str], scratch: str, size: int | None = None, level: int = 0
 ) -> Iterator[pa.Table]:
-    """``tables``, of one schema, in parts of at most ``size`` rows (``PIECE``): rows with equal ``columns`` are in one,
-    in the order in which they came. A part is larger only where one key is. Files lie in the folder ``scratch``
-    meanwhile.
+    """``tables``, of one schema, in parts of at most ``size`` rows (``PIECE``), fewer where they are wide: rows with
+    equal ``columns`` are in one, in the order in which they came. A part is larger only where one key is. Files lie in
+    the folder ``scratch`` meanwhile.
     """
     most = PIECE if size is None else size
     rest = (table for table in tables if table.num_rows)
     held: list[pa.Table] = []
     for table in rest:
         held.append(table)
-        if sum(each.num_rows for each in held) > most and level < len(FAN_OUT):
+        if level < len(FAN_OUT) and many(held, most):
             break
     else:
         if held:
@@ -50,7 +51,7 @@ def by_keys(
         together: list[pa.Table] = []
         for files in by_receiver(lines, FAN_OUT[level]):
             for part in by_keys(_received(files), columns, scratch, most, level + 1):
-                if together and sum(each.num_rows for each in together) + part.num_rows > most:
+                if together and many([*together, part], most):
                     yield pa.concat_tables(_emptied(together))
                 together.append(part)
         if together:
@@ -85,7 +86,7 @@ class Shelf:
         if not table.num_rows:
             return
         self._held.append(table)
-        if sum(each.num_rows for each in self._held) <= PIECE:
+        if not many(self._held, PIECE):
             return
         fs, base = filesystem(self._folder)
         fs.create_dir(base, recursive=True)

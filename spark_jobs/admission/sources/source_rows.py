@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sweeparea.spark_jobs.admission.judging.copies import many
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.tables.log.files import QUICK
 from sweeparea.tables.log.folders import filesystem, remove_folder
@@ -79,7 +80,7 @@ def netted(
     rest = iter(pieces)
     for piece in rest:
         held.append(piece)
-        if sum(each.num_rows for each in held) > LARGE:
+        if many(held, LARGE):
             break
     else:
         yield partial(iter, [net(pa.concat_tables(held))] if held else [])
@@ -101,13 +102,11 @@ def netted(
 def pieces_of(tables: Iterable[pa.Table], size: int = PIECE) -> Iterator[pa.Table]:
     """``tables`` put together into pieces of about ``size`` rows; at least one where there is any table."""
     held: list[pa.Table] = []
-    count = 0
     for table in tables:
         held.append(table)
-        count += table.num_rows
-        if count >= size:
+        if many(held, size - 1):
             yield pa.concat_tables(held)
-            held, count = [], 0
+            held = []
     if held:
         yield pa.concat_tables(held)
 
