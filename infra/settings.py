@@ -129,7 +129,7 @@ def airflow_url() -> str:
 
 
 def spark_memory() -> str:
-    """The heap of Spark's driver: the Connect server, or a JVM of the job's own process; in the notation of ``-Xmx``."""
+    """The heap of Spark's driver, the Connect server or a JVM of the job's own process, in the notation of ``-Xmx``."""
     return os.environ.get("SWEEPAREA_SPARK_MEMORY") or "4g"
 
 
