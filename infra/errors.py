@@ -38,6 +38,10 @@ class SetupError(SweepAreaError):
     exit_code = 3
 
 
+class WorkerMemoryError(SetupError):
+    """A process that computes could not have the memory that it asked for."""
+
+
 class UnfitSetupError(SetupError):
     """What is there would give other answers: a Python or a Spark with another language, encoding or rules of zones."""
 

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Mapping
 
+from sweeparea.infra import settings
 from sweeparea.infra.errors import SetupError, UnfitSetupError
 
 INHERIT = "SWEEPAREA_SPARK_INHERIT"
@@ -80,11 +81,17 @@ def with_names_as_utf8(environ: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in environ.items() if not k.startswith(_LOCALE)} | WORKER
 
 
+def _bounds() -> dict[str, str]:
+    """What this process was told of the memory of workers, which those of a cluster would not hear of."""
+    given = os.environ.get(settings.WORKER_MEMORY_VARIABLE)
+    return {settings.WORKER_MEMORY_VARIABLE: given} if given else {}
+
+
 def executor_conf() -> dict[str, str]:
     """The same for the executors of a cluster, whose JVMs its own workers start, as settings of Spark."""
     return {
         "spark.executor.extraJavaOptions": jvm_options(),
-        **{f"spark.executorEnv.{name}": value for name, value in WORKER.items()},
+        **{f"spark.executorEnv.{name}": value for name, value in {**WORKER, **_bounds()}.items()},
     }
 
 

@@ -12,6 +12,7 @@ SWEEPAREA_SPARK_PORT        29115                                Spark Connect s
 SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API and UI
 SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server, or of Spark in the
                                                                  job's own process
+SWEEPAREA_WORKER_MEMORY     3/4 of the machine's                 most that one Python worker of Spark takes; ``off``
 SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
 SWEEPAREA_SPARK_MASTER      unset                                Spark in the job's own process: ``local[2]``, or a
@@ -30,6 +31,7 @@ SWEEPAREA_ENV               unset                                environment of 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +39,11 @@ from pathlib import Path
 from sweeparea.infra.errors import SetupError
 
 HOST = "127.0.0.1"
+WORKER_MEMORY_VARIABLE = "SWEEPAREA_WORKER_MEMORY"
+_LEAST_MEMORY = 512 << 20
+_UNITS = {"m": 20, "g": 30, "t": 40}
+_CONTAINER_BOUNDS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux tells what a container may have (cgroups, version 2 and 1)."""
 SPARK_PORT_VARIABLE = "SWEEPAREA_SPARK_PORT"
 AIRFLOW_PORT_VARIABLE = "SWEEPAREA_AIRFLOW_PORT"
 
@@ -131,6 +138,44 @@ def airflow_url() -> str:
 def spark_memory() -> str:
     """The heap of Spark's driver, the Connect server or a JVM of the job's own process, in the notation of ``-Xmx``."""
     return os.environ.get("SWEEPAREA_SPARK_MEMORY") or "4g"
+
+
+def worker_memory() -> int | None:
+    """The bytes that one Python worker of Spark may take; None: as many as it likes.
+
+    Unless set, three quarters of the machine's memory, or of its container's: one worker with a large key may need most
+    of it while the others are small, so that an equal share for each would refuse what runs; but what one alone wants
+    beyond that ends in a kill, of it or of something else.
+    """
+    text = (os.environ.get(WORKER_MEMORY_VARIABLE) or "").strip().lower()
+    if text == "off":
+        return None
+    if not text:
+        memory = machine_memory()
+        return None if memory is None else max(_LEAST_MEMORY, memory * 3 // 4)
+    size = re.fullmatch(r"(\d+)([mgt])b?", text)
+    bytes_ = int(size.group(1)) << _UNITS[size.group(2)] if size else 0
+    if bytes_ < _LEAST_MEMORY:
+        raise SetupError(
+            f"{WORKER_MEMORY_VARIABLE} is {text!r}, which is no size of {_LEAST_MEMORY >> 20}m or more, which a worker"
+            " needs to begin with. Set it as in 2g or 1500m, to off for no bound, or unset it for three quarters of the"
+            " machine's memory."
+        )
+    return bytes_
+
+
+def machine_memory() -> int | None:
+    """The bytes that this machine has, or its container if that may have less. None where the system does not tell."""
+    try:
+        found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (OSError, ValueError):
+        return None
+    for bound in _CONTAINER_BOUNDS:
+        try:
+            found.append(int(Path(bound).read_text()))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(found)
 
 
 def spark_cores() -> str:

@@ -9,6 +9,9 @@ A process that forks should have no threads. Arrow's allocator has one of its ow
 takes its locks around a fork); numpy's linear algebra, which no sweep needs, must not start any. Should a library bring
 others some day, or be missing, or the system not tell, Spark's own daemon runs instead.
 
+No worker takes more memory than ``SWEEPAREA_WORKER_MEMORY`` says: an allocation beyond it fails with an exception that
+tells what it was for, while a process that the system kills tells nothing.
+
 After each task a worker collects its garbage. What the libraries brought, 150,000 objects, is none and is left out of
 it: to look through them took 0.12 s of a core for every task, more than most tasks of a small slice.
 """
@@ -44,6 +47,37 @@ def safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
+def bound_memory() -> None:
+    """Bounds the memory of this process, and of those that it makes or becomes. Before any library is loaded."""
+    most = _allowed()
+    if most is None or sys.platform != "linux":
+        return
+    import resource
+
+    # what is written to counts, not what is only mapped; so Arrow's allocator, which reserves a gigabyte at a time, is
+    # to take of that what it needs
+    os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _allowed() -> int | None:
+    """The setting. Modules of ours that were loaded for it are forgotten: workers take those of the day they begin."""
+    import sweeparea.infra
+
+    before = set(sys.modules)
+    from sweeparea.infra import settings
+
+    most = settings.worker_memory()
+    for name in set(sys.modules) - before:
+        package, _, own = name.rpartition(".")
+        if package == sweeparea.infra.__name__:
+            del sys.modules[name]
+            delattr(sweeparea.infra, own)
+    return most
+
+
 def preload() -> None:
     """Imports the libraries, and has numba's compiler set up, which it leaves to the first kernel."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -76,6 +110,7 @@ def threads() -> set[str]:
 
 def main() -> None:
     """Loads, and serves as Spark's own daemon does."""
+    bound_memory()
     try:
         preload()
         alone = threads() <= _HARMLESS

@@ -27,6 +27,7 @@ from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.values.bag import N
 from sweeparea.operators.values.columns import conform
 from sweeparea.operators.values.netting import net_changes
+from sweeparea.operators.worker_memory import UNWATCHED, Watch, WatchedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,20 +67,23 @@ def write_target(table: pa.Table, target: Target, attempt: str, suffix: str) -> 
 
 
 def _opened(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, area: Target | SweepArea, attempt: str
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, area: Target | SweepArea, attempt: str, watched: WatchedRows
 ) -> tuple[pa.Table | None, Callable[[pa.Table], None]]:
     """The rows that a sweep has to do with, None if there are none, and how to stage what it carries.
 
     Of a whole SweepArea they came through Spark with the new ones; of a keyed one they are read here, by the keys of
     what came, of which rows with NULL copies only name a key.
     """
-    given = _gather(batches, schema)
+    given = _gather(watched.counted(batches), schema)
     if isinstance(area, Target):
+        if given is not None:
+            watched.gathered(given)
         return given, lambda carry: write_carry(carry, area, attempt)
     given = schema.empty_table() if given is None else given
     held = area.held(given)
     new = given.filter(given.column(N).is_valid())
     rows = pa.concat_tables([new, held.select(schema.names)]).combine_chunks()
+    watched.gathered(rows)
 
     def stage(carry: pa.Table) -> None:
         area.stage(carry, held, attempt, _place())
@@ -116,14 +120,16 @@ class SweepTask:
     h1: int
     carry: Target | SweepArea
     attempt: str
+    watch: Watch = UNWATCHED
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows, stage = _opened(batches, self.sweep.rows, self.carry, self.attempt)
-        if rows is None:
-            return
-        delta, carry = self.sweep.run(rows, h0=self.h0, h1=self.h1)
-        stage(carry)
-        yield from _filled_batches(conform(delta, self.sweep.result))
+        with self.watch.over() as watched:
+            rows, stage = _opened(batches, self.sweep.rows, self.carry, self.attempt, watched)
+            if rows is None:
+                return
+            delta, carry = self.sweep.run(rows, h0=self.h0, h1=self.h1)
+            stage(carry)
+            yield from _filled_batches(conform(delta, self.sweep.result))
 
 
 @dataclass(frozen=True)
@@ -137,17 +143,19 @@ class ExpandTask:
     output: pa.Schema
     carry: Target | SweepArea
     attempt: str
+    watch: Watch = UNWATCHED
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from sweeparea.operators.ordered.snapshot import expand
 
-        rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
-        if rows is None:
-            return
-        pieces, carry = expand(rows, self.spec, self.h0, self.h1)
-        stage(carry)
-        for piece in pieces:
-            yield from _filled_batches(conform(piece, self.output))
+        with self.watch.over() as watched:
+            rows, stage = _opened(batches, self.schema, self.carry, self.attempt, watched)
+            if rows is None:
+                return
+            pieces, carry = expand(rows, self.spec, self.h0, self.h1)
+            stage(carry)
+            for piece in pieces:
+                yield from _filled_batches(conform(piece, self.output))
 
 
 @dataclass(frozen=True)
@@ -262,15 +270,20 @@ class MaterializeTask:
     carry: Target | SweepArea | None
     rstream_rows: RowCount | None = None
     anew: bool = True
+    watch: Watch = UNWATCHED
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self.watch.over() as watched:
+            yield from self._run(batches, watched)
+
+    def _run(self, batches: Iterator[pa.RecordBatch], watched: WatchedRows) -> Iterator[pa.RecordBatch]:
         from sweeparea.operators.sweeps.istream import changes, emit
         from sweeparea.operators.sweeps.relation_to_stream import sweep
 
         if self.carry is None:
-            rows, stage = _gather(batches, self.schema), None
+            rows, stage = _gather(watched.counted(batches), self.schema), None
         else:
-            rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
+            rows, stage = _opened(batches, self.schema, self.carry, self.attempt, watched)
         if rows is None:
             return
         how = emit if self.spec.each else changes if self.spec.net else sweep
@@ -330,13 +343,18 @@ class StreamTask:
     carry: Target | SweepArea
     attempt: str
     rstream_rows: RowCount | None = None
+    watch: Watch = UNWATCHED
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self.watch.over() as watched:
+            yield from self._run(batches, watched)
+
+    def _run(self, batches: Iterator[pa.RecordBatch], watched: WatchedRows) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
 
         from sweeparea.operators.sweeps.relation_to_stream import sweep
 
-        rows, stage = _opened(batches, self.schema, self.carry, self.attempt)
+        rows, stage = _opened(batches, self.schema, self.carry, self.attempt, watched)
         if rows is None:
             return
         out = sweep(rows, self.spec, self.h0, self.h1)
@@ -372,16 +390,19 @@ class HoldTask:
     net: bool = False
     touching: bool = False
     delta: bool = False
+    watch: Watch = UNWATCHED
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = _gather(batches, self.schema)
-        if rows is None:
-            return
-        bag = rows.drop_columns(["__new"])
-        for number, part in enumerate(divided(bag, self.h1, self.division, self.net, self.touching)):
-            _write(part.select(self.log.schema.names), self.log, self.attempt, f"{number:03d}.{_partition()}")
-        new = rows.filter(rows.column("__new"))
-        yield from _filled_batches(net_changes(new) if self.delta else new)
+        with self.watch.over() as watched:
+            rows = _gather(watched.counted(batches), self.schema)
+            if rows is None:
+                return
+            watched.gathered(rows)
+            bag = rows.drop_columns(["__new"])
+            for number, part in enumerate(divided(bag, self.h1, self.division, self.net, self.touching)):
+                _write(part.select(self.log.schema.names), self.log, self.attempt, f"{number:03d}.{_partition()}")
+            new = rows.filter(rows.column("__new"))
+            yield from _filled_batches(net_changes(new) if self.delta else new)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ def service(
 ) -> processes.Service:
     """The server as a service; by default with the installation's port, cores and memory."""
     machine.require_named_user()
+    settings.worker_memory()  # a worker that finds it wrong tells nobody
     java = java or find_java()
     port = settings.spark_port() if port is None else port
     folder = (run_folder or settings.run_folder()) / "spark"

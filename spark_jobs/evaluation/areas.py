@@ -22,6 +22,7 @@ from sweeparea.operators.state.due import Due, Lazily
 from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE
+from sweeparea.operators.worker_memory import Watch
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -74,6 +75,15 @@ class SweepAreas:
                 self.versions[op] = log.version()
             self._files[op] = log.files(self.versions[op]) if op in self.versions else []
         return self._files[op]
+
+    @property
+    def notes(self) -> str:
+        """The folder where tasks of many rows leave notes while they run."""
+        return f"{self.spill}/tasks"
+
+    def watch(self, op: str, keys: Sequence[str]) -> Watch:
+        """How a task of the operator ``op`` is watched, whose rows meet by ``keys``."""
+        return Watch(op, tuple(keys), self.notes)
 
     # -- whole ---------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ they lie.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,8 @@ class Sweeps:
         sent = pa.schema([f for f in sweep.rows if f.name in source.columns])
         if workers > 1:
             source = self._exchanged(op, source, sent, area)
-        return self._made(op, source.given, source.then(task(area), sent.names), workers, frames.ddl(sweep.result))
+        watched = self._watched(op, sweep.keys, task(area))
+        return self._made(op, source.given, source.then(watched, sent.names), workers, frames.ddl(sweep.result))
 
     def _workers(self, sweep: Sweep) -> int:
         return self._slice.partitions if bridge.hashable(sweep.rows, sweep.keys) else 1
@@ -96,6 +98,10 @@ class Sweeps:
         task = partial(self._task, sweep)
         return self.through_whole(op, new, sweep.rows, sweep.keys, task, frames.ddl(sweep.result))
 
+    def _watched(self, op: str, keys: Sequence[str], task: Any) -> Any:
+        """``task`` of the operator ``op``, which tells of its rows when memory runs out."""
+        return replace(task, watch=self._slice.areas.watch(op, keys))
+
     def _task(self, sweep: Sweep, area: bridge.Target | SweepArea) -> bridge.SweepTask:
         return bridge.SweepTask(sweep, self._slice.h0, self._slice.h1, area, self._slice.attempt)
 
@@ -119,22 +125,23 @@ class Sweeps:
             return self.through_whole(op, new, schema, (), task, ddl)
         workers = self._slice.partitions if bridge.hashable(schema, keys) else 1
         area = self._slice.areas.keyed(op, schema, keys, due, workers)
+        watched = self._watched(op, keys, task(area))
         if workers == self._slice.partitions:
             self._spread.add(op)
         if new is not None and of is not None:
             pipe, lie_by = self._pipe_with(of, schema.names), self._bags.spread_by(of)
             stay = workers > 1 and lie_by and lie_by <= set(keys) and not self._slice.areas.due(area)
             if pipe is not None and pipe.workers == workers and (stay or area.alone):
-                return pipe.given.mapInArrow(pipe.then(task(area), schema.names), ddl)
+                return pipe.given.mapInArrow(pipe.then(watched, schema.names), ddl)
             if stay:
-                return new.mapInArrow(task(area), ddl)
+                return new.mapInArrow(watched, ddl)
             if pipe is not None and workers > 1:
                 moved = self._exchanged(op, pipe, schema, area)
-                return moved.given.mapInArrow(moved.then(task(area), schema.names), ddl)
+                return moved.given.mapInArrow(moved.then(watched, schema.names), ddl)
         # one worker where others have several: rows move to it, since sweeps below must not run in its task
         by = keys if workers == self._slice.partitions else ()
         given = bridge.spread(self._slice.areas.given(area, new), by, workers)
-        return self._made(op, given, task(area), workers, ddl)
+        return self._made(op, given, watched, workers, ddl)
 
     def _made(self, op: str, given: DataFrame, task: Callable[..., Any], workers: int, ddl: str) -> DataFrame:
         made = given.mapInArrow(task, ddl)
@@ -170,12 +177,14 @@ class Sweeps:
             rows.append(state.selectExpr(*(f"`{name}`" for name in schema.names)))
         workers = self._slice.partitions if keys else 1
         given = bridge.spread(concatenated(rows), keys, workers)
-        return self._made(op, given, task(self._slice.areas.target(op, schema)), workers, ddl)
+        watched = self._watched(op, keys, task(self._slice.areas.target(op, schema)))
+        return self._made(op, given, watched, workers, ddl)
 
     def passed(
-        self, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], ddl: str
+        self, op: str, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], ddl: str
     ) -> DataFrame:
         """What a task without a SweepArea makes of the rows of ``new``, however they lie; ``of``: as of ``through``."""
+        task = self._watched(op, (), task)
         pipe = None if of is None else self._pipe_with(of, schema.names)
         if pipe is not None:
             return pipe.given.mapInArrow(pipe.then(task, schema.names), ddl)

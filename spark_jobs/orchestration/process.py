@@ -116,7 +116,7 @@ def _process(
     target = ready if until is None else min(ready, until)
 
     def run(h0: int, h1: int) -> QueryInfo:
-        return Slice(application, plan, spark, h0, h1).run()
+        return Slice(application, plan, spark, h0, h1, tell=tell).run()
 
     while True:
         for repaired in repair(application, plan, spark, tell):

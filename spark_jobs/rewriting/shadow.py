@@ -152,6 +152,7 @@ class Shadow:
             pins=self.pins,
             beginning=self._beginning(h0, h1),
             only=self.only,
+            tell=self.tell,
         ).run()
 
     def _beginning(self, h0: int, h1: int) -> Beginning | None:

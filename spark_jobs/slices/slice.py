@@ -8,7 +8,7 @@ one ledger commit publishes results and SweepAreas together.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from sweeparea.spark_jobs.slices.audit import audit
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
 from sweeparea.spark_jobs.slices.corrections import Corrected, pending
+from sweeparea.spark_jobs.slices.long_tasks import telling
 from sweeparea.spark_jobs.slices.materialize import Materialization
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.result_tables import Line, ResultTables
@@ -66,9 +67,10 @@ class Slice:
     ``place``: where its results and SweepAreas go, the query's own tables if not given. ``pins``: the sequence numbers
     up to which inputs are read, what the ledger says now if not given. ``beginning``: where results start that are
     computed beside others; ``only``: for some keys.
+    ``tell`` gets a line on a task that takes long.
     """
 
-    def __init__(  # nine parameters: the last four are given only where results are computed beside others
+    def __init__(  # ten parameters: four are given only where results are computed beside others
         self,
         application: Application,
         plan: Plan,
@@ -80,11 +82,12 @@ class Slice:
         pins: Mapping[str, int] | None = None,
         beginning: Beginning | None = None,
         only: Only | None = None,
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.application, self.plan, self.spark = application, lowered(plan), spark
         self._declared = plan
         self.h0, self.h1 = h0, h1
-        self.pins, self.beginning, self.only = pins, beginning, only
+        self.pins, self.beginning, self.only, self._tell = pins, beginning, only, tell
         self.place = place or SlicePlace.of(application, plan.name)
         self.since = h0 if beginning is None else beginning.since
         self.seconds: dict[str, float] = {}
@@ -133,7 +136,8 @@ class Slice:
         evaluation = self._evaluation(inputs, areas, attempt)
         self._lap("plan")
         try:
-            lines, results = self._materialize(evaluation, areas, attempt)
+            with telling(areas.notes, plan.name, self._tell):
+                lines, results = self._materialize(evaluation, areas, attempt)
             self._refuse_too_long(evaluation)
         finally:
             remove_folder(areas.spill, quietly=True)

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Mapping
 
-from sweeparea.infra.errors import DataError, SetupError, SweepAreaError, shortened
+from sweeparea.infra.errors import DataError, SetupError, SweepAreaError, WorkerMemoryError, shortened
 from sweeparea.tables.log.write_errors import said_full, write_error
 
 
@@ -68,7 +68,8 @@ _TYPE = (
 def readable(error: Exception, where: str, names: Mapping[str, str] | None = None) -> SweepAreaError:
     """``error`` of Spark or of a sweep as one paragraph that names ``where`` (a query and its slice, or a stream).
 
-    ``names`` maps the engine's column ids to what their author wrote, for messages that quote expressions.
+    ``names`` maps the engine's column ids to what their author wrote, for messages that quote expressions. A note of
+    ``error`` says at which task a worker was (``slices/long_tasks.py``).
     """
     known = names or {}
     if isinstance(error, UnheldTypeError):
@@ -83,22 +84,38 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     text = named(str(error))
     blamed = named(_blamed(str(error)))
     swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
+    if swept and swept.group(1) == WorkerMemoryError.__name__:
+        return WorkerMemoryError(f"{where}: {_WORKER}: {swept.group(2).strip()}. {_FEWER}")
     if swept:
         kind = SetupError if swept.group(1).endswith("SetupError") else DataError
         return kind(f"{where}: {swept.group(2).strip()}")
     if (line := said_full(text)) and (explained := write_error("its files", OSError(line[:300]))):
         return SetupError(f"{where}: {explained}")
-    if re.search("Python worker exited unexpectedly|Python worker failed|Python process.*(crashed|exited)", text):
+    at_work = "".join(f" It was at work on {note}." for note in getattr(error, "__notes__", ()))
+    if isinstance(error, MemoryError):
+        return SetupError(
+            f"{where}: the process of this command has too little memory: {text or 'an allocation failed'}. Nothing was"
+            f" published. Give the machine more; {_SMALLER} (docs/sizing.md)."
+        )
+    if re.search(_ALLOCATION, text, re.MULTILINE):
+        return WorkerMemoryError(f"{where}: {_WORKER}.{at_work} {_FEWER}")
+    if re.search(_HEAP, text):
+        return SetupError(
+            f"{where}: Spark's JVM has too little memory.{at_work} Nothing was published. Give it a larger heap"
+            f" (SWEEPAREA_SPARK_MEMORY, 4g unless set; of a server of its own, where that is started); {_SMALLER}"
+            " (docs/sizing.md)."
+        )
+    if re.search(_DIED, text):
         return SliceError(
             f"{where}: a Python worker of Spark died in the middle of its work: it was killed, or the machine ran out"
-            " of memory. Nothing was published. Run again; if it dies again, give the machine more memory or set"
-            " slice.max_rows lower, so that a slice holds fewer rows."
+            f" of memory.{at_work} Nothing was published. Run again. If it dies again: with a SWEEPAREA_WORKER_MEMORY"
+            f" below what the machine has, it says what it lacks before the system kills it. {_FEWER}"
         )
     if isinstance(error, ConnectionError) or re.search(_LOST, f"{type(error).__name__}: {text}"):
         return SliceError(
             f"{where}: Spark is gone: its own process (the JVM, or the server of Spark Connect) was killed, ran out of"
-            " memory, or cannot be reached. What was half done is ignored. Run again; under Airflow see the service's"
-            " log, and make up starts it anew."
+            f" memory, or cannot be reached.{at_work} What was half done is ignored. Run again; under Airflow see the"
+            " service's log, and make up starts it anew. If it ran out of memory: SWEEPAREA_SPARK_MEMORY is its heap."
         )
     condition = re.search(r"\[([A-Z_.]+)\]\s*(.*)", text, re.DOTALL)
     if condition:
@@ -118,6 +135,19 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     shown = " ".join(_URL.sub("", " ".join(text.split())).split("SQLSTATE")[0].split())
     return SliceError(f"{where}: {type(error).__name__}: {shown[:600]}")
 
+
+_WORKER = "a Python worker of Spark has too little memory"
+_SMALLER = "a lower slice.max_rows cuts slices smaller, down to the rows of one instant"
+_FEWER = (
+    "Nothing was published. Let workers have more memory (SWEEPAREA_WORKER_MEMORY), or fewer of them at once"
+    f" (SWEEPAREA_SPARK_CORES, local[1]); or a task fewer rows: {_SMALLER}, a shorter window holds fewer, and"
+    " GROUP BY or PARTITION BY of more columns divides a key, whose rows one worker has (docs/sizing.md)."
+)
+"""What to do where one worker has too many rows."""
+_ALLOCATION = r"^[\w. ]*MemoryError\b|\b(m|re)alloc of size \d+ failed"
+"""How Python, numpy, numba and Arrow say in a trace that they were given no memory."""
+_HEAP = "OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Not enough memory to build|Cannot allocate memory"
+_DIED = "Python worker exited unexpectedly|Python worker failed|Python process.*(crashed|exited)|ExecutorLostFailure"
 
 _LOST = "Py4JNetworkError|Answer from Java side is empty|StatusCode.UNAVAILABLE|failed to connect to all addresses"
 """How Python tells that the other side of its connection to Spark has gone."""

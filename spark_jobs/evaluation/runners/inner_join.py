@@ -95,8 +95,9 @@ class InnerJoins:
         net = not self.slice.edges.expiry_known(node)
         touching, delta = node.lengthens, self.slice.edges.encoding(node) == DELTA
         task = bridge.HoldTask(
-            self.slice.h1, schema, log.target, log.division, self.slice.attempt, net, touching, delta
-        )
+            self.slice.h1, schema, log.target, log.division, self.slice.attempt, net, touching, delta,
+            self.slice.areas.watch(op, ids),
+        )  # fmt: skip
         passed = self.bags.drained(
             bridge.run(concatenated(parts), task, ids, self.slice.partitions, frames.ddl(schema))
         )
