@@ -125,15 +125,17 @@ def largest_key(operator: str, rows: pa.Table, keys: Sequence[str]) -> TaskRows:
     size = rows.num_rows
     if not keys or not size:
         return TaskRows(operator, size)
-    # rows may lie in an order that the steps of a grid would follow
-    at = np.sort(np.random.default_rng(0).integers(0, size, min(size, _SAMPLE)))
-    sample = rows.select(list(keys)).take(pa.array(at))
+    sample = rows.select(list(keys))
+    if size > _SAMPLE:  # by chance: rows may lie in an order that the steps of a grid would follow
+        sample = sample.take(pa.array(np.sort(np.random.default_rng(0).integers(0, size, _SAMPLE))))
     hashes, first, counts = np.unique(key_hash(sample.columns, sample.num_rows), return_index=True, return_counts=True)
     most = int(np.argmax(counts))
-    if len(hashes) > 1 and counts[most] * 100 < len(at):
+    if len(hashes) > 1 and counts[most] * 100 < sample.num_rows:
         return TaskRows(operator, size)
     values = (str(column[int(first[most])].as_py()) for column in sample.columns)
-    return TaskRows(operator, size, shortened(f"({', '.join(values)})", 120), _about(size * counts[most] / len(at)))
+    return TaskRows(
+        operator, size, shortened(f"({', '.join(values)})", 120), _about(size * int(counts[most]) / sample.num_rows)
+    )
 
 
 def _about(rows: float) -> int:

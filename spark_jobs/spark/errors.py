@@ -85,7 +85,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
     blamed = named(_blamed(str(error)))
     swept = re.search(r"sweeparea\.infra\.errors\.(\w+): (.+)", text)
     if swept and swept.group(1) == WorkerMemoryError.__name__:
-        return WorkerMemoryError(f"{where}: {_WORKER}: {swept.group(2).strip()}. {_FEWER}")
+        return WorkerMemoryError(f"{where}: {_WORKER}: {swept.group(2).strip()}. Nothing was published. {_FEWER}")
     if swept:
         kind = SetupError if swept.group(1).endswith("SetupError") else DataError
         return kind(f"{where}: {swept.group(2).strip()}")
@@ -98,7 +98,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
             f" published. Give the machine more; {_SMALLER} (docs/sizing.md)."
         )
     if re.search(_ALLOCATION, text, re.MULTILINE):
-        return WorkerMemoryError(f"{where}: {_WORKER}.{at_work} {_FEWER}")
+        return WorkerMemoryError(f"{where}: {_WORKER}.{at_work} Nothing was published. {_FEWER}")
     if re.search(_HEAP, text):
         return SetupError(
             f"{where}: Spark's JVM has too little memory.{at_work} Nothing was published. Give it a larger heap"
@@ -139,7 +139,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
 _WORKER = "a Python worker of Spark has too little memory"
 _SMALLER = "a lower slice.max_rows cuts slices smaller, down to the rows of one instant"
 _FEWER = (
-    "Nothing was published. Let workers have more memory (SWEEPAREA_WORKER_MEMORY), or fewer of them at once"
+    "Let workers have more memory (SWEEPAREA_WORKER_MEMORY), or fewer of them at once"
     f" (SWEEPAREA_SPARK_CORES, local[1]); or a task fewer rows: {_SMALLER}, a shorter window holds fewer, and"
     " GROUP BY or PARTITION BY of more columns divides a key, whose rows one worker has (docs/sizing.md)."
 )

@@ -34,6 +34,7 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "SWEEPAREA_SPARK_PORT",
         "SWEEPAREA_AIRFLOW_PORT",
         "SWEEPAREA_SPARK_MEMORY",
+        "SWEEPAREA_WORKER_MEMORY",
         "SWEEPAREA_IVY_SETTINGS",
         "SPARK_REMOTE",
     ):

@@ -41,3 +41,29 @@ def test_services_inherit_the_installation(installation: Path):
     names = settings.environment()
     assert names["SWEEPAREA_HOME"] == str(installation)
     assert names["SPARK_REMOTE"] == "sc://127.0.0.1:29115"
+
+
+def test_a_worker_may_take_most_of_the_machine_unless_told_otherwise(
+    installation: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "machine_memory", lambda: 8 << 30)
+    assert settings.worker_memory() == 6 << 30
+    for text, bytes_ in {"2g": 2 << 30, "1500M": 1500 << 20, "1tb": 1 << 40, "off": None}.items():
+        monkeypatch.setenv("SWEEPAREA_WORKER_MEMORY", text)
+        assert settings.worker_memory() == bytes_
+
+
+@pytest.mark.parametrize("text", ["much", "2", "100m", "-1g", "1.5g"])
+def test_a_memory_that_is_none_names_its_variable(installation: Path, monkeypatch: pytest.MonkeyPatch, text: str):
+    monkeypatch.setenv("SWEEPAREA_WORKER_MEMORY", text)
+    with pytest.raises(SetupError, match=r"SWEEPAREA_WORKER_MEMORY is .* no size"):
+        settings.worker_memory()
+
+
+def test_a_container_may_have_less_than_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    whole = settings.machine_memory()
+    assert whole is not None
+    (tmp_path / "one").write_text("max\n")
+    (tmp_path / "two").write_text(f"{1 << 30}\n")
+    monkeypatch.setattr(settings, "_CONTAINER_BOUNDS", [str(tmp_path / name) for name in ("none", "one", "two")])
+    assert settings.machine_memory() == min(whole, 1 << 30)

@@ -43,6 +43,31 @@ def test_the_garbage_of_a_task_is_sought_among_its_own_objects():
     assert enabled == "True"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="bounds memory on Linux alone")
+def test_a_worker_beyond_its_memory_has_an_exception_and_not_less_than_it_may(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SWEEPAREA_WORKER_MEMORY", "800m")
+    found = _python(
+        "import sys\n"
+        "from sweeparea.infra import worker_daemon as daemon\n"
+        "daemon.bound_memory()\n"
+        "print(sorted(name for name in sys.modules if name.startswith('sweeparea')))\n"
+        "daemon.preload()\n"
+        "import numpy as np, pyarrow as pa, pyarrow.compute as pc\n"
+        "some = pa.array(np.arange(1 << 24))\n"
+        "print(len(pc.add(some, 1)))\n"  # what Arrow only reserves, a gigabyte, does not count
+        "for ask in (lambda: np.ones(1 << 28), lambda: pc.add(pa.chunked_array([some] * 16), 1)):\n"
+        "    try:\n"
+        "        ask()\n"
+        "    except MemoryError as error:\n"
+        "        print(type(error).__name__)\n"
+    )
+    modules, size, *errors = found.splitlines()
+    # workers of a server that runs for months take the installation as it is when they begin
+    assert modules == "['sweeparea', 'sweeparea.infra', 'sweeparea.infra.worker_daemon']"
+    assert int(size) == 1 << 24
+    assert errors == ["MemoryError", "ArrowMemoryError"]
+
+
 @pytest.mark.parametrize(
     "why",
     ["raise ImportError", "import threading; threading.Thread(target=threading.Event().wait).start()", "raise OSError"],

@@ -61,6 +61,7 @@ _ISTREAM = ("tests/operators/test_istream.py",)
 _JOIN = ("tests/operators/test_join.py",)
 _NEGATIVE = ("tests/operators/test_negative_tuples.py",)
 _STREAMS = ("tests/operators/test_relation_to_stream.py",)
+_MEMORY = ("tests/operators/test_worker_memory.py",)
 _TOP_K = ("tests/operators/test_top_k.py",)
 _COUNTED = ("two_counts", "difference", "intersect", "distinct", "negation")
 _TWO = tuple(f"tests/operators/test_{name}.py" for name in _COUNTED)
@@ -1014,6 +1015,7 @@ MUTANTS = (
         ("tests/quality/test_audit.py",),
     ),
     Mutant(
+<<<<<<< HEAD
         "spark_jobs/admission/judging/parts.py",
         "SendTask(held[0].schema, tuple(columns), ",
         "SendTask(held[0].schema, tuple(held[0].schema.names), ",
@@ -1040,6 +1042,36 @@ MUTANTS = (
         "ended(begin, end - 1), done)",
         "rows that end at the last instant of a part stay open",
         ("tests/operators/test_open_rows.py::test_any_history",),
+=======
+        "operators/worker_memory.py",
+        "except MemoryError as error:",
+        "except RecursionError as error:",
+        "a failed allocation does not say what it was for",
+        _MEMORY,
+    ),
+    Mutant(
+        "operators/worker_memory.py",
+        "            watched.forget()",
+        "            pass",
+        "the note of a task that has ended stays",
+        _MEMORY,
+    ),
+    Mutant(
+        "infra/worker_daemon.py",
+        "resource.setrlimit(resource.RLIMIT_DATA, (most, hard))",
+        "pass",
+        "a worker takes what memory it likes, until the system kills it",
+        (
+            "tests/infra/test_worker_daemon.py::test_a_worker_beyond_its_memory_has_an_exception_and_not_less_than_it_may",
+        ),
+    ),
+    Mutant(
+        "spark_jobs/slices/long_tasks.py",
+        "error.add_note(tasks[0].words())",
+        "pass",
+        "nobody hears what a killed worker was at",
+        ("tests/spark_jobs/test_memory.py",),
+>>>>>>> 4f023867 (Settings, pages and mutants for the memory of workers; a text says once that nothing was published)
     ),
 )
 """Each is applied alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweeparea.infra.errors import DataError, SetupError
+from sweeparea.infra.errors import DataError, SetupError, WorkerMemoryError
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError, SliceError, readable
 
 ARGUMENTS = (
@@ -95,3 +95,53 @@ def test_spark_that_is_gone_is_told_as_that():
         assert type(error) is SliceError
         assert str(error).startswith("query q, slice (0, 5]: Spark is gone: ")
         assert "Run again" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        (
+            "Traceback\n  File x\nsweeparea.infra.errors.WorkerMemoryError: topk1, 9 rows (malloc)\n",
+            WorkerMemoryError,
+            "q: a Python worker of Spark has too little memory: topk1, 9 rows (malloc). Nothing was published.",
+        ),
+        (
+            "PythonException: Traceback\n  File x\npyarrow.lib.ArrowMemoryError: malloc of size 640 failed\n",
+            WorkerMemoryError,
+            "q: a Python worker of Spark has too little memory. It was at work on topk1, 9 rows. Nothing was",
+        ),
+        (
+            "PythonException: Traceback\n  File x\nMemoryError\n",
+            WorkerMemoryError,
+            "q: a Python worker of Spark has too",
+        ),
+        (
+            "Job aborted: java.lang.OutOfMemoryError: GC overhead limit exceeded",
+            SetupError,
+            "q: Spark's JVM has too little memory. It was at work on topk1, 9 rows. Nothing was published. Give it a",
+        ),
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+            SliceError,
+            "q: a Python worker of Spark died in the middle of its work: it was killed, or the machine ran out of"
+            " memory. It was at work on topk1, 9 rows. Nothing was published. Run again.",
+        ),
+        (
+            "[CAST_INVALID_INPUT] The value 'a MemoryError' of x. SQLSTATE: 22018",
+            DataError,
+            "q: [CAST_INVALID_INPUT] The",
+        ),
+    ],
+)
+def test_a_want_of_memory_is_told_with_the_task_that_had_it(text, kind, told):
+    error = ValueError(text)
+    error.add_note("topk1, 9 rows")
+    found = readable(error, "q")
+    assert type(found) is kind
+    assert str(found).startswith(told)
+
+
+def test_a_command_without_memory_is_no_fault_of_the_rows():
+    error = readable(MemoryError(), "q")
+    assert type(error) is SetupError
+    assert "the process of this command has too little memory: an allocation failed." in str(error)
