@@ -105,6 +105,12 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
             f" (SWEEPAREA_SPARK_MEMORY, 4g unless set; of a server of its own, where that is started); {_SMALLER}"
             " (docs/sizing.md)."
         )
+    if "spark.driver.maxResultSize" in text:
+        return SetupError(
+            f"{where}: the rows between two operators of one slice are more than Spark gives to its driver at once."
+            f"{at_work} Nothing was published. What helps: {_SMALLER}; an ON condition by which fewer rows meet"
+            " (docs/sizing.md)."
+        )
     if re.search(_DIED, text):
         return SliceError(
             f"{where}: a Python worker of Spark died in the middle of its work: it was killed, or the machine ran out"

@@ -127,6 +127,11 @@ def test_spark_that_is_gone_is_told_as_that():
             " memory. It was at work on topk1, 9 rows. Nothing was published. Run again.",
         ),
         (
+            "Job aborted: Total size of serialized results (2.0 GiB) is bigger than spark.driver.maxResultSize",
+            SetupError,
+            "q: the rows between two operators of one slice are more than Spark gives to its driver at once. It was at",
+        ),
+        (
             "[CAST_INVALID_INPUT] The value 'a MemoryError' of x. SQLSTATE: 22018",
             DataError,
             "q: [CAST_INVALID_INPUT] The",
