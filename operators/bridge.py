@@ -46,6 +46,8 @@ FILES_SCHEMA = pa.schema(
 )
 COMBINED_AT_ONCE = 1 << 18
 """Rows that a ``CombineTask`` gathers before it combines them."""
+TRIED = 1 << 14
+"""Rows by which it finds out whether that is worth its time, where most often it is not."""
 WORTH = 0.7
 """The part of its rows that may be left for combining to be worth its time."""
 INSTANTS = {1: ("ts",), 2: ("valid_from", "valid_to")}
@@ -190,16 +192,17 @@ class CombineTask:
     them, as long as that is worth its time.
 
     ``combine`` takes and gives rows of ``schema``; whatever rows it is given together, to what stands behind its result
-    says the same.
+    says the same. ``first``: rows by which it sees whether that is worth its time; 0: those of a chunk.
     """
 
     combine: Callable[[pa.Table], pa.Table]
     schema: pa.Schema
+    first: int = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         kept: list[pa.Table] = []
-        size, worth = 0, True
-        for batch in batches:
+        size, worth, enough = 0, True, self.first or COMBINED_AT_ONCE
+        for batch in self._pieces(batches):
             rows = _gather(iter((batch,)), self.schema)
             if rows is None:
                 continue
@@ -208,7 +211,8 @@ class CombineTask:
                 continue
             kept.append(rows)
             size += rows.num_rows
-            if size >= COMBINED_AT_ONCE:
+            if size >= enough:
+                enough = COMBINED_AT_ONCE
                 made = self.combine(pa.concat_tables(kept).combine_chunks())
                 worth = made.num_rows <= WORTH * size
                 kept, size = [made], made.num_rows
@@ -217,6 +221,11 @@ class CombineTask:
                     kept, size = [], 0
         if kept:
             yield from _filled_batches(self.combine(pa.concat_tables(kept).combine_chunks()))
+
+    def _pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, each divided behind its first rows: what a sweep has made is one batch, however large."""
+        for batch in batches:
+            yield from (batch.slice(0, self.first), batch.slice(self.first)) if self.first else (batch,)
 
 
 @dataclass(frozen=True)

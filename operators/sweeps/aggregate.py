@@ -98,6 +98,11 @@ class Aggregate(Node):
         return not self.calls and not self.global_
 
     @property
+    def of_distinct(self) -> bool:
+        """Whether what it aggregates comes of duplicate elimination: it may be all values of one group."""
+        return isinstance(self.input, Aggregate) and self.input.is_distinct
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(c for c, _ in self.keys) + tuple(c for c, _ in self.calls)
 
@@ -204,14 +209,14 @@ class Aggregate(Node):
 
     def combines(self, ends: Ends) -> bool:
         """Whether rows of a group are combined where they are made, before they travel to the group's worker
-        (``combined``): where many have one interval, where values of a DISTINCT are there again and again, and where
-        all rows go to one worker.
+        (``combined``): where many have one interval, where values of a DISTINCT are there again and again, above one,
+        whose workers have the values of each group, and where all rows go to one worker.
         """
         if self.lowered().expansion is not None or self.is_distinct:
             return False
         buckets = all(isinstance(end, WindowDefinition) and end.in_buckets for end in self.input.ends)
         values = any(call.distinct for _, call in self.calls) and ends.expiry_known(self.input)
-        return buckets or values or not self.keys
+        return buckets or values or self.of_distinct or not self.keys
 
     @property
     def expansion(self) -> str | None:

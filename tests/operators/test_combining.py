@@ -60,3 +60,16 @@ def test_rows_that_do_not_become_fewer_pass_on_as_they_come():
 
     assert told(combined(given_rows, 10, noted)) == told(batches(given_rows))
     assert calls == [10]
+
+
+def test_where_it_is_seldom_worth_its_time_few_rows_tell():
+    calls: list[int] = []
+
+    def noted(rows: pa.Table) -> pa.Table:
+        calls.append(rows.num_rows)
+        return gathered(rows)
+
+    apart = [[(k, 0, 1) for k in range(10 * i, 10 * i + 10)] for i in range(5)]
+    for parts in (apart, [[row for part in apart for row in part]], [[(1, 0, 1)] * 10] * 5):
+        assert told(CombineTask(noted, SCHEMA, 20)(iter(batches(parts)))) == told(batches(parts))
+    assert calls == [20, 20, 20, 31]

@@ -126,7 +126,8 @@ class Aggregates(Runner[Aggregate]):
             sent = pa.schema([f for f in schema if f.name in given or not (grouping.keys or combines)])
             raw = filled(shown, sent, {name: name for name in given})
             if combines:
-                task = bridge.CombineTask(partial(aggregate.combined, spec=spec, h0=self.slice.h0), schema)
+                first = bridge.TRIED if node.of_distinct else 0
+                task = bridge.CombineTask(partial(aggregate.combined, spec=spec, h0=self.slice.h0), schema, first)
                 raw = raw.mapInArrow(task, frames.ddl(schema))
                 source = None if source is None else source.behind(task, sent.names, schema.names)
             rows.append(raw)
