@@ -216,20 +216,13 @@ def _local() -> SparkSession:
     warehouse = {"spark.sql.warehouse.dir": str(scratch / "warehouse"), "spark.local.dir": str(scratch / "local")}
     warehouse["spark.jars.ivy"] = str(scratch / "ivy")  # not in a home, which may not be there or not be writable
     builder = SparkSession.builder.master(os.environ.get("SWEEPAREA_SPARK_MASTER", "local[2]")).appName("sweeparea")
-<<<<<<< HEAD
-=======
     settings.worker_memory()  # a worker that finds it wrong tells nobody
->>>>>>> e2092bc2 (A worker that lacks memory, or is killed, is told with its operator, its rows and the largest key)
     memory = {"spark.driver.memory": settings.spark_memory()}
     host = {"spark.driver.bindAddress": settings.driver_host(), "spark.driver.host": settings.driver_host()}
     remote = storage.spark_conf()
     if classes := jars.s3_class_path():
         remote |= {"spark.driver.extraClassPath": classes, "spark.executor.extraClassPath": classes}
-<<<<<<< HEAD
-    for key, value in {**_STATIC, **memory, **host, **remote, **warehouse, **CONF}.items():
-=======
     for key, value in {**_STATIC, **machine.executor_conf(), **memory, **host, **remote, **warehouse, **CONF}.items():
->>>>>>> e2092bc2 (A worker that lacks memory, or is killed, is told with its operator, its rows and the largest key)
         builder = builder.config(key, value)
     log = scratch / "spark.log"
     said = log.stat().st_size if log.exists() else 0

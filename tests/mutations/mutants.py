@@ -1015,7 +1015,6 @@ MUTANTS = (
         ("tests/quality/test_audit.py",),
     ),
     Mutant(
-<<<<<<< HEAD
         "spark_jobs/admission/judging/parts.py",
         "SendTask(held[0].schema, tuple(columns), ",
         "SendTask(held[0].schema, tuple(held[0].schema.names), ",
@@ -1042,7 +1041,8 @@ MUTANTS = (
         "ended(begin, end - 1), done)",
         "rows that end at the last instant of a part stay open",
         ("tests/operators/test_open_rows.py::test_any_history",),
-=======
+    ),
+    Mutant(
         "operators/worker_memory.py",
         "except MemoryError as error:",
         "except RecursionError as error:",
@@ -1071,7 +1071,6 @@ MUTANTS = (
         "pass",
         "nobody hears what a killed worker was at",
         ("tests/spark_jobs/test_memory.py",),
->>>>>>> 4f023867 (Settings, pages and mutants for the memory of workers; a text says once that nothing was published)
     ),
 )
 """Each is applied alone."""
