@@ -52,6 +52,8 @@ class UserAggregate:
         """The values that it has given."""
         try:
             return pa.array(values, self.type)
+        except MemoryError:  # Arrow's is an ArrowException too
+            raise
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"The aggregate {self.name} gave a value that is no {self.type}: {error}") from error
 
@@ -82,6 +84,8 @@ class UserAggregate:
     def _tried(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return call(*arguments)
+        except MemoryError:  # no fault of the rows
+            raise
         except Exception as error:
             raise DataError(f"The aggregate {self.name} failed: {type(error).__name__}: {error}") from error
 

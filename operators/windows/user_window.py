@@ -84,11 +84,15 @@ def apply(rows: pa.Table, spec: UserWindowSpec) -> pa.Table:
 def _called(spec: UserWindowSpec, arguments: list[pa.Array]) -> list[pa.Array]:
     try:
         given = spec.function(*arguments)
+    except MemoryError:  # no fault of the rows
+        raise
     except Exception as error:
         raise DataError(f"The window {spec.name} failed: {type(error).__name__}: {error}") from error
     try:
         first, second = given
         bounds = [keys.one_array(_array(x)).cast(pa.int64()) for x in (first, second)]
+    except MemoryError:  # Arrow's is an ArrowException too
+        raise
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise DataError(
             f"The window {spec.name} must give two Arrow arrays of ticks, where elements begin and cease to be valid;"

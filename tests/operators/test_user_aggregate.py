@@ -45,6 +45,14 @@ def test_faults_name_the_aggregate():
         UserAggregate("pick", lambda v: pa.array([1, 2]), pa.int64())(_lists([1.0]))
 
 
+def test_a_want_of_memory_is_no_fault_of_the_rows():
+    def greedy(values):
+        raise pa.ArrowMemoryError("malloc of size 640 failed")
+
+    with pytest.raises(MemoryError):
+        UserAggregate("greedy", greedy, pa.int64())(_lists([1.0]))
+
+
 class Running:
     """The sum of whole numbers."""
 

@@ -43,6 +43,14 @@ def test_faults_name_the_window(function, message):
         windowed(function)
 
 
+def test_a_want_of_memory_is_no_fault_of_the_rows():
+    def greedy(s, hold):
+        raise pa.ArrowMemoryError("malloc of size 640 failed")
+
+    with pytest.raises(MemoryError):
+        windowed(greedy)
+
+
 def test_nothing_leaves_a_monotonic_window():
     assert windowed(lambda s, hold: (s, [None] * 3), monotonic=True).num_rows == 3
     with pytest.raises(DataError, match="declared to be monotonic"):
