@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -59,7 +59,7 @@ class Watch:
     least: int = field(default_factory=lambda: NOTED)
 
     @contextmanager
-    def over(self) -> Iterator[WatchedRows]:
+    def over(self) -> Generator[WatchedRows]:
         """While a task runs. WorkerMemoryError: an allocation in it has failed."""
         watched = WatchedRows(self)
         try:

@@ -65,7 +65,7 @@ def test_what_a_worker_was_at_is_told_and_the_next_run_goes_on(spark, tmp_path: 
     assert lacking.value.exit_code == 3
     assert died.startswith(f"{WHERE}a Python worker of Spark died in the middle of its work")
     assert f"It was at work on {AT}." in died
-    spilled = app.data / "_sweeparea" / "spill"
+    spilled = Path(str(app.data)) / "_sweeparea" / "spill"
     assert not spilled.exists() or not list(spilled.rglob("*.json"))
     assert process(app, "turnover", spark).rows_in == 3
 
