@@ -1016,8 +1016,8 @@ MUTANTS = (
     ),
     Mutant(
         "spark_jobs/admission/judging/parts.py",
-        "SendTask(held[0].schema, tuple(columns), ",
-        "SendTask(held[0].schema, tuple(held[0].schema.names), ",
+        "SendTask(held.tables[0].schema, tuple(columns), ",
+        "SendTask(held.tables[0].schema, tuple(held.tables[0].schema.names), ",
         "rows of one key are judged in several parts",
         _PARTS,
     ),

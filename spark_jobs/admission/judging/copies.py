@@ -25,20 +25,42 @@ def added_and_removed(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     return rows.filter(plus), rows.filter(pc.invert(plus))
 
 
-def many(tables: Iterable[pa.Table], rows: int) -> bool:
-    """Whether tables together have more than so many rows, or more bytes than are judged at a time."""
-    held = list(tables)
-    return sum(t.num_rows for t in held) > rows or sum(t.nbytes for t in held) > PIECE_BYTES
+class Pile:
+    """Tables of one schema that are put together, counted as they come."""
+
+    def __init__(self) -> None:
+        self.tables: list[pa.Table] = []
+        self.rows = self.bytes = 0
+
+    def add(self, table: pa.Table) -> None:
+        self.tables.append(table)
+        self.rows += table.num_rows
+        self.bytes += table.nbytes
+
+    def over(self, rows: int, more: pa.Table | None = None) -> bool:
+        """Whether it has, with ``more``, more than so many rows, or more bytes than are judged at a time."""
+        count, size = (0, 0) if more is None else (more.num_rows, more.nbytes)
+        return self.rows + count > rows or self.bytes + size > PIECE_BYTES
+
+    def joined(self) -> pa.Table:
+        """All of them as one table; none are left."""
+        return pa.concat_tables(self.emptied())
+
+    def emptied(self) -> Iterator[pa.Table]:
+        """The tables, each let go when the next is asked for."""
+        tables, self.tables = self.tables, []
+        self.rows = self.bytes = 0
+        while tables:
+            yield tables.pop(0)
 
 
 def sized(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Rows in portions that are judged at a time: small ones together, large ones in parts."""
-    held: list[pa.Table] = []
+    held = Pile()
     for table in rows:
         for part in pieces(table):
-            if held and many([*held, part], PIECE):
-                yield pa.concat_tables(held)
-                held = []
-            held.append(part)
-    if held:
-        yield pa.concat_tables(held)
+            if held.tables and held.over(PIECE, part):
+                yield held.joined()
+            held.add(part)
+    if held.tables:
+        yield held.joined()

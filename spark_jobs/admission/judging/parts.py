@@ -15,11 +15,13 @@ from itertools import chain
 import pyarrow as pa
 
 from sweeparea.operators.exchange import ReceiveTask, SendTask, by_receiver
-from sweeparea.spark_jobs.admission.judging.copies import many
+from sweeparea.spark_jobs.admission.judging.copies import Pile
 from sweeparea.tables.log.folders import filesystem, remove_folder
 
 PIECE = 500_000
 """Rows of a part: to judge them takes up to 1 KB each, beside their own bytes."""
+_PACKED = 100_000
+"""Rows that go to files at a time."""
 FAN_OUT = (61, 53, 47)
 """Files at a time, level by level: numbers without a common divisor, so that each level parts what the last has left
 together. After them only equal hashes are."""
@@ -34,41 +36,46 @@ def by_keys(
     """
     most = PIECE if size is None else size
     rest = (table for table in tables if table.num_rows)
-    held: list[pa.Table] = []
+    held = Pile()
     for table in rest:
-        held.append(table)
-        if level < len(FAN_OUT) and many(held, most):
+        held.add(table)
+        if level < len(FAN_OUT) and held.over(most):
             break
     else:
-        if held:
-            yield pa.concat_tables(held)
+        if held.tables:
+            yield held.joined()
         return
     folder = f"{scratch}/{uuid.uuid4().hex}"
     try:
-        send = SendTask(held[0].schema, tuple(columns), FAN_OUT[level], folder)
-        batches = (batch for table in chain(_emptied(held), rest) for batch in table.to_batches())
+        send = SendTask(held.tables[0].schema, tuple(columns), FAN_OUT[level], folder)
+        batches = (batch for table in _packed(chain(held.emptied(), rest)) for batch in table.to_batches())
         lines = [line for sent in send(batches) for line in sent.to_pylist()]
-        together: list[pa.Table] = []
+        together = Pile()
         for files in by_receiver(lines, FAN_OUT[level]):
             for part in by_keys(_received(files), columns, scratch, most, level + 1):
-                if together and many([*together, part], most):
-                    yield pa.concat_tables(_emptied(together))
-                together.append(part)
-        if together:
-            yield pa.concat_tables(together)
+                if together.tables and together.over(most, part):
+                    yield together.joined()
+                together.add(part)
+        if together.tables:
+            yield together.joined()
     finally:
         remove_folder(folder, quietly=True)
 
 
 def _received(files: tuple[str, ...]) -> Iterator[pa.Table]:
     one = pa.RecordBatch.from_pydict({"part": pa.array([0], pa.int64())})
-    return (pa.Table.from_batches([batch]) for batch in ReceiveTask((files,))(iter([one])))
+    return _packed(pa.Table.from_batches([batch]) for batch in ReceiveTask((files,))(iter([one])))
 
 
-def _emptied(tables: list[pa.Table]) -> Iterator[pa.Table]:
-    """The tables, each let go when the next is asked for."""
-    while tables:
-        yield tables.pop(0)
+def _packed(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Small tables together, each column in one chunk: level by level batches would become ever smaller."""
+    held = Pile()
+    for table in tables:
+        held.add(table)
+        if held.over(_PACKED):
+            yield held.joined().combine_chunks()
+    if held.tables:
+        yield held.joined().combine_chunks()
 
 
 class Shelf:
@@ -78,19 +85,19 @@ class Shelf:
 
     def __init__(self, scratch: str) -> None:
         self._folder = f"{scratch}/{uuid.uuid4().hex}"
-        self._held: list[pa.Table] = []
+        self._held = Pile()
         self._files: list[str] = []
 
     def put(self, table: pa.Table) -> None:
         """One more table, of a size that fits into memory."""
         if not table.num_rows:
             return
-        self._held.append(table)
-        if not many(self._held, PIECE):
+        self._held.add(table)
+        if not self._held.over(PIECE):
             return
         fs, base = filesystem(self._folder)
         fs.create_dir(base, recursive=True)
-        for each in _emptied(self._held):
+        for each in self._held.emptied():
             self._files.append(f"{base}/{len(self._files):06d}.arrow")
             with fs.open_output_stream(self._files[-1]) as sink, pa.ipc.new_stream(sink, each.schema) as writer:
                 writer.write_table(each)
@@ -100,7 +107,7 @@ class Shelf:
         for path in self._files:
             with fs.open_input_file(path) as source, pa.ipc.open_stream(source) as reader:
                 yield reader.read_all()
-        yield from self._held
+        yield from self._held.tables
 
     def close(self) -> None:
         """Removes the files."""

@@ -13,13 +13,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sweeparea.spark_jobs.admission.judging.copies import many
+from sweeparea.spark_jobs.admission.judging.copies import Pile
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.tables.log.files import QUICK
 from sweeparea.tables.log.folders import filesystem, remove_folder
@@ -76,19 +77,19 @@ def netted(
     """Signed rows netted over all ``pieces``: a function that gives them in pieces, as often as it is called. In memory
     where there are few, else by Spark, in the order of the column ``by``.
     """
-    held: list[pa.Table] = []
+    held = Pile()
     rest = iter(pieces)
     for piece in rest:
-        held.append(piece)
-        if many(held, LARGE):
+        held.add(piece)
+        if held.over(LARGE):
             break
     else:
-        yield partial(iter, [net(pa.concat_tables(held))] if held else [])
+        yield partial(iter, [net(held.joined())] if held.tables else [])
         return
     folder = f"{scratch}/{uuid.uuid4().hex}"
     try:
-        schema = held[0].schema
-        _spill(_chained(held, rest), schema, f"{folder}/signed")
+        schema = held.tables[0].schema
+        _spill(chain(held.emptied(), rest), schema, f"{folder}/signed")
         signed = spark.read.schema(frames.ddl(schema)).parquet(f"{folder}/signed")
         grouped = signed.groupBy(*(frames.quoted(name) for name in schema.names if name != N))
         total = grouped.agg({N: "sum"}).withColumnRenamed(f"sum({N})", N).where(f"{N} <> 0")
@@ -101,20 +102,13 @@ def netted(
 
 def pieces_of(tables: Iterable[pa.Table], size: int = PIECE) -> Iterator[pa.Table]:
     """``tables`` put together into pieces of about ``size`` rows; at least one where there is any table."""
-    held: list[pa.Table] = []
+    held = Pile()
     for table in tables:
-        held.append(table)
-        if many(held, size - 1):
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
-
-
-def _chained(first: list[pa.Table], rest: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    while first:
-        yield first.pop(0)
-    yield from rest
+        held.add(table)
+        if held.over(size - 1):
+            yield held.joined()
+    if held.tables:
+        yield held.joined()
 
 
 def _spill(pieces: Iterable[pa.Table], schema: pa.Schema, folder: str) -> None:
