@@ -43,6 +43,8 @@ _WAITING = 8
 """So many threads wait for a disk or a store."""
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
+_ROWS_A_GROUP = 1 << 17
+"""A group of rows is the least that a worker, or a task of Spark, reads alone: a file of a million takes all cores."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=-]*\Z", re.ASCII)
 
 
@@ -315,7 +317,7 @@ def _in_memory(
 
 
 def _encode(sink: pa.NativeFile, pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]) -> None:
-    rows_a_group = {k: v for k, v in options.items() if k == "row_group_size"}
+    rows_a_group = {"row_group_size": options.get("row_group_size", _ROWS_A_GROUP)}
     with pq.ParquetWriter(sink, schema, **{k: v for k, v in options.items() if k not in rows_a_group}) as writer:
         for piece in pieces:
             writer.write_table(piece, **rows_a_group)
