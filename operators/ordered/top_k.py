@@ -106,10 +106,6 @@ class TopK(Node):
         return True
 
     @property
-    def readable_again(self) -> bool:
-        return False
-
-    @property
     def looks_back(self) -> int:
         return 0
 

@@ -115,10 +115,6 @@ class Windowed(Node):
     def replaces(self) -> bool:
         return True
 
-    @property
-    def readable_again(self) -> bool:
-        return False
-
     def needs(self, needed: Ids) -> Iterator[Ids]:
         yield (needed & ids_of(self.input)).union(*(call.reads for c, call in self.calls if c.id in needed))
 

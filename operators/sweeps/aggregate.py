@@ -134,10 +134,6 @@ class Aggregate(Node):
     def replaces(self) -> bool:
         return True
 
-    @property
-    def readable_again(self) -> bool:
-        return False
-
     def needs(self, needed: Ids) -> Iterator[Ids]:
         calls = (call.reads for call in self._needed(needed))
         yield frozenset().union(*(e.columns for _, e in self.keys), *calls)

@@ -80,10 +80,6 @@ class Enrich(Node):
     def is_stream(self) -> bool:
         return True
 
-    @property
-    def readable_again(self) -> bool:
-        return False
-
     def needs(self, needed: Ids) -> Iterator[Ids]:
         for child in self.inputs:
             yield (needed | self.reads) & ids_of(child)

@@ -99,10 +99,6 @@ class RelationToStream(Node):
     def lengthens(self) -> bool:
         return False
 
-    @property
-    def readable_again(self) -> bool:
-        return False
-
     def cut(self, inputs: tuple[Node, ...], needed: Ids) -> Node:
         whole = narrowed(inputs[0], self.input.columns)
         return replace(self, input=whole, instant=needed_only(self.instant, needed))

@@ -42,10 +42,6 @@ class SetOperation(Node):
     def replaces(self) -> bool:
         return True
 
-    @property
-    def readable_again(self) -> bool:
-        return False
-
     def cut(self, inputs: tuple[Node, ...], needed: Ids) -> Node:
         left, right = (narrowed(new, old.columns) for old, new in zip(self.inputs, inputs, strict=True))
         return replace(self, left=left, right=right)

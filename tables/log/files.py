@@ -317,10 +317,11 @@ def _in_memory(
 
 
 def _encode(sink: pa.NativeFile, pieces: Iterable[pa.Table], schema: pa.Schema, options: Mapping[str, Any]) -> None:
-    rows_a_group = {"row_group_size": options.get("row_group_size", _ROWS_A_GROUP)}
-    with pq.ParquetWriter(sink, schema, **{k: v for k, v in options.items() if k not in rows_a_group}) as writer:
+    options = {"row_group_size": _ROWS_A_GROUP, **options}
+    rows_a_group = options.pop("row_group_size")
+    with pq.ParquetWriter(sink, schema, **options) as writer:
         for piece in pieces:
-            writer.write_table(piece, **rows_a_group)
+            writer.write_table(piece, rows_a_group)
 
 
 def describe_file(

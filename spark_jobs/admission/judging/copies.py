@@ -54,13 +54,19 @@ class Pile:
             yield tables.pop(0)
 
 
-def sized(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Rows in portions that are judged at a time: small ones together, large ones in parts."""
+def together(tables: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
+    """Tables of one schema put together, as many as have up to ``most`` rows, and as few bytes as are judged at a time;
+    one that has more stays alone.
+    """
     held = Pile()
-    for table in rows:
-        for part in pieces(table):
-            if held.tables and held.over(PIECE, part):
-                yield held.joined()
-            held.add(part)
+    for table in tables:
+        if held.tables and held.over(most, table):
+            yield held.joined()
+        held.add(table)
     if held.tables:
         yield held.joined()
+
+
+def sized(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Rows in portions that are judged at a time: small ones together, large ones in parts."""
+    return together((part for table in rows for part in pieces(table)), PIECE)

@@ -15,7 +15,7 @@ from itertools import chain
 import pyarrow as pa
 
 from sweeparea.operators.exchange import ReceiveTask, SendTask, by_receiver
-from sweeparea.spark_jobs.admission.judging.copies import Pile
+from sweeparea.spark_jobs.admission.judging.copies import Pile, together
 from sweeparea.tables.log.folders import filesystem, remove_folder
 
 PIECE = 500_000
@@ -50,14 +50,9 @@ def by_keys(
         send = SendTask(held.tables[0].schema, tuple(columns), FAN_OUT[level], folder)
         batches = (batch for table in _packed(chain(held.emptied(), rest)) for batch in table.to_batches())
         lines = [line for sent in send(batches) for line in sent.to_pylist()]
-        together = Pile()
-        for files in by_receiver(lines, FAN_OUT[level]):
-            for part in by_keys(_received(files), columns, scratch, most, level + 1):
-                if together.tables and together.over(most, part):
-                    yield together.joined()
-                together.add(part)
-        if together.tables:
-            yield together.joined()
+        received = (_received(files) for files in by_receiver(lines, FAN_OUT[level]))
+        parts = (part for rows in received for part in by_keys(rows, columns, scratch, most, level + 1))
+        yield from together(parts, most)
     finally:
         remove_folder(folder, quietly=True)
 
@@ -69,13 +64,7 @@ def _received(files: tuple[str, ...]) -> Iterator[pa.Table]:
 
 def _packed(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Small tables together, each column in one chunk: level by level batches would become ever smaller."""
-    held = Pile()
-    for table in tables:
-        held.add(table)
-        if held.over(_PACKED):
-            yield held.joined().combine_chunks()
-    if held.tables:
-        yield held.joined().combine_chunks()
+    return (table.combine_chunks() for table in together(tables, _PACKED))
 
 
 class Shelf:
