@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sweeparea.cql.rewrites import distinct, joins, negation, projection, ranks, reorder, selection, windows
+from sweeparea.cql.rewrites import distinct, extremes, joins, negation, projection, ranks, reorder, selection, windows
 from sweeparea.cql.rewrites.prune import prune
 from sweeparea.cql.rewrites.rule import MeasuredInput, Rewriting, Rule
 from sweeparea.cql.rewrites.sharing import SHARE, share
@@ -14,6 +14,7 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.sharing import nodes
 
 FIRST: tuple[Rule, ...] = (
+    *extremes.RULES,
     *selection.RULES,
     *projection.RULES,
     *joins.RULES,

@@ -39,6 +39,7 @@ from sweeparea.operators.plan.numbers import ALL, COUNTED, DENSE_RANK, NUMBERING
 from sweeparea.operators.plan.words import listed, order_text
 from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain
+from sweeparea.operators.values.bag import BAG
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,15 +49,17 @@ if TYPE_CHECKING:
     from sweeparea.operators.kernels import top_k as kernel
     from sweeparea.operators.ordered import snapshot
     from sweeparea.operators.ordered.snapshot import Alive, SnapshotSpec
+    from sweeparea.operators.values import keys as key_codes
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, moves, sorting, kernel, snapshot, order_of = later(
+    np, pa, moves, sorting, kernel, snapshot, key_codes, order_of = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.kernels.top_k",
         "sweeparea.operators.ordered.snapshot",
+        "sweeparea.operators.values.keys",
         "sweeparea.operators.values.order",
     )
 
@@ -208,6 +211,46 @@ def sweep(rows: pa.Table, spec: TopKSpec, h0: int, h1: int) -> tuple[pa.Table, p
     return _Swept(rows, spec, h0, h1).run()
 
 
+def shortened(rows: pa.Table, spec: TopKSpec, until: int) -> pa.Table:
+    """What may be shown some day of rows that a worker has: not one before which there are enough others of its group
+    and its very interval. They are told apart before rows of a group meet, so that fewer travel.
+
+    Rows that end after ``until`` may be taken away before, and stay; all others have their final end. Only where
+    ``shortens``: then a limit is set.
+    """
+    start, end, n = (key_codes.int64_of(rows.column(c)) for c in BAG)
+    sure = np.flatnonzero((n > 0) & (end <= until) & (end > start))
+    order = spec.rows.orders[0]
+    some = rows.select(list(dict.fromkeys([*spec.rows.keys, *(key.column for key in order)]))).take(pa.array(sure))
+    ends = [pa.array(start[sure]), pa.array(end[sure])]
+    group, _ = key_codes.codes([*(some.column(key) for key in spec.rows.keys), *ends])
+    peers = len(order) if spec.peers is None else spec.peers
+    positions, peer = order_of.sorted_groups(some, group, order, peers)
+    before = _before(group[positions], peer, n[sure][positions], spec.by)
+    assert spec.limit is not None
+    left = np.ones(rows.num_rows, np.bool_)
+    left[sure[positions[before >= spec.offset + spec.limit]]] = False
+    return rows if left.all() else rows.filter(pa.array(left))
+
+
+def shortens(spec: TopKSpec) -> bool:
+    """Whether ``shortened`` may be asked: of rows behind the last place nothing is told."""
+    return spec.limit is not None and not counts_behind(spec.by, (function for _, function in spec.numbers))
+
+
+def _before(group: np.ndarray, peer: np.ndarray, n: np.ndarray, by: str) -> np.ndarray:
+    """How many copies, copies before its peers, or classes of peers are before each row of its group, in order."""
+    begins = np.flatnonzero(np.append(True, group[1:] != group[:-1])) if len(group) else group
+    sizes = np.diff(np.append(begins, len(group)))
+    if by == DENSE_RANK:
+        return peer - np.repeat(peer[begins], sizes)
+    before = np.cumsum(n) - n
+    if by == RANK:
+        first = np.flatnonzero(np.append(True, peer[1:] != peer[:-1])) if len(peer) else peer
+        before = np.repeat(before[first], np.diff(np.append(first, len(peer))))
+    return before - np.repeat(before[begins], sizes)
+
+
 class _Swept:
     """One slice: the records in their order, and what the kernel makes of it."""
 
@@ -223,8 +266,7 @@ class _Swept:
         self.by = NUMBERINGS.index(spec.by)
 
     def run(self) -> tuple[pa.Table, pa.Table]:
-        limited = self.spec.limit is not None and self.spec.expiry_known
-        limited = limited and not counts_behind(self.spec.by, (function for _, function in self.spec.numbers))
+        limited = self.spec.expiry_known and shortens(self.spec)
         return self._changes(), self.at.carry(self._undominated if limited else None)
 
     def _changes(self) -> pa.Table:

@@ -228,6 +228,7 @@ class Plans:
                 self.generate,
                 self.window,
                 self.twice,
+                self.extreme,
             )
         )
         return make(depth)
@@ -382,6 +383,38 @@ class Plans:
             return UnionAll((below, other), tuple(self.column(c.type) for c in below.columns))
         a, b = below.columns[0], other.columns[0]
         return Join(below, other, Expr(f"`{a.id}` = `{b.id}`", "", frozenset({a.id, b.id})))
+
+    def extreme(self, depth: int) -> Node:
+        """Rows whose value is the greatest or least of the same rows, all or those of a group; most often."""
+        r, base = self.r, self.relation(depth - 1)
+        other = self.copied(base)
+        places = [i for i, c in enumerate(base.columns) if c.type != "double" or r.random() < 0.1]
+        if not places:
+            return base
+        value, *keys = r.sample(places, min(len(places), r.choice((1, 1, 2, 3))))
+        call = AggregateCall(r.choice(("MAX", "MIN")), self.ref(other.columns[value]))
+        made = (self.column(base.columns[value].type), call)
+        grouped = tuple((self.column(base.columns[k].type), self.ref(other.columns[k])) for k in keys)
+        best: Node = Aggregate(other, grouped, (made,), not grouped)
+        side: Node = base
+        if r.random() < 0.3:
+            side = Select(side, self.condition(side.columns, 1))
+        shown = list(base.columns)
+        if r.random() < 0.3:
+            shown = [self.column(c.type) for c in base.columns]
+            outputs = list(zip(shown, map(self.ref, base.columns), strict=True))
+            r.shuffle(outputs)
+            side = Project(side, tuple(outputs))
+        pairs = [(shown[value], made[0]), *((shown[k], c) for k, (c, _) in zip(keys, grouped, strict=True))]
+        if r.random() < 0.1:
+            pairs.pop()
+        parts = [Expr(f"`{a.id}` = `{b.id}`", "", frozenset({a.id, b.id})) for a, b in pairs]
+        if r.random() < 0.3:
+            parts.append(self.conjunct((*side.columns, *best.columns)))
+        sql = " AND ".join(f"({p.sql})" for p in parts) or "TRUE"
+        condition = Expr(sql, sql, frozenset().union(*(p.columns for p in parts)))
+        both = (side, best) if r.random() < 0.7 else (best, side)
+        return Join(*both, condition)
 
     def copied(self, node: Node) -> Node:
         """The same subplan with other ids."""

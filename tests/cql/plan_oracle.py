@@ -317,7 +317,9 @@ class Query:
                 outputs = outputs or ["count(*) AS __none"]
                 tail = ""
                 if node.keys:
-                    tail = f"GROUP BY {', '.join(_sql(e) for _, e in node.keys)}"
+                    # a number alone would be the place of a column
+                    keys = [_sql(e) if e.columns else f"CASE WHEN TRUE THEN {_sql(e)} END" for _, e in node.keys]
+                    tail = f"GROUP BY {', '.join(keys)}"
                 elif not node.global_:
                     tail = "HAVING count(*) > 0"
                 return f"SELECT {', '.join(outputs)} FROM {inputs[0]} {tail}"

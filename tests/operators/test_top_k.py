@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -111,6 +112,12 @@ def _numbered(alive: list[tuple], by: str, offset: int, limit: int | None) -> li
     return found
 
 
+def _parted(rng: random.Random, table: pa.Table, parts: int, apply: Callable[[pa.Table], pa.Table]) -> pa.Table:
+    """What a function makes of the rows, shared among so many."""
+    where = [rng.randrange(parts) for _ in range(table.num_rows)]
+    return pa.concat_tables([apply(table.filter(pa.array([w == i for w in where], pa.bool_()))) for i in range(parts)])
+
+
 @settings(deadline=None, max_examples=300)
 @given(
     st.randoms(use_true_random=True),
@@ -120,9 +127,17 @@ def _numbered(alive: list[tuple], by: str, offset: int, limit: int | None) -> li
     st.sampled_from([0, 0, 1, 2]),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([0, 0, 1, 2]),
 )
 def test_numbers_at_every_instant_in_every_slicing(
-    rng: random.Random, by: str, shown: set[str], limit: int | None, offset: int, known: bool, unbounded: bool
+    rng: random.Random,
+    by: str,
+    shown: set[str],
+    limit: int | None,
+    offset: int,
+    known: bool,
+    unbounded: bool,
+    parts: int,
 ):
     rows = _elements(rng, rng.randint(0, 14), known, unbounded)
     cuts = sorted({rng.randint(0, LAST) for _ in range(rng.randint(0, 4))} | {LAST})
@@ -136,7 +151,10 @@ def test_numbers_at_every_instant_in_every_slicing(
     for h1 in cuts:
         new = [row for row, tick in zip(rows, told, strict=True) if h0 < tick <= h1]
         given = [pa.array([row[i] for row in new], f.type) for i, f in enumerate(RANKED)]
-        table = pa.concat_tables([carry.select(RANKED.names), pa.table(given, schema=RANKED)])
+        table = pa.table(given, schema=RANKED)
+        if parts and known and top_k.shortens(spec):
+            table = _parted(rng, table, parts, lambda part: top_k.shortened(part, spec, INF))
+        table = pa.concat_tables([carry.select(RANKED.names), table])
         found, carry = top_k.sweep(table, spec, h0, h1)
         delta += found.to_pylist()
         assert all(h0 < row[TS] <= h1 and row[TE] == INF for row in found.to_pylist())
@@ -163,6 +181,47 @@ def test_numbers_at_every_instant_in_every_slicing(
             for row, values in _numbered(part, by, offset, limit):
                 expected[(*row, *(values[function] for _, function in numbers))] += 1
         assert +got == expected
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.randoms(use_true_random=True),
+    st.sampled_from(top_k.NUMBERINGS),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from([0, 0, 1]),
+)
+def test_rows_that_others_of_their_interval_outdo_need_not_travel(rng: random.Random, by: str, limit: int, offset: int):
+    # a net bag, as an aggregation makes it: what ends up to ``until`` has its final end, what is open may be taken away
+    until, rows = 12, []
+    for _ in range(rng.randint(0, 24)):
+        ts = rng.choice([0, 4, 8])
+        key, value, text = rng.choice(["a", None]), rng.choice([1, 2, 3, None]), rng.choice(["x", "y", None])
+        n = rng.choice([1, 1, 2])
+        rows.append((key, key, value, text, ts, rng.choice([ts + 4, ts + 4, INF]), n))
+        if rows[-1][5] == INF and rng.random() < 0.5:
+            rows.append((key, key, value, text, rng.randint(until + 1, 20), INF, -n))
+    table = pa.table([pa.array([r[i] for r in rows], f.type) for i, f in enumerate(RANKED)], schema=RANKED)
+    order = PEERS if by == "ROW_NUMBER" else PEERS[:1]
+    spec = TopKSpec(SnapshotSpec(("k",), ("g", "v", "w"), (order,)), limit, offset, by, 1)
+    fewer = _parted(rng, table, rng.choice([1, 2]), lambda part: top_k.shortened(part, spec, until))
+    assert top_k.shortened(fewer, spec, until).num_rows <= fewer.num_rows <= table.num_rows
+
+    def changes(of: pa.Table) -> Counter:
+        found, _ = top_k.sweep(of, spec, -1, 30)
+        total: Counter = Counter()
+        for row in found.to_pylist():
+            total[(row["g"], row["v"], row["w"], row[TS])] += row[N]
+        return Counter({key: n for key, n in total.items() if n})
+
+    assert changes(fewer) == changes(table)
+
+
+def test_of_one_interval_only_the_first_rows_travel():
+    rows = [("a", "a", i, "x", 0, 4, 1) for i in range(1000)]
+    table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], schema=RANKED)
+    spec = TopKSpec(SnapshotSpec(("k",), ("v", "w"), (PEERS,)), 2, 1, "RANK", 1)
+    assert top_k.shortened(table, spec, 4).column("v").to_pylist() == [997, 998, 999]
+    assert top_k.shortened(table, spec, 3).num_rows == 1000
 
 
 def _one_group(size: int, **given: object) -> int:

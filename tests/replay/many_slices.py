@@ -54,6 +54,11 @@ QUERIES = (
     " WHERE r <= 2",
     "SELECT v, WINDOW_START(S) AS a, COUNT(*) AS n, COUNT(DISTINCT k) AS d FROM S [Hopping 7 Slide 3]"
     " GROUP BY v, WINDOW_START(S)",
+    # the greatest of the same rows: one top-k
+    "SELECT a.k, a.v FROM S {w} AS a, (SELECT MAX(v) AS m FROM S {w}) AS b WHERE a.v = b.m",
+    "WITH c AS (SELECT v, COUNT(*) AS n, WINDOW_START(S) AS s FROM S [Hopping 7 Slide 3] GROUP BY v, WINDOW_START(S))"
+    " SELECT v, n, s FROM c WHERE n = (SELECT MAX(n) FROM c)",
+    "SELECT a.k, a.v FROM S {w} AS a WHERE v = (SELECT MIN(v) FROM S {w} AS b WHERE b.k = a.k) AND v < 3",
 )
 """``w`` and ``x``: windows over time; ``p``: what to partition by."""
 

@@ -49,7 +49,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seeds", [(0, 6), pytest.param((22, 23), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [(0, 6, 25), pytest.param((22, 23), marks=pytest.mark.slow)])
 def test_groups_and_differences(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seeds: tuple[int, ...]):
     seen = _watched(monkeypatch)
     with shared_by((1, 2, 3, 2)):

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sweeparea.operators import bridge
 from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.ordered import top_k
-from sweeparea.operators.ordered.top_k import TopK
+from sweeparea.operators.ordered.top_k import TopK, TopKSpec
 from sweeparea.operators.state.due import bag_due
-from sweeparea.operators.state.sweep import Run, Sweep
+from sweeparea.operators.state.sweep import Sweep
+from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.spark.frames import fields
+from sweeparea.spark_jobs.spark.frames import ddl, fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,12 +35,10 @@ class TopKRows(KeyedRows):
         self.columns = {c.id: f"`{c.id}`" for c in node.input.columns}
         self.rank(node.order)
 
-    def sweep(self, start: int, known: bool) -> Run:
+    def top(self, start: int, known: bool) -> TopKSpec:
         node = self.node
         numbers = tuple((column.id, function) for column, function in node.numbers)
-        rows = self.spec(start)
-        spec = top_k.TopKSpec(rows, node.limit, node.offset, node.by, node.peers, numbers, expiry_known=known)
-        return partial(top_k.sweep, spec=spec)
+        return TopKSpec(self.spec(start), node.limit, node.offset, node.by, node.peers, numbers, expiry_known=known)
 
 
 class TopKs(Runner[TopK]):
@@ -62,10 +62,26 @@ class TopKs(Runner[TopK]):
         schema = pa.schema(fields(shown, shown.columns))
         numbers = (pa.field(column.id, pa.int32()) for column, _ in node.numbers)
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *numbers, *BAG_FIELDS])
-        run = how.sweep(self.slice.plan.start, self.known(node.input))
-        sweep = Sweep(tuple(keys), schema, output, bag_due, run)
-        source = None if bag is None else how.source(self.bags.pipe(node.input))
-        return self.sweeps.swept(op, None if bag is None else shown, sweep, source)
+        spec = how.top(self.slice.plan.start, self.known(node.input))
+        sweep = Sweep(tuple(keys), schema, output, bag_due, partial(top_k.sweep, spec=spec))
+        if bag is None:
+            return self.sweeps.swept(op, None, sweep)
+        rows, source = self._shortened(node, spec, schema, shown, how.source(self.bags.pipe(node.input)))
+        return self.sweeps.swept(op, rows, sweep, source)
+
+    def _shortened(
+        self, node: TopK, spec: TopKSpec, schema: pa.Schema, rows: DataFrame, source: Pipe | None
+    ) -> tuple[DataFrame, Pipe | None]:
+        """The sweep's rows, of several workers each without those that others of it outdo (``top_k.shortened``)."""
+        known = self.known(node.input)
+        if self.slice.partitions == 1 or not top_k.shortens(spec) or not (known or self.bags.net(node.input)):
+            return rows, source
+        until = INF if known else self.slice.h1
+        task = bridge.CombineTask(partial(top_k.shortened, spec=spec, until=until), schema, bridge.TRIED)
+        if source is None:
+            return rows.mapInArrow(task, ddl(schema)), None
+        source = source.behind(task, schema.names, schema.names)
+        return source.given.mapInArrow(source.task, ddl(schema)), source
 
     def pipe(self, node: TopK) -> Pipe | None:
         return self.sweeps.pipe(self.name(node))
