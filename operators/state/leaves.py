@@ -21,6 +21,8 @@ from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.tables.log.files import DataFile, quick, read_whole, write_files
 
 _BIAS = 1 << 63
+_LARGE = 1 << 20
+"""Bytes of a file beyond which reading it is work for several threads."""
 _LEAF = re.compile(r"leaf-([0-9a-f]{32})-([0-9a-f]{32})\.parquet\Z")
 
 
@@ -50,6 +52,10 @@ class Keys:
 
     def at(self, positions: np.ndarray | slice) -> Keys:
         return Keys(self.start[positions], self.hash[positions])
+
+    def and_(self, others: Keys) -> Keys:
+        """Those of rows behind which others stand."""
+        return Keys(np.append(self.start, others.start), np.append(self.hash, others.hash))
 
     def order(self) -> np.ndarray:
         return np.lexsort((self.hash, self.start))
@@ -112,21 +118,22 @@ class Leaves:
         """The columns of open rows."""
         return pa.schema([self.schema.field(name) for name in self.names])
 
-    def rewritten(self, part: Sequence[LeafRange], fresh: pa.Table, gone: pa.Table) -> list[DataFile]:
-        """Leaves that are neighbours, or ranges that have none yet, with ``fresh`` rows of theirs and without those
-        that are ``gone``: rows have the columns but ``valid_to``.
+    def rewritten(self, part: Sequence[LeafRange], fresh: pa.Table, keys_: Keys, gone: pa.Table) -> list[DataFile]:
+        """Leaves that are neighbours, or ranges that have none yet, with ``fresh`` rows of theirs, whose keys are
+        given, and without those that are ``gone``: rows have the columns but ``valid_to``.
 
         Raises MissingRows if some of these are not there.
         """
         leaves = [one.file for one in part if one.file is not None]
-        rows = pa.concat_tables([self.held.empty_table(), *self.read(leaves), fresh])
+        held = pa.concat_tables([self.held.empty_table(), *self.read(leaves)])
+        rows = pa.concat_tables([held, fresh])
         missing, left = self.without(gone, rows)
         if len(missing):
             raise MissingRows(len(missing))
-        rows = rows.filter(pa.array(left))
+        rows = chosen(rows, left)
         pieces: list[tuple[str, pa.Table]] = []
         if fresh.num_rows:
-            keys_ = self.keys(rows)
+            keys_ = self.keys(held).and_(keys_).at(left)
             order = keys_.order()
             rows, keys_ = rows.take(pa.array(order)), keys_.at(order)
             for one, begin, end in _runs(part, owner(keys_, part)):
@@ -155,7 +162,7 @@ class Leaves:
         """The rows of files of open rows, file by file."""
         for whole in read_whole(self.root, [file.path for file in files]):
             parquet = pq.ParquetFile(pa.BufferReader(whole), coerce_int96_timestamp_unit="us")
-            yield conform(parquet.read(self.names, use_threads=False), self.held)
+            yield conform(parquet.read(self.names, use_threads=whole.size > _LARGE), self.held)
 
     def stored(self, rows: pa.Table) -> pa.Table:
         """Open rows as the table has them."""
@@ -190,6 +197,11 @@ class Leaves:
 
 class MissingRows(Exception):
     """Rows have ended that are in no leaf; the first argument: how many."""
+
+
+def chosen(rows: pa.Table, mask: np.ndarray) -> pa.Table:
+    """The rows where a mask is true, most often all: then nothing is copied."""
+    return rows if mask.all() else rows.filter(pa.array(mask))
 
 
 def owner(keys_: Keys, part: Sequence[LeafRange]) -> np.ndarray:

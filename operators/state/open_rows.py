@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.state.area_files import to_merge
-from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, leaf_range, owner, starts
+from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, chosen, leaf_range, owner, starts
 from sweeparea.tables.log import scan, stats
 from sweeparea.tables.log.files import DataFile, write_file
 
@@ -127,9 +127,9 @@ class OpenRows:
         if not ended.num_rows:
             sizes = sorted(file.rows for file in self.fresh)
             if count := to_merge(sizes):
-                chosen = sorted(self.fresh, key=lambda file: (file.rows, file.path))[:count]
-                done.removes += chosen
-                self._write(self._read(chosen, done), done)
+                smallest = sorted(self.fresh, key=lambda file: (file.rows, file.path))[:count]
+                done.removes += smallest
+                self._write(self._read(smallest, done), done)
             return done
         rows = self._read(self.fresh, done)
         missing, left = self.leaves.without(ended, rows)
@@ -139,9 +139,10 @@ class OpenRows:
             if (gone_from < 0).any():
                 raise MissingRows(int((gone_from < 0).sum()))
             touched = [self.ranges[i] for i in np.unique(gone_from)]
-            absorbed = owner(self.leaves.keys(rows), touched) >= 0
-            self._rewrite(touched, rows.filter(pa.array(absorbed)), ended, done)
-            rows = rows.filter(pa.array(~absorbed))
+            keys_ = self.leaves.keys(rows)
+            absorbed = owner(keys_, touched) >= 0
+            self._rewrite(touched, chosen(rows, absorbed), keys_.at(absorbed), ended, done)
+            rows = chosen(rows, ~absorbed)
         done.removes += self.fresh
         self._write(rows, done)
         return done
@@ -169,16 +170,17 @@ class OpenRows:
             read = []
             for file in sources:  # what else it holds has been kept above
                 rows = self._rows_of(file)
-                read.append(rows.filter(pa.array(owner(self.leaves.keys(rows), part) >= 0)))
+                read.append(chosen(rows, owner(self.leaves.keys(rows), part) >= 0))
             begin, end = (starts(key) for key in (part[0].low, part[-1].high))
             self._spread(part, pa.concat_tables([self.leaves.held.empty_table(), *read]), ended(begin, end), done)
         return done
 
     def _spread(self, ranges: Sequence[LeafRange], rows: pa.Table, ended: pa.Table, done: Exchange) -> None:
         """Fresh rows of some ranges into these, of which only those are read that get or lose any."""
-        to, from_ = owner(self.leaves.keys(rows), ranges), owner(self.leaves.keys(ended), ranges)
+        keys_ = self.leaves.keys(rows)
+        to, from_ = owner(keys_, ranges), owner(self.leaves.keys(ended), ranges)
         touched = [ranges[i] for i in np.unique(np.append(to, from_[from_ >= 0]))]
-        self._rewrite(touched, rows, ended.filter(pa.array(from_ >= 0)), done)
+        self._rewrite(touched, rows, keys_, chosen(ended, from_ >= 0), done)
 
     def _covering(self, sampled: Sequence[Keys]) -> list[LeafRange]:
         """The leaves, and ranges between them, so that all keys are in one. A range without a leaf is cut so that it
@@ -202,12 +204,14 @@ class OpenRows:
 
     # -- reading and writing -------------------------------------------------------------------------------------------
 
-    def _rewrite(self, touched: Sequence[LeafRange], fresh: pa.Table, gone: pa.Table, done: Exchange) -> None:
-        """Some ranges, which are in order, with fresh rows of theirs and without those that are gone."""
-        fresh_keys, gone_keys = self.leaves.keys(fresh), self.leaves.keys(gone)
+    def _rewrite(
+        self, touched: Sequence[LeafRange], fresh: pa.Table, fresh_keys: Keys, gone: pa.Table, done: Exchange
+    ) -> None:
+        """Some ranges, which are in order, with fresh rows of theirs, and their keys, without those that are gone."""
+        gone_keys = self.leaves.keys(gone)
         for part in _parts(touched, lambda one: one.rows):
-            come, go = (pa.array(owner(keys_, part) >= 0) for keys_ in (fresh_keys, gone_keys))
-            done.adds += self.leaves.rewritten(part, fresh.filter(come), gone.filter(go))
+            come, go = (owner(keys_, part) >= 0 for keys_ in (fresh_keys, gone_keys))
+            done.adds += self.leaves.rewritten(part, chosen(fresh, come), fresh_keys.at(come), chosen(gone, go))
         done.removes += [one.file for one in touched if one.file is not None]
 
     def _read(self, files: Sequence[DataFile], done: Exchange) -> pa.Table:
@@ -227,8 +231,8 @@ class OpenRows:
         return self._open_rows_of(file) if file.path in self._mixed else next(self.leaves.read([file]))
 
     def _open_rows_of(self, file: DataFile) -> pa.Table:
-        chosen = scan.ScanPlan(self.schema, (f"{self.root}/{file.path}",), file.size, file.rows)
-        return chosen.read(self.leaves.names, pc.field("valid_to").is_null())
+        whole = scan.ScanPlan(self.schema, (f"{self.root}/{file.path}",), file.size, file.rows)
+        return whole.read(self.leaves.names, pc.field("valid_to").is_null())
 
     def _write(self, rows: pa.Table, done: Exchange) -> None:
         if rows.num_rows:
