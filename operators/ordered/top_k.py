@@ -40,6 +40,7 @@ from sweeparea.operators.plan.words import listed, order_text
 from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
+from sweeparea.operators.windows.definitions import WindowDefinition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,9 +128,18 @@ class TopK(Node):
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return only(below[0], self.keys)
 
+    def combines(self, ends: Ends) -> bool:
+        """Whether workers leave out what others of their rows outdo: of a bucket, whose rows have one interval."""
+        buckets = all(isinstance(end, WindowDefinition) and end.in_buckets for end in self.input.ends)
+        return buckets and self.shortens and ends.expiry_known(self.input)
+
+    @property
+    def shortens(self) -> bool:
+        """Whether ``shortened`` may be asked."""
+        return is_cut(self.limit, self.by, self.numbers)
+
     def kept(self, ends: Ends) -> str | None:
-        counts = counts_behind(self.by, (function for _, function in self.numbers))
-        if self.limit is None or counts or not ends.expiry_known(self.input):
+        if self.limit is None or not self.shortens or not ends.expiry_known(self.input):
             return "the input's rows that are valid after h1"
         most = self.limit + self.offset
         what = {ROW_NUMBER: "rows", RANK: "rows before them", DENSE_RANK: "ranks before them"}[self.by]
@@ -180,6 +190,11 @@ def _fits(call: WindowFunction, chosen: WindowFunction) -> bool:
     return complete.order[: len(written.order)] == written.order
 
 
+def is_cut(limit: int | None, by: str, numbers: Iterable[tuple[object, str]]) -> bool:
+    """Whether of rows behind the last place nothing is told."""
+    return limit is not None and not counts_behind(by, (function for _, function in numbers))
+
+
 def counts_behind(by: str, numbers: Iterable[str]) -> bool:
     """Whether a number beside a row counts rows that may never be shown themselves: all of the group, or peers behind
     it that ROW_NUMBER tells from it.
@@ -215,8 +230,8 @@ def shortened(rows: pa.Table, spec: TopKSpec, until: int) -> pa.Table:
     """What may be shown some day of rows that a worker has: not one before which there are enough others of its group
     and its very interval. They are told apart before rows of a group meet, so that fewer travel.
 
-    Rows that end after ``until`` may be taken away before, and stay; all others have their final end. Only where
-    ``shortens``: then a limit is set.
+    Rows that end after ``until`` may be taken away before, and stay; all others have their final end. Only of what
+    ``is_cut``.
     """
     start, end, n = (key_codes.int64_of(rows.column(c)) for c in BAG)
     sure = np.flatnonzero((n > 0) & (end <= until) & (end > start))
@@ -231,11 +246,6 @@ def shortened(rows: pa.Table, spec: TopKSpec, until: int) -> pa.Table:
     left = np.ones(rows.num_rows, np.bool_)
     left[sure[positions[before >= spec.offset + spec.limit]]] = False
     return rows if left.all() else rows.filter(pa.array(left))
-
-
-def shortens(spec: TopKSpec) -> bool:
-    """Whether ``shortened`` may be asked: of rows behind the last place nothing is told."""
-    return spec.limit is not None and not counts_behind(spec.by, (function for _, function in spec.numbers))
 
 
 def _before(group: np.ndarray, peer: np.ndarray, n: np.ndarray, by: str) -> np.ndarray:
@@ -266,7 +276,7 @@ class _Swept:
         self.by = NUMBERINGS.index(spec.by)
 
     def run(self) -> tuple[pa.Table, pa.Table]:
-        limited = self.spec.expiry_known and shortens(self.spec)
+        limited = self.spec.expiry_known and is_cut(self.spec.limit, self.spec.by, self.spec.numbers)
         return self._changes(), self.at.carry(self._undominated if limited else None)
 
     def _changes(self) -> pa.Table:

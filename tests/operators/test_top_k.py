@@ -152,7 +152,7 @@ def test_numbers_at_every_instant_in_every_slicing(
         new = [row for row, tick in zip(rows, told, strict=True) if h0 < tick <= h1]
         given = [pa.array([row[i] for row in new], f.type) for i, f in enumerate(RANKED)]
         table = pa.table(given, schema=RANKED)
-        if parts and known and top_k.shortens(spec):
+        if parts and known and top_k.is_cut(limit, by, numbers):
             table = _parted(rng, table, parts, lambda part: top_k.shortened(part, spec, INF))
         table = pa.concat_tables([carry.select(RANKED.names), table])
         found, carry = top_k.sweep(table, spec, h0, h1)

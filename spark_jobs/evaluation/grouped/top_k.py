@@ -73,10 +73,10 @@ class TopKs(Runner[TopK]):
         self, node: TopK, spec: TopKSpec, schema: pa.Schema, rows: DataFrame, source: Pipe | None
     ) -> tuple[DataFrame, Pipe | None]:
         """The sweep's rows, of several workers each without those that others of it outdo (``top_k.shortened``)."""
-        known = self.known(node.input)
-        if self.slice.partitions == 1 or not top_k.shortens(spec) or not (known or self.bags.net(node.input)):
+        combines = node.combines(self.slice.edges)
+        if self.slice.partitions == 1 or not (combines or (node.shortens and self.bags.net(node.input))):
             return rows, source
-        until = INF if known else self.slice.h1
+        until = INF if combines else self.slice.h1
         task = bridge.CombineTask(partial(top_k.shortened, spec=spec, until=until), schema, bridge.TRIED)
         if source is None:
             return rows.mapInArrow(task, ddl(schema)), None
