@@ -62,20 +62,24 @@ class BagOf:
             found.append(pa.chunked_array([shown]))
             ids.append(self.instant)
         copies = np.ones(len(tick), np.int64) if self.copies is None else int64_of(rows.column(self.copies))
-        start, end = (tick, tick + 1) if self.window is None else self._through(self.window, tick)
-        found += [pa.chunked_array([pa.array(values)]) for values in (start, end, copies)]
+        found += [pa.chunked_array([pa.array(values)]) for values in (tick, tick + 1, copies)]
         bag = pa.Table.from_arrays(found, names=[*ids, *BAG])
-        return bag if self.window is None else bag.filter(pc.less(bag.column(TS), bag.column(TE)))
-
-    @staticmethod
-    def _through(window: TimeWindow, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = window.intervals(tick)
-        assert found is not None  # else nobody asks
-        return found
+        return bag if self.window is None else through(self.window, bag)
 
     def schema(self, table: pa.Schema) -> pa.Schema:
         """The bag's schema, from that of the table."""
         return self.of(table.empty_table()).schema
+
+
+def through(window: TimeWindow, elements: pa.Table) -> pa.Table:
+    """Elements ``[s, s+1)`` as a window of which each instant tells the interval has them; what is never valid is left
+    out.
+    """
+    found = window.intervals(int64_of(elements.column(TS)))
+    assert found is not None  # else nobody asks
+    for name, values in zip((TS, TE), found, strict=True):
+        elements = elements.set_column(elements.schema.get_field_index(name), name, pa.array(values))
+    return elements.filter(pc.less(elements.column(TS), elements.column(TE)))
 
 
 @dataclass(frozen=True)

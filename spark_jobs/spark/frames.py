@@ -182,6 +182,13 @@ def concatenated(bags: Sequence[DataFrame]) -> DataFrame:
     return total
 
 
+def comparable_types(frame: DataFrame, names: Sequence[str]) -> dict[str, pa.DataType]:
+    """Arrow types of those columns that a table can hold and whose texts, if they are any, are compared by bytes."""
+    types = {f.name: f.dataType for f in frame.schema if f.name in set(names)}
+    alike = {name: kind for name, kind in types.items() if storable(kind) and "collate" not in kind.simpleString()}
+    return {name: arrow_type(ddl_type(kind)) for name, kind in alike.items()}
+
+
 def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
     """Arrow fields of columns of a DataFrame: one analysis, no job."""
     types = {f.name: f.dataType for f in frame.schema}

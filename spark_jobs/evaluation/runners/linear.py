@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from sweeparea.operators import bridge
 from sweeparea.operators.bridge import Pipe
-from sweeparea.operators.linear import generate, one_row, project, select, union_all
+from sweeparea.operators.linear import computed, generate, one_row, project, select, union_all
 from sweeparea.operators.linear.generate import Generate
 from sweeparea.operators.linear.map import Map
 from sweeparea.operators.linear.one_row import OneRow
@@ -19,6 +21,7 @@ from sweeparea.operators.linear.union_all import UnionAll
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps.enrich import Enrich
 from sweeparea.operators.values.bag import BAG
+from sweeparea.spark_jobs.evaluation import in_arrow
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 
@@ -104,11 +107,31 @@ class _Maps(Runner[M]):
     def empty(self, node: M) -> DataFrame:
         return type(self).apply(node, self.bags.empty(node.input))
 
+    @staticmethod
+    def _names(node: Node) -> list[str]:
+        return [*(column.id for column in node.columns), *BAG]
+
+    def types(self, node: Node) -> dict[str, pa.DataType]:
+        """The types of columns of ``new(node)``, which has been made, of those that Arrow may compute with."""
+        bag = self.bags.new(node)
+        assert bag is not None
+        return frames.comparable_types(bag, [c.id for c in node.columns])
+
 
 class Selects(_Maps[Select]):
     """Selections keep what is known of their input's rows."""
 
     apply = staticmethod(select.apply)
+
+    def pipe(self, node: Select) -> Pipe | None:
+        below = self.bags.pipe(node.input)
+        names = self._names(node.input)
+        if below is None or not below.columns.keys() >= set(names):
+            return None
+        chosen = in_arrow.condition(node.condition.sql, self.types(node.input))
+        if chosen is None:
+            return None
+        return below.behind(bridge.ExtendTask(partial(computed.selected, condition=chosen)), names, names)
 
     def net(self, node: Select) -> bool:
         return self.bags.net(node.input)
@@ -143,8 +166,24 @@ class Projects(_Maps[Project]):
 
     def pipe(self, node: Project) -> Pipe | None:
         below = self.bags.pipe(node.input)
+        if below is None:
+            return None
         chosen = {column.id: expr.bare for column, expr in node.outputs}
-        return None if below is None else below.renamed(chosen | {name: name for name in BAG})
+        renamed = below.renamed(chosen | {name: name for name in BAG})
+        return self._computed(node, below) if renamed is None else renamed
+
+    def _computed(self, node: Project, below: Pipe) -> Pipe | None:
+        """The projection where Arrow computes all of it; what it gives must have the types that Spark says."""
+        names = self._names(node.input)
+        given, made = self.types(node.input), self.types(node)
+        if not below.columns.keys() >= set(names):
+            return None
+        outputs = [(column.id, in_arrow.computed(expr.sql, given)) for column, expr in node.outputs]
+        found = [(id_, tree) for id_, tree in outputs if tree is not None and tree.type == made.get(id_)]
+        if len(found) < len(outputs):
+            return None
+        task = bridge.ExtendTask(partial(computed.projected, outputs=found))
+        return below.behind(task, names, [*(id_ for id_, _ in found), *BAG])
 
     def net(self, node: Project) -> bool:
         # equal records must come of equal ones

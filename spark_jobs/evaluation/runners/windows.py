@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.operators import bridge, user
+from sweeparea.operators import bridge, reading, user
 from sweeparea.operators.linear.scan import StreamScan
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.values.bag import BAG, TS, N
@@ -48,10 +48,16 @@ class Windows(Runner[Window]):
     def pipe(self, node: Window) -> bridge.Pipe | None:
         """Windows of which each instant tells its interval are seen through where elements are read."""
         spec, below = node.spec, node.input
-        if not isinstance(spec, TimeWindow) or node.bounds is not None or not isinstance(below, StreamScan):
+        if not isinstance(spec, TimeWindow) or node.bounds is not None or id(below) in self.slice.once_computed:
             return None
-        seen = spec.intervals(np.zeros(0, np.int64)) is not None and id(below) not in self.slice.once_computed
-        return self.slice.reader.pipe(below, self.slice.partitions, spec) if seen else None
+        if spec.intervals(np.zeros(0, np.int64)) is None:
+            return None
+        if isinstance(below, StreamScan):
+            return self.slice.reader.pipe(below, self.slice.partitions, spec)
+        elements, names = self.bags.pipe(below), [*ids_of(below), *BAG]
+        if elements is None or not elements.columns.keys() >= set(names):
+            return None
+        return elements.behind(bridge.ExtendTask(partial(reading.through, spec)), names, names)
 
     def empty(self, node: Window) -> DataFrame:
         below, instant = self.bags.empty(node.input), self.slice.reader.instant_sql

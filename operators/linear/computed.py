@@ -1,0 +1,98 @@
+"""Expressions that Arrow computes as Spark does, for rows that workers read without Spark SQL (``reading.py``).
+
+Only what gives the same value, bit for bit, and cannot fail: columns, constants, comparisons of values of one type, the
+logic of three values, IS NULL, the remainder by a constant, products of decimals that fit. ``evaluation/in_arrow.py``
+makes a tree of a text or says that Spark has to compute it.
+
+>>> price = Field("p", pa.int64())
+>>> tree = Call("greater", (price, Constant(3, pa.int64())), pa.bool_())
+>>> evaluated(tree, pa.table({"p": [1, 5, None]})).to_pylist()
+[False, True, None]
+>>> selected(pa.table({"p": [1, 5, None]}), tree).column("p").to_pylist()
+[5]
+"""
+
+# pyarrow makes its compute functions when it is imported: no checker sees them
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sweeparea.operators.base.later import later
+from sweeparea.operators.values.bag import BAG
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    np, pa, pc = later("numpy", "pyarrow", "pyarrow.compute")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the rows."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that is not NULL."""
+
+    value: Any
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of ``FUNCTIONS`` of values; ``type``: that of its result."""
+
+    function: str
+    arguments: tuple[Computed, ...]
+    type: pa.DataType
+
+
+Computed = Field | Constant | Call
+
+
+def _remainder(value: pa.ChunkedArray, by: pa.Scalar) -> pa.Array:
+    """Spark's %: it has the sign of the dividend. ``by`` is above zero."""
+    array = value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
+    left = np.fmod(pc.fill_null(array, 0).to_numpy(zero_copy_only=False), by.as_py())
+    return pa.array(left, array.type, mask=array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None)
+
+
+FUNCTIONS = {
+    **{name: name for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")},
+    **{name: name for name in ("and_kleene", "or_kleene", "invert", "is_null", "is_valid", "multiply")},
+    "remainder": _remainder,
+}
+
+
+def evaluated(tree: Computed, rows: pa.Table) -> Any:
+    """The expression's value for each row, of its type: an array, or a scalar where no column takes part."""
+    if isinstance(tree, Constant):
+        return pa.scalar(tree.value, tree.type)
+    if isinstance(tree, Field):
+        column = rows.column(tree.name)
+        return column if column.type == tree.type else column.cast(tree.type)
+    arguments = [evaluated(argument, rows) for argument in tree.arguments]
+    function = FUNCTIONS[tree.function]
+    made = function(*arguments) if callable(function) else pc.call_function(function, arguments)
+    return made if made.type == tree.type else made.cast(tree.type)
+
+
+def selected(rows: pa.Table, condition: Computed) -> pa.Table:
+    """The rows for which a condition is TRUE."""
+    return rows.filter(evaluated(condition, rows))
+
+
+def projected(rows: pa.Table, outputs: Sequence[tuple[str, Computed]]) -> pa.Table:
+    """A bag's rows with other columns, by name; ``__ts``, ``__te`` and ``__n`` stay."""
+    columns = [evaluated(tree, rows) for _, tree in outputs]
+    filled = [pa.repeat(c, rows.num_rows) if isinstance(c, pa.Scalar) else c for c in columns]
+    return pa.table([*filled, *(rows.column(c) for c in BAG)], names=[*(name for name, _ in outputs), *BAG])

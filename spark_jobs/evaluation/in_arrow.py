@@ -1,0 +1,174 @@
+"""Which expressions Arrow computes as Spark does: their texts as trees (``operators/linear/computed.py``).
+
+What is not known here to be the same goes through Spark SQL, which costs a row and a column more of each row, never an
+answer. Values that are equal and not alike (0.0 and -0.0, collations) are left to Spark, and so is what may fail:
+a sum that overflows is an error there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.types as pt
+from sqlglot import exp
+
+from sweeparea.cql.rewrites.conditions import tree as parsed
+from sweeparea.operators.linear.computed import Call, Computed, Constant, Field
+
+_COMPARED: dict[type[exp.Expr], str] = {
+    exp.EQ: "equal",
+    exp.NEQ: "not_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+}
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+"""The precision of the decimals that Spark makes of whole numbers."""
+_MOST = 38
+_LONGEST = 2_000
+"""Characters of a text beyond which Spark has to compute it."""
+_NUMBER = re.compile(r"\d+|\d+\.\d*|\.\d+")
+
+
+def computed(sql: str, types: Mapping[str, pa.DataType]) -> Computed | None:
+    """An expression over columns of these types; None: Spark has to compute it."""
+    # an escape in a text is Spark's to read; trees are no deeper than short texts
+    node = None if "\\" in sql or len(sql) > _LONGEST else parsed(sql)
+    return None if node is None else _value(node, types)
+
+
+def condition(sql: str, types: Mapping[str, pa.DataType]) -> Computed | None:
+    """``computed`` of a condition."""
+    found = computed(sql, types)
+    return found if found is not None and pt.is_boolean(found.type) else None
+
+
+def _value(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Computed | None:
+    node = node.unnest()
+    match node:
+        case exp.Column():
+            kind = types.get(node.name) if len(node.parts) == 1 else None
+            return None if kind is None or not _plain(kind) else Field(node.name, kind)
+        case exp.And() | exp.Or():
+            name = "and_kleene" if isinstance(node, exp.And) else "or_kleene"
+            return _logic(name, _value(node.this, types), _value(node.expression, types))
+        case exp.Not():
+            return _logic("invert", _value(node.this, types))
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            below = _value(node.this, types)
+            return None if not isinstance(below, Field) else Call("is_null", (below,), pa.bool_())
+        case exp.Between():
+            value, low, high = (_value(node.this, types), node.args["low"], node.args["high"])
+            above = _compared("greater_equal", value, _value(low, types))
+            return _logic("and_kleene", above, _compared("less_equal", value, _value(high, types)))
+        case exp.In() if node.expressions and not node.args.get("query"):
+            value, found = _value(node.this, types), None
+            for member in node.expressions:
+                equal = _compared("equal", value, _value(member, types))
+                if equal is None:
+                    return None
+                found = equal if found is None else _logic("or_kleene", found, equal)
+            return found
+        case exp.Mod():
+            return _remainder(_value(node.this, types), _value(node.expression, types))
+        case exp.Mul():
+            return _product(_value(node.this, types), _value(node.expression, types))
+        case exp.Literal() | exp.Neg():
+            return _constant(node)
+        case _:
+            name = _COMPARED.get(type(node))
+            return None if name is None else _compared(name, _value(node.this, types), _value(node.expression, types))
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Whether equal values of a type are alike, and in the order that Arrow has them in."""
+    whole = pt.is_signed_integer(kind) or pt.is_decimal128(kind) or pt.is_boolean(kind)
+    return whole or pt.is_string(kind) or pt.is_date32(kind) or pt.is_timestamp(kind)
+
+
+def _logic(name: str, *parts: Computed | None) -> Computed | None:
+    found = tuple(part for part in parts if part is not None and pt.is_boolean(part.type))
+    return Call(name, found, pa.bool_()) if len(found) == len(parts) else None
+
+
+def _compared(name: str, left: Computed | None, right: Computed | None) -> Computed | None:
+    if left is None or right is None or (isinstance(left, Constant) and isinstance(right, Constant)):
+        return None
+    if isinstance(left, Constant):
+        fitted = _fitted(left, right.type)
+        return None if fitted is None else Call(name, (fitted, right), pa.bool_())
+    other = _fitted(right, left.type) if isinstance(right, Constant) else right
+    return None if other is None or other.type != left.type else Call(name, (left, other), pa.bool_())
+
+
+def _fitted(constant: Constant, kind: pa.DataType) -> Constant | None:
+    """A constant as a value of the type that it is compared with, if it is one."""
+    value = constant.value
+    if isinstance(value, str) or pt.is_string(kind):
+        return Constant(value, kind) if isinstance(value, str) and pt.is_string(kind) else None
+    if pt.is_signed_integer(kind):
+        bound = 1 << (kind.bit_width - 1)
+        return Constant(value, kind) if isinstance(value, int) and -bound <= value < bound else None
+    if isinstance(kind, pa.Decimal128Type):
+        number = Decimal(value)
+        whole = len(str(abs(int(number))))
+        exact = -number.as_tuple().exponent <= kind.scale and whole <= kind.precision - kind.scale  # type: ignore[operator]
+        return Constant(number, kind) if exact else None
+    return None
+
+
+def _constant(node: exp.Expr) -> Constant | None:
+    negative = isinstance(node, exp.Neg)
+    node = node.this.unnest() if negative else node
+    if not isinstance(node, exp.Literal):
+        return None
+    text = str(node.this)
+    if node.is_string:
+        return None if negative else Constant(text, pa.string())
+    if not _NUMBER.fullmatch(text):
+        return None
+    if text.isdigit():
+        value = -int(text) if negative else int(text)
+        return Constant(value, pa.int32() if abs(value) < 1 << 31 else pa.int64()) if abs(value) < 1 << 63 else None
+    number = -Decimal(text) if negative else Decimal(text)
+    exponent = number.as_tuple().exponent
+    scale = max(0, -exponent) if isinstance(exponent, int) else 0
+    precision = max(len(number.as_tuple().digits), scale)
+    return Constant(number, pa.decimal128(precision, scale)) if precision <= _MOST else None
+
+
+def _remainder(value: Computed | None, by: Computed | None) -> Computed | None:
+    """The remainder by a constant above zero. It has the wider of two types, here that of the value."""
+    whole = all(side is not None and pt.is_signed_integer(side.type) for side in (value, by))
+    if not whole or value is None or isinstance(value, Constant) or not isinstance(by, Constant):
+        return None
+    if by.value <= 0 or by.type.bit_width > value.type.bit_width:
+        return None
+    return Call("remainder", (value, Constant(by.value, value.type)), value.type)
+
+
+def _product(left: Computed | None, right: Computed | None) -> Computed | None:
+    """The product of a decimal constant and a column of whole numbers or decimals: it fits, so it never fails."""
+    if not isinstance(left, Field | Constant) or not isinstance(right, Field | Constant):
+        return None
+    if isinstance(left, Constant) == isinstance(right, Constant):
+        return None
+    decimals = [_as_decimal(side) for side in (left, right)]
+    if not all(isinstance(side.type, pa.Decimal128Type) for side in (left, right) if isinstance(side, Constant)):
+        return None  # whole numbers have a product that may overflow
+    if any(d is None for d in decimals):
+        return None
+    a, b = (d for d in decimals if d is not None)
+    precision, scale = a.type.precision + b.type.precision + 1, a.type.scale + b.type.scale
+    return Call("multiply", (a, b), pa.decimal128(precision, scale)) if precision <= _MOST else None
+
+
+def _as_decimal(side: Field | Constant) -> Field | Constant | None:
+    if isinstance(side.type, pa.Decimal128Type):
+        return side
+    digits = _DIGITS.get(side.type)
+    return None if digits is None or isinstance(side, Constant) else Field(side.name, pa.decimal128(digits, 0))
