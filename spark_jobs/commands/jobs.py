@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeparea.spark_jobs.application import Application
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sweeparea.infra.errors import SweepAreaError
     from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
 
+MOST_THREADS = 4
+"""So many queries run side by side where nobody says how many."""
+T = TypeVar("T")
 Tell = Callable[[str], None]
 
 
@@ -103,6 +108,30 @@ def process(application: str | Application, query: str, until: int | None = None
     opened = application if isinstance(application, Application) else Application.open(application)
     with spark_session() as spark, tagged(spark):
         return run(opened, query, spark, until=until, tell=tell).as_dict()
+
+
+def process_all(
+    opened: Callable[[], Application],
+    queries: Sequence[str],
+    work: Callable[[Application, str, SparkSession], T],
+    threads: int | None = None,
+) -> Iterator[tuple[str, T | SweepAreaError]]:
+    """``work`` of queries with a session that they share, several at a time (``side_by_side.py``), as they end; each of
+    ``threads`` has an application that ``opened`` gives. None: as many as there are cores, at most ``MOST_THREADS``. On
+    a server one after the other.
+    """
+    from sweeparea.spark_jobs.orchestration.side_by_side import each_of
+    from sweeparea.spark_jobs.spark.session import spark_session
+
+    with spark_session() as spark:
+        server = "connect" in type(spark).__module__
+        several = 1 if server else threads or min(os.cpu_count() or 1, MOST_THREADS)
+
+        def tagged_work(application: Application, name: str) -> T:
+            with tagged(spark):
+                return work(application, name, spark)
+
+        yield from each_of(opened, queries, tagged_work, several)
 
 
 def recompute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,4 +96,18 @@ def each(names: Sequence[str], work: Callable[[str], None]) -> int:
                 raise
             print(f"sweeparea: {error}", file=sys.stderr, flush=True)
             code = error.exit_code
+    return code
+
+
+def told(names: Sequence[str], found: Iterable[tuple[str, str | SweepAreaError]]) -> int:
+    """``each`` of works that are done elsewhere: what came of every name, in words, or its error."""
+    code = 0
+    for _, what in found:
+        if isinstance(what, str):
+            tell(what)
+        elif asked().debug or len(names) == 1:
+            raise what
+        else:
+            print(f"sweeparea: {what}", file=sys.stderr, flush=True)
+            code = what.exit_code
     return code
