@@ -4,8 +4,8 @@ Only what gives the same value, bit for bit, and cannot fail: columns, constants
 logic of three values, IS NULL, the remainder by a constant, products of decimals that fit. ``evaluation/in_arrow.py``
 makes a tree of a text or says that Spark has to compute it.
 
->>> price = Field("p", pa.int64())
->>> tree = Call("greater", (price, Constant(3, pa.int64())), pa.bool_())
+>>> price = ColumnValue("p", pa.int64())
+>>> tree = CallValue("greater", (price, ConstantValue(3, pa.int64())), pa.bool_())
 >>> evaluated(tree, pa.table({"p": [1, 5, None]})).to_pylist()
 [False, True, None]
 >>> selected(pa.table({"p": [1, 5, None]}), tree).column("p").to_pylist()
@@ -32,7 +32,7 @@ else:
 
 
 @dataclass(frozen=True)
-class Field:
+class ColumnValue:
     """A column of the rows."""
 
     name: str
@@ -40,7 +40,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantValue:
     """A value that is not NULL."""
 
     value: Any
@@ -48,7 +48,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallValue:
     """A function of ``FUNCTIONS`` of values; ``type``: that of its result."""
 
     function: str
@@ -56,7 +56,7 @@ class Call:
     type: pa.DataType
 
 
-Computed = Field | Constant | Call
+Computed = ColumnValue | ConstantValue | CallValue
 
 
 def _remainder(value: pa.ChunkedArray, by: pa.Scalar) -> pa.Array:
@@ -75,9 +75,9 @@ FUNCTIONS = {
 
 def evaluated(tree: Computed, rows: pa.Table) -> Any:
     """The expression's value for each row, of its type: an array, or a scalar where no column takes part."""
-    if isinstance(tree, Constant):
+    if isinstance(tree, ConstantValue):
         return pa.scalar(tree.value, tree.type)
-    if isinstance(tree, Field):
+    if isinstance(tree, ColumnValue):
         column = rows.column(tree.name)
         return column if column.type == tree.type else column.cast(tree.type)
     arguments = [evaluated(argument, rows) for argument in tree.arguments]

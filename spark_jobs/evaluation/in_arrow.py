@@ -16,7 +16,7 @@ import pyarrow.types as pt
 from sqlglot import exp
 
 from sweeparea.cql.rewrites.conditions import tree as parsed
-from sweeparea.operators.linear.computed import Call, Computed, Constant, Field
+from sweeparea.operators.linear.computed import CallValue, ColumnValue, Computed, ConstantValue
 
 _COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "equal",
@@ -52,7 +52,7 @@ def _value(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Computed | None:
     match node:
         case exp.Column():
             kind = types.get(node.name) if len(node.parts) == 1 else None
-            return None if kind is None or not _plain(kind) else Field(node.name, kind)
+            return None if kind is None or not _plain(kind) else ColumnValue(node.name, kind)
         case exp.And() | exp.Or():
             name = "and_kleene" if isinstance(node, exp.And) else "or_kleene"
             return _logic(name, _value(node.this, types), _value(node.expression, types))
@@ -60,7 +60,7 @@ def _value(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Computed | None:
             return _logic("invert", _value(node.this, types))
         case exp.Is() if isinstance(node.expression, exp.Null):
             below = _value(node.this, types)
-            return None if not isinstance(below, Field) else Call("is_null", (below,), pa.bool_())
+            return None if not isinstance(below, ColumnValue) else CallValue("is_null", (below,), pa.bool_())
         case exp.Between():
             value, low, high = (_value(node.this, types), node.args["low"], node.args["high"])
             above = _compared("greater_equal", value, _value(low, types))
@@ -92,83 +92,87 @@ def _plain(kind: pa.DataType) -> bool:
 
 def _logic(name: str, *parts: Computed | None) -> Computed | None:
     found = tuple(part for part in parts if part is not None and pt.is_boolean(part.type))
-    return Call(name, found, pa.bool_()) if len(found) == len(parts) else None
+    return CallValue(name, found, pa.bool_()) if len(found) == len(parts) else None
 
 
 def _compared(name: str, left: Computed | None, right: Computed | None) -> Computed | None:
-    if left is None or right is None or (isinstance(left, Constant) and isinstance(right, Constant)):
+    if left is None or right is None or (isinstance(left, ConstantValue) and isinstance(right, ConstantValue)):
         return None
-    if isinstance(left, Constant):
+    if isinstance(left, ConstantValue):
         fitted = _fitted(left, right.type)
-        return None if fitted is None else Call(name, (fitted, right), pa.bool_())
-    other = _fitted(right, left.type) if isinstance(right, Constant) else right
-    return None if other is None or other.type != left.type else Call(name, (left, other), pa.bool_())
+        return None if fitted is None else CallValue(name, (fitted, right), pa.bool_())
+    other = _fitted(right, left.type) if isinstance(right, ConstantValue) else right
+    return None if other is None or other.type != left.type else CallValue(name, (left, other), pa.bool_())
 
 
-def _fitted(constant: Constant, kind: pa.DataType) -> Constant | None:
+def _fitted(constant: ConstantValue, kind: pa.DataType) -> ConstantValue | None:
     """A constant as a value of the type that it is compared with, if it is one."""
     value = constant.value
     if isinstance(value, str) or pt.is_string(kind):
-        return Constant(value, kind) if isinstance(value, str) and pt.is_string(kind) else None
+        return ConstantValue(value, kind) if isinstance(value, str) and pt.is_string(kind) else None
     if pt.is_signed_integer(kind):
         bound = 1 << (kind.bit_width - 1)
-        return Constant(value, kind) if isinstance(value, int) and -bound <= value < bound else None
+        return ConstantValue(value, kind) if isinstance(value, int) and -bound <= value < bound else None
     if isinstance(kind, pa.Decimal128Type):
         number = Decimal(value)
         whole = len(str(abs(int(number))))
         exact = -number.as_tuple().exponent <= kind.scale and whole <= kind.precision - kind.scale  # type: ignore[operator]
-        return Constant(number, kind) if exact else None
+        return ConstantValue(number, kind) if exact else None
     return None
 
 
-def _constant(node: exp.Expr) -> Constant | None:
+def _constant(node: exp.Expr) -> ConstantValue | None:
     negative = isinstance(node, exp.Neg)
     node = node.this.unnest() if negative else node
     if not isinstance(node, exp.Literal):
         return None
     text = str(node.this)
     if node.is_string:
-        return None if negative else Constant(text, pa.string())
+        return None if negative else ConstantValue(text, pa.string())
     if not _NUMBER.fullmatch(text):
         return None
     if text.isdigit():
         value = -int(text) if negative else int(text)
-        return Constant(value, pa.int32() if abs(value) < 1 << 31 else pa.int64()) if abs(value) < 1 << 63 else None
+        return (
+            ConstantValue(value, pa.int32() if abs(value) < 1 << 31 else pa.int64()) if abs(value) < 1 << 63 else None
+        )
     number = -Decimal(text) if negative else Decimal(text)
     exponent = number.as_tuple().exponent
     scale = max(0, -exponent) if isinstance(exponent, int) else 0
     precision = max(len(number.as_tuple().digits), scale)
-    return Constant(number, pa.decimal128(precision, scale)) if precision <= _MOST else None
+    return ConstantValue(number, pa.decimal128(precision, scale)) if precision <= _MOST else None
 
 
 def _remainder(value: Computed | None, by: Computed | None) -> Computed | None:
     """The remainder by a constant above zero. It has the wider of two types, here that of the value."""
     whole = all(side is not None and pt.is_signed_integer(side.type) for side in (value, by))
-    if not whole or value is None or isinstance(value, Constant) or not isinstance(by, Constant):
+    if not whole or value is None or isinstance(value, ConstantValue) or not isinstance(by, ConstantValue):
         return None
     if by.value <= 0 or by.type.bit_width > value.type.bit_width:
         return None
-    return Call("remainder", (value, Constant(by.value, value.type)), value.type)
+    return CallValue("remainder", (value, ConstantValue(by.value, value.type)), value.type)
 
 
 def _product(left: Computed | None, right: Computed | None) -> Computed | None:
     """The product of a decimal constant and a column of whole numbers or decimals: it fits, so it never fails."""
-    if not isinstance(left, Field | Constant) or not isinstance(right, Field | Constant):
+    if not isinstance(left, ColumnValue | ConstantValue) or not isinstance(right, ColumnValue | ConstantValue):
         return None
-    if isinstance(left, Constant) == isinstance(right, Constant):
+    if isinstance(left, ConstantValue) == isinstance(right, ConstantValue):
         return None
     decimals = [_as_decimal(side) for side in (left, right)]
-    if not all(isinstance(side.type, pa.Decimal128Type) for side in (left, right) if isinstance(side, Constant)):
+    if not all(isinstance(side.type, pa.Decimal128Type) for side in (left, right) if isinstance(side, ConstantValue)):
         return None  # whole numbers have a product that may overflow
     if any(d is None for d in decimals):
         return None
     a, b = (d for d in decimals if d is not None)
     precision, scale = a.type.precision + b.type.precision + 1, a.type.scale + b.type.scale
-    return Call("multiply", (a, b), pa.decimal128(precision, scale)) if precision <= _MOST else None
+    return CallValue("multiply", (a, b), pa.decimal128(precision, scale)) if precision <= _MOST else None
 
 
-def _as_decimal(side: Field | Constant) -> Field | Constant | None:
+def _as_decimal(side: ColumnValue | ConstantValue) -> ColumnValue | ConstantValue | None:
     if isinstance(side.type, pa.Decimal128Type):
         return side
     digits = _DIGITS.get(side.type)
-    return None if digits is None or isinstance(side, Constant) else Field(side.name, pa.decimal128(digits, 0))
+    return (
+        None if digits is None or isinstance(side, ConstantValue) else ColumnValue(side.name, pa.decimal128(digits, 0))
+    )

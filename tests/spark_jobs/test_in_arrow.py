@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from sweeparea.operators.linear.computed import Constant, evaluated, selected
+from sweeparea.operators.linear.computed import ConstantValue, evaluated, selected
 from sweeparea.spark_jobs.evaluation import in_arrow
 from sweeparea.spark_jobs.spark import frames
 
@@ -120,7 +120,7 @@ def test_arrow_computes_what_spark_does(spark: SparkSession):
     for i, (text, kind) in enumerate(legal):
         tree = in_arrow.computed(text, types)
         assert tree is not None
-        if text not in known and (tree.type != kind or isinstance(tree, Constant)):
+        if text not in known and (tree.type != kind or isinstance(tree, ConstantValue)):
             continue  # a projection asks Spark for the type, and leaves the expression to it
         products += "*" in text
         assert tree.type == kind, text
