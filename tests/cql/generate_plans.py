@@ -395,6 +395,8 @@ class Plans:
         call = AggregateCall(r.choice(("MAX", "MIN")), self.ref(other.columns[value]))
         made = (self.column(base.columns[value].type), call)
         grouped = tuple((self.column(base.columns[k].type), self.ref(other.columns[k])) for k in keys)
+        if r.random() < 0.15:  # of some of the rows: another extreme
+            other = Select(other, self.condition(other.columns, 1))
         best: Node = Aggregate(other, grouped, (made,), not grouped)
         side: Node = base
         if r.random() < 0.3:

@@ -30,6 +30,7 @@ from tests.cql.plan_oracle import Oracle, Relation, Stream, elements, emitted
 CASES = int(os.environ.get("SWEEPAREA_REWRITE_CASES", "5"))
 """Plans on which each rule must have fired."""
 TRIES = 4_000
+GREATEST = 80
 TICKS = (0, 2, 3, 5, LAST)
 
 
@@ -82,6 +83,20 @@ def test_a_rule_changes_nothing(rule: Rule) -> None:
         if fired >= CASES and shown >= CASES // 2:
             return
     pytest.fail(f"{rule.name} fired on {fired} plans, {shown} of them with rows")
+
+
+def test_the_greatest_of_the_same_rows_are_the_first_of_their_group() -> None:
+    # of few rows with few values, NULL among them, groups without any value and rows of equal ones are frequent
+    rule, fired = next(rule for rule in NODE_RULES if rule.name == "extreme_of_same"), 0
+    for seed in range(GREATEST):
+        r = Random(f"greatest {seed}")
+        root, names = Plans(r).extreme(r.choice((0, 0, 1))), dict[str, None]()
+        after = apply([rule], root, Rewriting.of(root, {}), names)
+        if names:
+            given = inputs(r)
+            assert contents(after, given) == contents(root, given), f"seed {seed}"
+            fired += 1
+    assert fired > GREATEST // 2
 
 
 def test_all_rules_together_change_nothing() -> None:

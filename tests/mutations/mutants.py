@@ -63,6 +63,8 @@ _NEGATIVE = ("tests/operators/test_negative_tuples.py",)
 _STREAMS = ("tests/operators/test_relation_to_stream.py",)
 _MEMORY = ("tests/operators/test_worker_memory.py",)
 _TOP_K = ("tests/operators/test_top_k.py",)
+_EXTREMES = ("tests/cql/test_rewrites.py::test_the_greatest_of_the_same_rows_are_the_first_of_their_group",)
+_IN_ARROW = ("tests/spark_jobs/test_in_arrow.py",)
 _COUNTED = ("two_counts", "difference", "intersect", "distinct", "negation")
 _TWO = tuple(f"tests/operators/test_{name}.py" for name in _COUNTED)
 _WINDOWS = ("tests/operators/test_time_windows.py",)
@@ -179,6 +181,62 @@ MUTANTS = (
         "if now[b] and end[b] < 0:",
         "a row that has still to begin counts as if it were there",
         _TOP_K,
+    ),
+    Mutant(
+        "operators/ordered/top_k.py",
+        "left[sure[positions[before >= spec.offset + spec.limit]]]",
+        "left[sure[positions[before >= spec.limit]]]",
+        "rows that are skipped do not travel",
+        _TOP_K,
+    ),
+    Mutant(
+        "operators/ordered/top_k.py",
+        "(end <= until) & (end > start)",
+        "(end > start)",
+        "what an open row outdoes does not travel, though that may be taken away",
+        _TOP_K,
+    ),
+    Mutant(
+        "operators/ordered/top_k.py",
+        "before = np.repeat(before[first]",
+        "before = before + 0 * np.repeat(before[first]",
+        "peers of the last rank do not travel",
+        _TOP_K,
+    ),
+    Mutant(
+        "cql/rewrites/extremes.py",
+        "for c in (value, *keys)]",
+        "for c in (*keys, value)[:1]]",
+        "rows without a value are the greatest of a group that has no other",
+        _EXTREMES,
+    ),
+    Mutant(
+        "cql/rewrites/extremes.py",
+        "if met != {extreme.value, *extreme.keys}:",
+        "if extreme.value not in met:",
+        "the greatest of all groups is compared with that of each",
+        _EXTREMES,
+    ),
+    Mutant(
+        "cql/rewrites/extremes.py",
+        "if _bare(extreme.of, below)}",
+        "}",
+        "the greatest of some rows counts as that of all",
+        _EXTREMES,
+    ),
+    Mutant(
+        "operators/linear/computed.py",
+        "np.fmod(pc.fill_null",
+        "np.mod(pc.fill_null",
+        "a remainder has the sign of the divisor",
+        _IN_ARROW,
+    ),
+    Mutant(
+        "spark_jobs/evaluation/in_arrow.py",
+        "or by.type.bit_width > value.type.bit_width",
+        "",
+        "a remainder by a wider number has the type of the value",
+        _IN_ARROW,
     ),
     Mutant(
         "operators/kernels/compiled.py",
