@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -174,7 +174,8 @@ def _fits(accepted: frozenset[str], type_: str | None, few: bool) -> bool:
     family = None if type_ is None else family_of(type_)
     if type_ is None or family is None or sample_of(type_) in accepted or (few and family in _HARDLY_TRIED):
         return True
-    if family == "interval" or (family in _NESTED and type_ in FAMILIES[family]):
+    asked = type_ in FAMILIES[family] and not (few and family in _NUMBERS)
+    if family == "interval" or asked:
         return family in accepted  # Spark was asked about this very type
     families = {family_of(a) for a in accepted}
     return family in families or (few and family in _NUMBERS and bool(families & set(_NUMBERS)))
@@ -309,8 +310,12 @@ def _apart_inside(types: Sequence[str | None]) -> bool:
     return any(refusal("COALESCE", p) or refusal("COALESCE", p[::-1]) for p in pairs)
 
 
-def words(accepted: object) -> str:
-    """Families for a sentence: ``numbers, STRING or DATE``."""
-    found = {family_of(a) for a in accepted}  # type: ignore[union-attr]
-    names = list(dict.fromkeys(_WORDS[f] for f in FAMILIES if f in found))
+def words(accepted: Iterable[str]) -> str:
+    """Families for a sentence: ``numbers, STRING or DATE``. Of whole numbers their types, where not all of them do."""
+    given = set(accepted)
+    found = {family_of(a) for a in given}
+    whole = [sample for sample in FAMILIES["integer"] if sample in given]
+    few = "integer" not in given and len(whole) < len(FAMILIES["integer"]) and found & set(_NUMBERS) == {"integer"}
+    named = {family: [word] for family, word in _WORDS.items()} | ({"integer": [*map(str.upper, whole)]} if few else {})
+    names = list(dict.fromkeys(word for family in FAMILIES if family in found for word in named[family]))
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "nothing"
