@@ -237,6 +237,8 @@ def result(name: str, types: Sequence[str | None]) -> str | None:
         return None
     if types[:1] == ["void"] and name.upper() in _FIRST_ALONE:
         return "void"
+    if name.upper() in _OF_ONE_TYPE and _mixed(types) and (widened := _widened(types)) is not None:
+        return widened
     possible = signature.matching(types)
     # several rows may fit a type that is no sample; those that name it or its family are certain
     rules = {rule for sets, rule in possible if all(_certain(s, t) for s, t in zip(sets, types, strict=True))}
@@ -249,10 +251,23 @@ def result(name: str, types: Sequence[str | None]) -> str | None:
     return rule.apply(types)
 
 
+def _widened(types: Sequence[str | None]) -> str | None:
+    """The one type that arrays of several have, where that of their elements is certain."""
+    arrays = [t[6:-1] for t in types if t is not None and t.startswith("array<")]
+    if len(arrays) < len(types) or any(element.startswith("decimal") for element in arrays):
+        return None  # of decimals, which are as wide as both, no row tells (decimals.py)
+    common: str | None = arrays[0]
+    for element in arrays[1:]:
+        common = common if common in (None, element) else result("COALESCE", [common, element])
+    return None if common in (None, "void") else f"array<{common}>"
+
+
 _FIRST_ALONE = frozenset({"NULLIF", "MAX_BY", "MIN_BY"})
 """Functions of two like arguments that give the first one as it is."""
 
 
+_OF_ONE_TYPE = frozenset({"||", "CONCAT", "COALESCE"})
+"""What gives the one type that all its arguments have."""
 _SIDE_BY_SIDE = frozenset({"=", "<", "<=>", "||", "COALESCE"})
 """What wants two values of one family, whatever is inside them."""
 
