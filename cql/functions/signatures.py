@@ -256,10 +256,11 @@ def _widened(types: Sequence[str | None]) -> str | None:
     arrays = [t[6:-1] for t in types if t is not None and t.startswith("array<")]
     if len(arrays) < len(types) or any(element.startswith("decimal") for element in arrays):
         return None  # of decimals, which are as wide as both, no row tells (decimals.py)
-    common: str | None = arrays[0]
-    for element in arrays[1:]:
+    typed = [element for element in arrays if element != "void"]
+    common: str | None = typed[0] if typed else None
+    for element in typed[1:]:
         common = common if common in (None, element) else result("COALESCE", [common, element])
-    return None if common in (None, "void") else f"array<{common}>"
+    return None if common is None else f"array<{common}>"
 
 
 _FIRST_ALONE = frozenset({"NULLIF", "MAX_BY", "MIN_BY"})

@@ -123,7 +123,12 @@ WRONG = {
     "lpad(b)": "LPAD takes 2 to 3 arguments, found 1. Write LPAD(a, b).",
     "year(m)": "YEAR cannot take m, which is of type MAP<STRING,INT>. It takes STRING, DATE or TIMESTAMP there.",
     "sqrt(flag)": "SQRT cannot take flag, which is of type BOOLEAN. It takes numbers or STRING there.",
-    "date_add(d, t)": "DATE_ADD cannot take t, which is of type TIMESTAMP. It takes TINYINT, SMALLINT, INT or STRING there.",
+    "date_add(d, t)": "DATE_ADD cannot take t, which is of type TIMESTAMP. It takes TINYINT, SMALLINT, INT or STRING "
+    "there.",
+    "date_add(d, 3000000000)": "DATE_ADD cannot take 3000000000, which is of type BIGINT. It takes TINYINT, SMALLINT, "
+    "INT or STRING there.",
+    "size(array('a') || array(1) || 2.5)": "|| cannot take array('a') || array(1), which is ARRAY<BIGINT>, and 2.5, "
+    "which is DECIMAL(2,1). CAST one of them.",
     "size(a)": "SIZE cannot take a, which is of type INT. It takes ARRAY or MAP there.",
     "array_contains(arr, t)": "ARRAY_CONTAINS cannot take t, which is of type TIMESTAMP. It takes numbers or "
     "STRING there.",
