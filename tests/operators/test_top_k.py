@@ -224,6 +224,19 @@ def test_of_one_interval_only_the_first_rows_travel():
     assert top_k.shortened(table, spec, 3).num_rows == 1000
 
 
+def _table(rows: list[Ranked]) -> pa.Table:
+    return pa.table([pa.array(column) for column in zip(*rows, strict=True)], schema=RANKED)
+
+
+def test_peers_of_a_row_that_leaves_with_a_better_one_go_up():
+    rows: list[Ranked] = [("a", "a", 9, "x", 0, 5, 1), ("a", "a", 8, "y", 0, 5, 1)]
+    rows += [("a", "a", 8, text, 0, INF, 1) for text in ("x", "z")]
+    spec = TopKSpec(SnapshotSpec(("k",), ("v", "w"), (PEERS[:1],)), None, 0, "RANK", 1, (("n", "RANK"),), True)
+    delta, _ = top_k.sweep(_table(rows), spec, -1, 10)
+    told = Counter((row["v"], row["w"], row["n"]) for row in delta.to_pylist() if row[TS] == 5 and row[N] > 0)
+    assert told == Counter([(8, "x", 1), (8, "z", 1)])
+
+
 def _one_group(size: int, **given: object) -> int:
     """How many changes ``size`` rows, each better than those before, make in one group."""
     values = {"k": ["a"] * size, "g": ["a"] * size, "v": list(range(size)), "w": ["x"] * size}
@@ -252,6 +265,11 @@ def test_what_can_never_be_shown_is_not_carried():
     assert sorted(ranked.column("v").to_pylist()) == [5, 6, 8, 9]
     _, all_ = top_k.sweep(table, replace(spec, expiry_known=False), -1, 10)
     assert all_.num_rows == len(rows)
+    # what ends with those before it will not be shown either
+    same = _table([("a", "a", v, "x", 0, 50, 1) for v in (9, 8, 7)])
+    for by in top_k.NUMBERINGS:
+        _, kept = top_k.sweep(same, replace(spec, by=by, peers=1), -1, 10)
+        assert sorted(kept.column("v").to_pylist()) == [8, 9]
     # until the best one begins at 55 that of 60 is shown, from 50 on
     rows = [("a", "a", 9, "x", 0, 50, 1), ("a", "a", 8, "x", 0, INF, 1), ("a", "a", 6, "x", 0, 60, 1)]
     rows.append(("a", "a", 10, "x", 55, INF, 1))
