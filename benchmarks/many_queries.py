@@ -48,7 +48,7 @@ def measured(queries: int, threads: int, slices: int) -> dict[str, Any]:
             admit(application, "readings", spark)
             begun, before = time.perf_counter(), cpu_seconds()
             found_now = each_of(
-                lambda: Application.open(place), list(application.catalog.queries),
+                Application.open(place), lambda: Application.open(place), list(application.catalog.queries),
                 lambda mine, name: process(mine, name, spark), threads,
             )  # fmt: skip
             assert [report.slices for _, report in found_now if isinstance(report, Processed)] == [1] * queries

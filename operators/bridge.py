@@ -454,6 +454,12 @@ class Pipe:
         """After a task that is given the columns ``names`` and makes rows of ``made``, where they lie."""
         return Pipe(self.given, self.then(task, names), self.workers, {name: name for name in made})
 
+    def mapped(self, apply: Callable[[pa.Table], pa.Table], names: Sequence[str], made: Sequence[str]) -> Pipe | None:
+        """After a function of each batch that is given the columns ``names`` and makes rows of ``made``, where they
+        lie; None: some of the columns are not there.
+        """
+        return self.behind(ExtendTask(apply), names, made) if self.columns.keys() >= set(names) else None
+
     def renamed(self, columns: Mapping[str, str]) -> Pipe | None:
         """After a projection: of its columns by name those they were; None if there is another one."""
         if not set(columns.values()) <= self.columns.keys():

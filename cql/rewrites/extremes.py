@@ -37,39 +37,33 @@ class _Extreme:
     descending: bool
 
 
-def _extreme_of(side: Node) -> _Extreme | None:
-    """A join's side as extremes, under projections that only name columns."""
-    names = {c.id: c.id for c in side.columns}
-    while isinstance(side, Project):
-        given = {c.id: column_of(expr) for c, expr in side.outputs}
-        names = {id_: below for id_, own in names.items() if (below := given[own]) is not None}
-        side = side.input
-    if not isinstance(side, Aggregate) or len(side.calls) != 1:
-        return None
-    [(made, call)] = side.calls
-    value = None if call.argument is None else column_of(call.argument)
-    if call.function not in ("MAX", "MIN") or value is None or call.filter is not None:
-        return None
-    keys = {key.id: column_of(expr) for key, expr in side.keys}
-    found = {id_: value if own == made.id else keys[own] for id_, own in names.items()}
-    if any(below is None for below in (*found.values(), *keys.values())):
-        return None
-    columns = {id_: below for id_, below in found.items() if below is not None}
-    return _Extreme(
-        side.input, columns, value, frozenset(k for k in keys.values() if k is not None), call.function == "MAX"
-    )
-
-
-def _below(side: Node) -> Iterator[tuple[Node, dict[str, str]]]:
-    """A side and what is below its selections and projections, each with its columns by the ids of the side's."""
+def _below(side: Node, through: tuple[type[Node], ...]) -> Iterator[tuple[Node, dict[str, str]]]:
+    """A side and what is below its nodes of some kinds, each with its columns by the ids of those of the side that have
+    their values.
+    """
     names = {c.id: c.id for c in side.columns}
     yield side, names
-    while isinstance(side, Project | Select):
+    while isinstance(side, Project | Select) and isinstance(side, through):
         if isinstance(side, Project):
             given = {c.id: column_of(expr) for c, expr in side.outputs}
             names = {id_: below for id_, own in names.items() if (below := given[own]) is not None}
         side = side.input
         yield side, names
+
+
+def _extreme_of(side: Node) -> _Extreme | None:
+    """A join's side as extremes, under projections that only name columns."""
+    *_, (below, names) = _below(side, (Project,))
+    if not isinstance(below, Aggregate) or len(below.calls) != 1:
+        return None
+    [(made, call)] = below.calls
+    value = None if call.argument is None else column_of(call.argument)
+    keys = {key.id: column_of(expr) for key, expr in below.keys}
+    if call.function not in ("MAX", "MIN") or call.filter is not None or value is None or None in keys.values():
+        return None
+    own = {made.id: value} | {id_: key for id_, key in keys.items() if key is not None}
+    columns = {id_: own[of] for id_, of in names.items()}
+    return _Extreme(below.input, columns, value, frozenset(own[id_] for id_ in keys), call.function == "MAX")
 
 
 def _above(side: Node, old: Node, new: Node) -> Node:
@@ -92,14 +86,11 @@ def _first_of(node: Join, side: Node, other: Node) -> Node | None:
     found = _same(side, extreme)
     if found is None:
         return None
-    base, like = found
+    base, names, like = found
     types = {c.id: c.type for c in base.columns}
     # the other side's columns as those of this one that they equal
-    equal: dict[str, Column] = {}
-    for below, names in _below(side):
-        if below is base:
-            shown = {own: c for c in side.columns if (own := names.get(c.id)) is not None}
-            equal = {id_: shown[like[of]] for id_, of in extreme.columns.items() if like[of] in shown}
+    shown = {own: c for c in side.columns if (own := names.get(c.id)) is not None}
+    equal = {id_: shown[like[of]] for id_, of in extreme.columns.items() if like[of] in shown}
     if equal.keys() != {c.id for c in other.columns}:
         return None
     if not all(_SAME.match((types[like[id_]] or "").lower()) for id_ in (extreme.value, *extreme.keys)):
@@ -117,27 +108,20 @@ def _first_of(node: Join, side: Node, other: Node) -> Node | None:
     return _made(node, side, base, extreme, like, equal, left)
 
 
-def _same(side: Node, extreme: _Extreme) -> tuple[Node, dict[str, str]] | None:
-    """What is below a side and gives the rows that the extremes are of, with its columns by the ids of theirs."""
+def _same(side: Node, extreme: _Extreme) -> tuple[Node, dict[str, str], dict[str, str]] | None:
+    """What is below a side and gives the rows that the extremes are of, with its columns by the ids of the side's, and
+    by those of theirs.
+    """
     identity = Identity()
-    digests = {identity.of(below): (below, names) for below, names in _below(extreme.of) if _bare(extreme.of, below)}
-    for below, _ in _below(side):
+    digests = {identity.of(below): (below, own) for below, own in _below(extreme.of, (Project,))}
+    for below, names in _below(side, (Project, Select)):
         if identity.of(below) in digests:
-            theirs, names = digests[identity.of(below)]
+            theirs, own = digests[identity.of(below)]
             places = dict(zip((c.id for c in theirs.columns), (c.id for c in below.columns), strict=True))
-            like = {id_: places[own] for id_, own in names.items()}
+            like = {id_: places[of] for id_, of in own.items()}
             if {extreme.value, *extreme.keys} <= like.keys():
-                return below, like
+                return below, names, like
     return None
-
-
-def _bare(top: Node, below: Node) -> bool:
-    """Whether between two nodes there are only projections."""
-    while top is not below:
-        if not isinstance(top, Project):
-            return False
-        top = top.input
-    return True
 
 
 def _made(

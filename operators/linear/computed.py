@@ -49,7 +49,7 @@ class ConstantValue:
 
 @dataclass(frozen=True)
 class CallValue:
-    """A function of ``FUNCTIONS`` of values; ``type``: that of its result."""
+    """A function of values, one of Arrow's or ``remainder``; ``type``: that of its result."""
 
     function: str
     arguments: tuple[Computed, ...]
@@ -66,13 +66,6 @@ def _remainder(value: pa.ChunkedArray, by: pa.Scalar) -> pa.Array:
     return pa.array(left, array.type, mask=array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None)
 
 
-FUNCTIONS = {
-    **{name: name for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")},
-    **{name: name for name in ("and_kleene", "or_kleene", "invert", "is_null", "is_valid", "multiply")},
-    "remainder": _remainder,
-}
-
-
 def evaluated(tree: Computed, rows: pa.Table) -> Any:
     """The expression's value for each row, of its type: an array, or a scalar where no column takes part."""
     if isinstance(tree, ConstantValue):
@@ -81,8 +74,7 @@ def evaluated(tree: Computed, rows: pa.Table) -> Any:
         column = rows.column(tree.name)
         return column if column.type == tree.type else column.cast(tree.type)
     arguments = [evaluated(argument, rows) for argument in tree.arguments]
-    function = FUNCTIONS[tree.function]
-    made = function(*arguments) if callable(function) else pc.call_function(function, arguments)
+    made = _remainder(*arguments) if tree.function == "remainder" else pc.call_function(tree.function, arguments)
     return made if made.type == tree.type else made.cast(tree.type)
 
 

@@ -40,7 +40,7 @@ from sweeparea.operators.plan.words import listed, order_text
 from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
-from sweeparea.operators.windows.definitions import WindowDefinition
+from sweeparea.operators.windows.definitions import all_in_buckets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,16 +50,18 @@ if TYPE_CHECKING:
     from sweeparea.operators.kernels import top_k as kernel
     from sweeparea.operators.ordered import snapshot
     from sweeparea.operators.ordered.snapshot import Alive, SnapshotSpec
+    from sweeparea.operators.values import columns
     from sweeparea.operators.values import keys as key_codes
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, moves, sorting, kernel, snapshot, key_codes, order_of = later(
+    np, pa, moves, sorting, kernel, snapshot, columns, key_codes, order_of = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.kernels.moves",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.kernels.top_k",
         "sweeparea.operators.ordered.snapshot",
+        "sweeparea.operators.values.columns",
         "sweeparea.operators.values.keys",
         "sweeparea.operators.values.order",
     )
@@ -130,7 +132,7 @@ class TopK(Node):
 
     def combines(self, ends: Ends) -> bool:
         """Whether workers leave out what others of their rows outdo: of a bucket, whose rows have one interval."""
-        buckets = all(isinstance(end, WindowDefinition) and end.in_buckets for end in self.input.ends)
+        buckets = all_in_buckets(self.input.ends)
         return buckets and self.shortens and ends.expiry_known(self.input)
 
     @property
@@ -245,7 +247,7 @@ def shortened(rows: pa.Table, spec: TopKSpec, until: int) -> pa.Table:
     assert spec.limit is not None
     left = np.ones(rows.num_rows, np.bool_)
     left[sure[positions[before >= spec.offset + spec.limit]]] = False
-    return rows if left.all() else rows.filter(pa.array(left))
+    return columns.chosen(rows, left)
 
 
 def _before(group: np.ndarray, peer: np.ndarray, n: np.ndarray, by: str) -> np.ndarray:

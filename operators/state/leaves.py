@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from sweeparea.operators.values import keys
-from sweeparea.operators.values.columns import conform
+from sweeparea.operators.values.columns import chosen, conform
 from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.tables.log.files import DataFile, quick, read_whole, write_files
 
@@ -197,11 +197,6 @@ class Leaves:
 
 class MissingRows(Exception):
     """Rows have ended that are in no leaf; the first argument: how many."""
-
-
-def chosen(rows: pa.Table, mask: np.ndarray) -> pa.Table:
-    """The rows where a mask is true, most often all: then nothing is copied."""
-    return rows if mask.all() else rows.filter(pa.array(mask))
 
 
 def owner(keys_: Keys, part: Sequence[LeafRange]) -> np.ndarray:

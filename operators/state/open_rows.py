@@ -28,7 +28,8 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.state.area_files import to_merge
-from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, chosen, leaf_range, owner, starts
+from sweeparea.operators.state.leaves import Keys, LeafRange, Leaves, MissingRows, leaf_range, owner, starts
+from sweeparea.operators.values.columns import chosen
 from sweeparea.tables.log import scan, stats
 from sweeparea.tables.log.files import DataFile, write_file
 

@@ -47,7 +47,7 @@ from sweeparea.operators.sweeps import distinct
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TE, TS, N
-from sweeparea.operators.windows.definitions import WindowDefinition
+from sweeparea.operators.windows.definitions import all_in_buckets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -210,7 +210,7 @@ class Aggregate(Node):
         """
         if self.lowered().expansion is not None or self.is_distinct:
             return False
-        buckets = all(isinstance(end, WindowDefinition) and end.in_buckets for end in self.input.ends)
+        buckets = all_in_buckets(self.input.ends)
         values = any(call.distinct for _, call in self.calls) and ends.expiry_known(self.input)
         return buckets or values or self.of_distinct or not self.keys
 

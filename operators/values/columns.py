@@ -35,3 +35,8 @@ def with_columns(rows: pa.Table, columns: Mapping[str, np.ndarray]) -> pa.Table:
     """
     arrays = [pa.array(columns[c]) if c in columns else rows.column(c) for c in rows.column_names]
     return pa.Table.from_arrays(arrays, schema=rows.schema)
+
+
+def chosen(rows: pa.Table, mask: np.ndarray) -> pa.Table:
+    """The rows where a mask is true, most often all: then nothing is copied."""
+    return rows if mask.all() else rows.filter(pa.array(mask))

@@ -15,7 +15,7 @@ A new time window is a new class in ``time_windows.py`` or ``bucket_windows.py``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.time.domain import TimeDomain
@@ -67,6 +67,11 @@ class WindowDefinition(ABC):
     def kept(self, partitioned: bool) -> str | None:
         """What its operator keeps from slice to slice; None: nothing."""
         return None
+
+
+def all_in_buckets(ends: Iterable[object]) -> bool:
+    """Whether all that ends rows (``Node.ends``) are windows in buckets, so that many rows have one interval."""
+    return all(isinstance(end, WindowDefinition) and end.in_buckets for end in ends)
 
 
 class TimeWindow(WindowDefinition):

@@ -111,14 +111,14 @@ def process(application: str | Application, query: str, until: int | None = None
 
 
 def process_all(
+    application: Application,
     opened: Callable[[], Application],
     queries: Sequence[str],
     work: Callable[[Application, str, SparkSession], T],
     threads: int | None = None,
 ) -> Iterator[tuple[str, T | SweepAreaError]]:
-    """``work`` of queries with a session that they share, several at a time (``side_by_side.py``), as they end; each of
-    ``threads`` has an application that ``opened`` gives. None: as many as there are cores, at most ``MOST_THREADS``. On
-    a server one after the other.
+    """``work`` of queries with a session that they share, several at a time (``side_by_side.py``), as they end.
+    ``threads`` None: as many as there are cores, at most ``MOST_THREADS``. On a server one after the other.
     """
     from sweeparea.spark_jobs.orchestration.side_by_side import each_of
     from sweeparea.spark_jobs.spark.session import spark_session
@@ -127,11 +127,11 @@ def process_all(
         server = "connect" in type(spark).__module__
         several = 1 if server else threads or min(os.cpu_count() or 1, MOST_THREADS)
 
-        def tagged_work(application: Application, name: str) -> T:
+        def tagged_work(mine: Application, name: str) -> T:
             with tagged(spark):
-                return work(application, name, spark)
+                return work(mine, name, spark)
 
-        yield from each_of(opened, queries, tagged_work, several)
+        yield from each_of(application, opened, queries, tagged_work, several)
 
 
 def recompute(

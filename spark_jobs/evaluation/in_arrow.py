@@ -133,9 +133,8 @@ def _constant(node: exp.Expr) -> ConstantValue | None:
         return None
     if text.isdigit():
         value = -int(text) if negative else int(text)
-        return (
-            ConstantValue(value, pa.int32() if abs(value) < 1 << 31 else pa.int64()) if abs(value) < 1 << 63 else None
-        )
+        kind = pa.int32() if abs(value) < 1 << 31 else pa.int64()
+        return ConstantValue(value, kind) if abs(value) < 1 << 63 else None
     number = -Decimal(text) if negative else Decimal(text)
     exponent = number.as_tuple().exponent
     scale = max(0, -exponent) if isinstance(exponent, int) else 0
@@ -154,25 +153,14 @@ def _remainder(value: Computed | None, by: Computed | None) -> Computed | None:
 
 
 def _product(left: Computed | None, right: Computed | None) -> Computed | None:
-    """The product of a decimal constant and a column of whole numbers or decimals: it fits, so it never fails."""
-    if not isinstance(left, ColumnValue | ConstantValue) or not isinstance(right, ColumnValue | ConstantValue):
+    """The product of a decimal constant and a column of whole numbers or decimals: where it fits it never fails."""
+    constant, column = (left, right) if isinstance(left, ConstantValue) else (right, left)
+    if not isinstance(constant, ConstantValue) or not isinstance(column, ColumnValue):
         return None
-    if isinstance(left, ConstantValue) == isinstance(right, ConstantValue):
-        return None
-    decimals = [_as_decimal(side) for side in (left, right)]
-    if not all(isinstance(side.type, pa.Decimal128Type) for side in (left, right) if isinstance(side, ConstantValue)):
+    digits = _DIGITS.get(column.type)
+    kind = column.type if digits is None else pa.decimal128(digits, 0)
+    if not isinstance(constant.type, pa.Decimal128Type) or not isinstance(kind, pa.Decimal128Type):
         return None  # whole numbers have a product that may overflow
-    if any(d is None for d in decimals):
-        return None
-    a, b = (d for d in decimals if d is not None)
-    precision, scale = a.type.precision + b.type.precision + 1, a.type.scale + b.type.scale
-    return CallValue("multiply", (a, b), pa.decimal128(precision, scale)) if precision <= _MOST else None
-
-
-def _as_decimal(side: ColumnValue | ConstantValue) -> ColumnValue | ConstantValue | None:
-    if isinstance(side.type, pa.Decimal128Type):
-        return side
-    digits = _DIGITS.get(side.type)
-    return (
-        None if digits is None or isinstance(side, ConstantValue) else ColumnValue(side.name, pa.decimal128(digits, 0))
-    )
+    precision, scale = constant.type.precision + kind.precision + 1, constant.type.scale + kind.scale
+    made = pa.decimal128(precision, scale) if precision <= _MOST else None
+    return None if made is None else CallValue("multiply", (constant, ColumnValue(column.name, kind)), made)

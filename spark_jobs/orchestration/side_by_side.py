@@ -15,33 +15,35 @@ _Done = TypeVar("_Done")
 
 
 def each_of(
+    application: Application,
     opened: Callable[[], Application],
     names: Sequence[str],
     work: Callable[[Application, str], _Done],
     threads: int,
 ) -> Iterator[tuple[str, _Done | SweepAreaError]]:
-    """``work`` of every query of ``names``, ``threads`` at a time, each with an application that it has for itself;
-    what came of it, or the error, as they end. One that fails does not stop the others.
+    """``work`` of every query of ``names``, ``threads`` at a time, each with an application that it has for itself: the
+    one given, and what ``opened`` gives. Yields what came of it, or the error, as they end; one that fails does not
+    stop the others.
 
     A query waits until those that it reads are through, whatever came of them. Errors that are no SweepAreaError are
     raised here; what runs meanwhile ends with the process.
     """
-    application = opened()
-    order = TopologicalSorter({name: _read_by(application, name, names) for name in names})
+    # what a query reads besides, nobody has to wait for
+    read = {name: {n for n in application.catalog.dependencies(name) if n in names} for name in names}
+    order = TopologicalSorter(read)
     order.prepare()
-    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[str, _Done | BaseException]] = queue.SimpleQueue()
 
     def run(mine: Application) -> None:
-        while True:
-            name = waiting.get()
+        while (name := waiting.get()) is not None:
             try:
                 done.put((name, work(mine, name)))
             except BaseException as error:
                 done.put((name, error))
 
-    for number in range(min(threads, len(names))):
-        mine = application if number == 0 else opened()
+    several = min(threads, len(names))
+    for mine in (application, *(opened() for _ in range(several - 1))):
         # nobody waits for them: after an interrupt the process ends, and Spark with it
         threading.Thread(target=run, args=(mine,), daemon=True).start()
     while order.is_active():
@@ -52,8 +54,5 @@ def each_of(
             raise found
         order.done(name)
         yield name, found
-
-
-def _read_by(application: Application, name: str, names: Sequence[str]) -> list[str]:
-    """The queries of ``names`` that a query reads, those also that it reads through hidden ones' readers."""
-    return [owner for read in application.catalog.dependencies(name) if (owner := application.owner(read)) in names]
+    for _ in range(several):
+        waiting.put(None)

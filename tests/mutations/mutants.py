@@ -219,8 +219,8 @@ MUTANTS = (
     ),
     Mutant(
         "cql/rewrites/extremes.py",
-        "if _bare(extreme.of, below)}",
-        "}",
+        "in _below(extreme.of, (Project,))}",
+        "in _below(extreme.of, (Project, Select))}",
         "the greatest of some rows counts as that of all",
         _EXTREMES,
     ),

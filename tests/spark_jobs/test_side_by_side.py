@@ -50,7 +50,7 @@ def test_a_query_waits_for_those_that_it_reads(opened: Callable[[], Application]
         return name.upper()
 
     names = list(opened().catalog.queries)
-    found = dict(each_of(opened, names, work, threads))
+    found = dict(each_of(opened(), opened, names, work, threads))
     assert found == {name: name.upper() for name in names}
     assert ended.index("top") > max(ended.index("middle"), ended.index("other"))
 
@@ -62,7 +62,7 @@ def test_independent_queries_run_at_the_same_time_with_applications_of_their_own
         both.wait(PATIENCE)
         applications.append(application)
 
-    list(each_of(opened, ["middle", "other"], work, 2))
+    list(each_of(opened(), opened, ["middle", "other"], work, 2))
     assert len({id(application) for application in applications}) == 2
 
 
@@ -72,7 +72,7 @@ def test_one_that_fails_stops_no_other(opened: Callable[[], Application]):
             raise SweepAreaError("no")
         return "yes"
 
-    found = dict(each_of(opened, list(opened().catalog.queries), work, 2))
+    found = dict(each_of(opened(), opened, list(opened().catalog.queries), work, 2))
     assert str(found.pop("middle")) == "no"
     assert set(found.values()) == {"yes"}
 
@@ -82,7 +82,7 @@ def test_what_is_no_error_of_ours_ends_the_work(opened: Callable[[], Application
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(each_of(opened, ["middle", "other"], work, 2))
+        list(each_of(opened(), opened, ["middle", "other"], work, 2))
 
 
 @pytest.mark.spark
@@ -101,6 +101,7 @@ def test_the_tables_are_those_of_one_after_the_other(spark: SparkSession, tmp_pa
             admit(application, "s", spark)
             advance(application, "s", first + 9)
             found = each_of(
+                Application.open(folder),
                 lambda: Application.open(folder),
                 list(application.catalog.queries),
                 lambda mine, name: process(mine, name, spark),

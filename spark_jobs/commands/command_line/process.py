@@ -33,7 +33,7 @@ def process(place: NamedApplication, query: str | None, until: str | None, jobs:
     application = place.open()
     names = [query] if query else list(application.catalog.queries)
     if len(names) > 1:
-        return told(names, _side_by_side(place, names, until, jobs))
+        return told(names, _side_by_side(place, application, names, until, jobs))
 
     def alone(name: str) -> None:
         report = work.process(application, name, until=_tick(application, name, until), tell=tell)
@@ -43,17 +43,17 @@ def process(place: NamedApplication, query: str | None, until: str | None, jobs:
 
 
 def _side_by_side(
-    place: NamedApplication, names: Sequence[str], until: str | None, threads: int | None
+    place: NamedApplication, application: Application, names: Sequence[str], until: str | None, threads: int | None
 ) -> Iterator[tuple[str, str | SweepAreaError]]:
     """By query what came of it, in words, or its error."""
     from sweeparea.spark_jobs.commands import jobs
     from sweeparea.spark_jobs.orchestration.process import process
 
-    def work(application: Application, name: str, spark: SparkSession) -> str:
-        report = process(application, name, spark, until=_tick(application, name, until), tell=tell)
-        return _words(application, name, report.as_dict())
+    def work(mine: Application, name: str, spark: SparkSession) -> str:
+        report = process(mine, name, spark, until=_tick(mine, name, until), tell=tell)
+        return _words(mine, name, report.as_dict())
 
-    return jobs.process_all(place.open, names, work, threads)
+    return jobs.process_all(application, place.open, names, work, threads)
 
 
 def _tick(application: Application, name: str, until: str | None) -> int | None:

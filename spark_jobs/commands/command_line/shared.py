@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,27 +87,28 @@ def tell(text: str) -> None:
 
 def each(names: Sequence[str], work: Callable[[str], None]) -> int:
     """``work`` for every name; one that fails is told of and does not stop the others. Returns the exit code."""
-    code = 0
-    for name in names:
-        try:
-            work(name)
-        except SweepAreaError as error:
-            if asked().debug or len(names) == 1:
-                raise
-            print(f"sweeparea: {error}", file=sys.stderr, flush=True)
-            code = error.exit_code
-    return code
+
+    def found() -> Iterator[tuple[str, SweepAreaError | None]]:
+        for name in names:
+            try:
+                yield name, work(name)
+            except SweepAreaError as error:
+                yield name, error
+
+    return told(names, found())
 
 
-def told(names: Sequence[str], found: Iterable[tuple[str, str | SweepAreaError]]) -> int:
-    """``each`` of works that are done elsewhere: what came of every name, in words, or its error."""
+def told(names: Sequence[str], found: Iterable[tuple[str, str | SweepAreaError | None]]) -> int:
+    """Tells what came of every name, in words if there are any; an error does not stop the others, unless it is that of
+    the only name or is to be debugged. Returns the exit code.
+    """
     code = 0
     for _, what in found:
-        if isinstance(what, str):
-            tell(what)
-        elif asked().debug or len(names) == 1:
-            raise what
-        else:
+        if isinstance(what, SweepAreaError):
+            if asked().debug or len(names) == 1:
+                raise what
             print(f"sweeparea: {what}", file=sys.stderr, flush=True)
             code = what.exit_code
+        elif what is not None:
+            tell(what)
     return code

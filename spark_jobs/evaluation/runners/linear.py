@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from sweeparea.operators import bridge
 from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.linear import computed, generate, one_row, project, select, union_all
 from sweeparea.operators.linear.generate import Generate
@@ -22,7 +21,7 @@ from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps.enrich import Enrich
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation import in_arrow
-from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
+from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.spark import frames
 
 if TYPE_CHECKING:
@@ -107,15 +106,11 @@ class _Maps(Runner[M]):
     def empty(self, node: M) -> DataFrame:
         return type(self).apply(node, self.bags.empty(node.input))
 
-    @staticmethod
-    def _names(node: Node) -> list[str]:
-        return [*(column.id for column in node.columns), *BAG]
-
     def types(self, node: Node) -> dict[str, pa.DataType]:
         """The types of columns of ``new(node)``, which has been made, of those that Arrow may compute with."""
         bag = self.bags.new(node)
         assert bag is not None
-        return frames.comparable_types(bag, [c.id for c in node.columns])
+        return frames.comparable_types(bag, ids_of(node))
 
 
 class Selects(_Maps[Select]):
@@ -125,13 +120,11 @@ class Selects(_Maps[Select]):
 
     def pipe(self, node: Select) -> Pipe | None:
         below = self.bags.pipe(node.input)
-        names = self._names(node.input)
-        if below is None or not below.columns.keys() >= set(names):
+        chosen = None if below is None else in_arrow.condition(node.condition.sql, self.types(node.input))
+        if below is None or chosen is None:
             return None
-        chosen = in_arrow.condition(node.condition.sql, self.types(node.input))
-        if chosen is None:
-            return None
-        return below.behind(bridge.ExtendTask(partial(computed.selected, condition=chosen)), names, names)
+        names = [*ids_of(node.input), *BAG]
+        return below.mapped(partial(computed.selected, condition=chosen), names, names)
 
     def net(self, node: Select) -> bool:
         return self.bags.net(node.input)
@@ -174,16 +167,13 @@ class Projects(_Maps[Project]):
 
     def _computed(self, node: Project, below: Pipe) -> Pipe | None:
         """The projection where Arrow computes all of it; what it gives must have the types that Spark says."""
-        names = self._names(node.input)
         given, made = self.types(node.input), self.types(node)
-        if not below.columns.keys() >= set(names):
-            return None
         outputs = [(column.id, in_arrow.computed(expr.sql, given)) for column, expr in node.outputs]
         found = [(id_, tree) for id_, tree in outputs if tree is not None and tree.type == made.get(id_)]
         if len(found) < len(outputs):
             return None
-        task = bridge.ExtendTask(partial(computed.projected, outputs=found))
-        return below.behind(task, names, [*(id_ for id_, _ in found), *BAG])
+        names = [*ids_of(node.input), *BAG]
+        return below.mapped(partial(computed.projected, outputs=found), names, [*ids_of(node), *BAG])
 
     def net(self, node: Project) -> bool:
         # equal records must come of equal ones

@@ -55,9 +55,7 @@ class Windows(Runner[Window]):
         if isinstance(below, StreamScan):
             return self.slice.reader.pipe(below, self.slice.partitions, spec)
         elements, names = self.bags.pipe(below), [*ids_of(below), *BAG]
-        if elements is None or not elements.columns.keys() >= set(names):
-            return None
-        return elements.behind(bridge.ExtendTask(partial(reading.through, spec)), names, names)
+        return None if elements is None else elements.mapped(partial(reading.through, spec), names, names)
 
     def empty(self, node: Window) -> DataFrame:
         below, instant = self.bags.empty(node.input), self.slice.reader.instant_sql
