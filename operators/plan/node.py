@@ -49,7 +49,8 @@ class ExpressionKind(StrEnum):
 class Evaluated:
     """Spark SQL of a node, the author's texts of its parts, what it must be, and the columns that it gives.
 
-    ``remembered``: rows are remembered by it, in a table.
+    ``remembered``: rows are remembered by it, in a table. A column of the node is stored with a type that a table holds
+    where it is a NULL without one, anything else is kept as it is.
     """
 
     sql: str

@@ -148,7 +148,8 @@ class Aggregate(Node):
         return kept or [call for _, call in self.calls[:1]]
 
     def evaluated(self) -> Iterator[Evaluated]:
-        yield from plain(*(e for _, e in self.keys), remembered=True)
+        for column, key in self.keys:
+            yield Evaluated(f"({key.sql})", [key.text], remembered=True, columns=(column,))
         for _, call in self.calls:
             yield from evaluated_call(call, remembered=True)
 

@@ -126,7 +126,14 @@ class Join(Node):
             yield (needed | self.reads) & ids_of(child)
 
     def evaluated(self) -> Iterator[Evaluated]:
-        return condition(self.condition)
+        yield from condition(self.condition)
+        if self.condition is None or self.kind == JoinKind.INNER:
+            return
+        # the other kinds keep distinct values of what is compared (``semi_join.py``)
+        for alternative in take_apart(self.condition, ids_of(self.left), ids_of(self.right)):
+            for equality in alternative.equalities:
+                kept = (equality.left, equality.right) if self.kind == JoinKind.FULL else (equality.right,)
+                yield from (Evaluated(f"({e.sql})", [self.condition.text], remembered=True) for e in kept)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         """Of a join the other side need not be selected from; where an equality says that it can be, it is."""

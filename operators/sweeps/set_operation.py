@@ -48,7 +48,7 @@ class SetOperation(Node):
 
     def evaluated(self) -> Iterator[Evaluated]:
         for side in self.inputs:
-            yield from (Evaluated(f"`{c.id}`", [c.label], remembered=True) for c in side.columns)
+            yield from (Evaluated(f"`{c.id}`", [c.label], remembered=True, columns=(c,)) for c in side.columns)
 
     @property
     def by_position(self) -> bool:

@@ -12,7 +12,7 @@ from sweeparea.cql.functions.column_types import unknown
 from sweeparea.cql.functions.signatures import FAMILIES
 from sweeparea.cql.functions.types import normal
 from sweeparea.cql.text.errors import TypeError_
-from sweeparea.spark_jobs.declarations.analysis import analyzer
+from sweeparea.spark_jobs.declarations.analysis import Checking, analyzer
 from sweeparea.spark_jobs.declarations.function_signatures import Analyzer
 
 if TYPE_CHECKING:
@@ -78,3 +78,28 @@ def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
                 continue
             bound = bind_select(f"SELECT {name}(v{i}) AS z FROM S [Now]", inputs)
             assert bound.root.columns[0].type in (None, normal(type_)), f"{name}({samples[i]})"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("SELECT k FROM N [Range 5] WHERE (t - t) NOT IN (SELECT q.t - q.t FROM N [Range 5] AS q)", "INTERVAL"),
+        ("SELECT a.k FROM N [Range 5] AS a LEFT JOIN N [Range 5] AS b ON a.t - a.t = b.t - b.t", "INTERVAL"),
+        ("SELECT a.k FROM N [Range 5] AS a FULL JOIN N [Range 5] AS b ON b.t - b.t = a.t - a.t", "INTERVAL"),
+        (
+            "SELECT COUNT(DISTINCT named_struct('a b', arr, 'c', array(NULL)), k) AS z FROM N [Range 5]",
+            r"STRUCT<`a b`: ARRAY<INT>, C: ARRAY<VOID>>",
+        ),
+    ],
+)
+def test_what_no_table_remembers_is_told_with_its_place(spark: SparkSession, text: str, kind: str) -> None:
+    inputs = {"N": InputSchema("N", SchemaKind.STREAM, (("k", "int"), ("arr", "array<int>"), ("t", "timestamp")))}
+    with pytest.raises(TypeError_, match="which no table holds, and rows are remembered by it") as caught:
+        bind_select(text, inputs, analyze=Checking(analyzer(spark), lambda: spark))
+    assert caught.value.place is not None
+    assert kind in str(caught.value)
+
+
+def test_columns_that_are_null_without_a_type_are_stored(spark: SparkSession) -> None:
+    text = "SELECT DISTINCT named_struct('a b', k, 'c', NULL) AS y FROM N [Range 5]"
+    assert bind_select(text, INPUTS, analyze=Checking(analyzer(spark), lambda: spark)).root.columns
