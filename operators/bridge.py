@@ -32,8 +32,6 @@ from sweeparea.operators.worker_memory import UNWATCHED, Watch, WatchedRows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FILES_DDL = "target STRING, path STRING, size BIGINT, rows BIGINT, stats STRING, broken STRING"
-"""A line a staged file: which table it is of, the file, and how many of its rows break which check (JSON)."""
 FILES_SCHEMA = pa.schema(
     [
         ("target", pa.string()),
@@ -44,6 +42,7 @@ FILES_SCHEMA = pa.schema(
         ("broken", pa.string()),
     ]
 )
+"""A line a staged file: which table it is of, the file, and how many of its rows break which check (JSON)."""
 COMBINED_AT_ONCE = 1 << 18
 """Rows that a ``CombineTask`` gathers before it combines them."""
 TRIED = 1 << 14
@@ -538,7 +537,6 @@ def _single(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 __all__ = [
-    "FILES_DDL",
     "FILES_SCHEMA",
     "ChainedTask",
     "CombineTask",

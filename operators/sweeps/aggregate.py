@@ -40,7 +40,7 @@ from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, renamed
 from sweeparea.operators.plan.edge import Edge
-from sweeparea.operators.plan.node import Ends, Evaluated, ExpressionKind, Ids, Node, plain
+from sweeparea.operators.plan.node import Ends, Evaluated, ExpressionKind, Ids, Node
 from sweeparea.operators.plan.words import cut
 from sweeparea.operators.sql.expressions import Column, Expr, reference
 from sweeparea.operators.sweeps import distinct

@@ -172,7 +172,11 @@ class _Analysis:
     def faultless(self, nodes: Sequence[Node]) -> bool:
         """Whether Spark refuses nothing of nodes, asked about all at once: two questions for most plans."""
         columns = {c.id: c for node in nodes for child in node.inputs for c in child.columns}
-        asked = {(each.sql, each.remembered, each.condition, each.columns): each for node in nodes for each in node.evaluated()}
+        asked = {
+            (each.sql, each.remembered, each.condition, each.columns): each
+            for node in nodes
+            for each in node.evaluated()
+        }
         return all(self._fault([*columns.values()], part) is None for part in _askable(asked.values()))
 
     def faults(self, node: Node) -> list[Untyped]:

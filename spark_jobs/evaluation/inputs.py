@@ -163,7 +163,7 @@ class InputReader:
             sizes = [(uri, file.size) for uri, file in zip(rows.plan.paths, rows.files, strict=True)]
             shares = reading.shares(sizes, workers)
             task = reading.ReadTask(shares, rows.plan.schema, tuple(rows.ranges), bag)
-        return Pipe(self.spark.range(0, workers, 1, workers), task, workers, {name: name for name in names})
+        return Pipe(frames.workers(self.spark, workers), task, workers, {name: name for name in names})
 
     def past_elements(self, node: StreamScan, reach: int) -> DataFrame | None:
         """Elements of earlier slices that a window of this reach may still hold after h0."""

@@ -16,6 +16,7 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.inputs import InputReader
 from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.deferred import deferred
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,12 +139,12 @@ class Runner(ABC, Generic[NodeT]):
         return self.slice.edges.expiry_known(node)
 
 
-def filled(frame: DataFrame, schema: pa.Schema, given: Mapping[str, str]) -> DataFrame:
+def filled(spark: SparkSession, frame: DataFrame, schema: pa.Schema, given: Mapping[str, str]) -> DataFrame:
     """``frame`` in the shape of a sweep's rows: given expressions, kind 0 (a raw row), NULL for the rest."""
     given = {"__kind": "0", **given}
-    return frame.selectExpr(
-        *(f"CAST({given.get(f.name, 'NULL')} AS {frames.spark_type(f.type)}) AS {f.name}" for f in schema)
-    )
+    types = frames.kinds(schema)
+    casts = [f"CAST({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind in types.items()]
+    return deferred(spark, lambda: frame.selectExpr(*casts), types)
 
 
 def ids_of(node: Node) -> list[str]:

@@ -51,7 +51,7 @@ class Sweeps:
             made = self._piped(op, source, sweep, task)
             if made is not None:
                 return made
-        return self.through(op, new, sweep.rows, sweep.keys, sweep.due, task, frames.ddl(sweep.result))
+        return self.through(op, new, sweep.rows, sweep.keys, sweep.due, task, sweep.result)
 
     def _piped(
         self,
@@ -73,7 +73,7 @@ class Sweeps:
         if workers > 1:
             source = self._exchanged(op, source, sent, area)
         watched = self._watched(op, sweep.keys, task(area))
-        return self._made(op, source.given, source.then(watched, sent.names), workers, frames.ddl(sweep.result))
+        return self._made(op, source.given, source.then(watched, sent.names), workers, sweep.result)
 
     def _workers(self, sweep: Sweep) -> int:
         return self._slice.partitions if bridge.hashable(sweep.rows, sweep.keys) else 1
@@ -91,12 +91,12 @@ class Sweeps:
             rows.append(spark.range(0, workers, 1, workers).mapInArrow(named, exchange.SENT_DDL))
         lines = [line.asDict() for line in concatenated(rows).collect()]
         receive = exchange.ReceiveTask(exchange.by_receiver(lines, workers))
-        return bridge.Pipe(spark.range(0, workers, 1, workers), receive, workers, {name: name for name in sent.names})
+        return bridge.Pipe(frames.workers(spark, workers), receive, workers, {name: name for name in sent.names})
 
     def swept_whole(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
         """As ``swept``, of a sweep that looks at every row in every slice: its SweepArea is read and written whole."""
         task = partial(self._task, sweep)
-        return self.through_whole(op, new, sweep.rows, sweep.keys, task, frames.ddl(sweep.result))
+        return self.through_whole(op, new, sweep.rows, sweep.keys, task, sweep.result)
 
     def _watched(self, op: str, keys: Sequence[str], task: Any) -> Any:
         """``task`` of the operator ``op``, which tells of its rows when memory runs out."""
@@ -113,7 +113,7 @@ class Sweeps:
         keys: Sequence[str],
         due: Due,
         task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
-        ddl: str,
+        made: pa.Schema,
         of: Node | None = None,
     ) -> DataFrame:
         """``swept`` for any task: what it makes of new rows and of those of the SweepArea of ``op``, all of ``schema``.
@@ -122,7 +122,7 @@ class Sweeps:
         with more columns: they need not move if they lie by the keys already.
         """
         if not keys:
-            return self.through_whole(op, new, schema, (), task, ddl)
+            return self.through_whole(op, new, schema, (), task, made)
         workers = self._slice.partitions if bridge.hashable(schema, keys) else 1
         area = self._slice.areas.keyed(op, schema, keys, due, workers)
         watched = self._watched(op, keys, task(area))
@@ -132,21 +132,23 @@ class Sweeps:
             pipe, lie_by = self._pipe_with(of, schema.names), self._bags.spread_by(of)
             stay = workers > 1 and lie_by and lie_by <= set(keys) and not self._slice.areas.due(area)
             if pipe is not None and pipe.workers == workers and (stay or area.alone):
-                return pipe.given.mapInArrow(pipe.then(watched, schema.names), ddl)
+                return self._mapped(pipe.given, pipe.then(watched, schema.names), made)
             if stay:
-                return new.mapInArrow(watched, ddl)
+                return self._mapped(new, watched, made)
             if pipe is not None and workers > 1:
                 moved = self._exchanged(op, pipe, schema, area)
-                return moved.given.mapInArrow(moved.then(watched, schema.names), ddl)
+                return self._mapped(moved.given, moved.then(watched, schema.names), made)
         # one worker where others have several: rows move to it, since sweeps below must not run in its task
         by = keys if workers == self._slice.partitions else ()
         given = bridge.spread(self._slice.areas.given(area, new), by, workers)
-        return self._made(op, given, watched, workers, ddl)
+        return self._made(op, given, watched, workers, made)
 
-    def _made(self, op: str, given: DataFrame, task: Callable[..., Any], workers: int, ddl: str) -> DataFrame:
-        made = given.mapInArrow(task, ddl)
-        self._pipes[op] = bridge.Pipe(given, task, workers, {name: name for name in made.columns})
-        return made
+    def _made(self, op: str, given: DataFrame, task: Callable[..., Any], workers: int, made: pa.Schema) -> DataFrame:
+        self._pipes[op] = bridge.Pipe(given, task, workers, {name: name for name in made.names})
+        return self._mapped(given, task, made)
+
+    def _mapped(self, given: DataFrame, task: Callable[..., Any], made: pa.Schema) -> DataFrame:
+        return frames.mapped(self._slice.spark, given, task, made)
 
     def pipe(self, op: str) -> bridge.Pipe | None:
         """How the rows of a sweep that has been made come about; a further sweep may stand behind it."""
@@ -168,7 +170,7 @@ class Sweeps:
         schema: pa.Schema,
         keys: Sequence[str],
         task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
-        ddl: str,
+        made: pa.Schema,
     ) -> DataFrame:
         """``swept_whole`` for any task: as ``through``, of one that looks at every row in every slice."""
         state = self._slice.areas.read(op)
@@ -178,16 +180,16 @@ class Sweeps:
         workers = self._slice.partitions if keys else 1
         given = bridge.spread(concatenated(rows), keys, workers)
         watched = self._watched(op, keys, task(self._slice.areas.target(op, schema)))
-        return self._made(op, given, watched, workers, ddl)
+        return self._made(op, given, watched, workers, made)
 
     def passed(
-        self, op: str, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], ddl: str
+        self, op: str, of: Node | None, new: DataFrame, schema: pa.Schema, task: Callable[..., Any], made: pa.Schema
     ) -> DataFrame:
         """What a task without a SweepArea makes of the rows of ``new``, however they lie; ``of``: as of ``through``."""
         task = self._watched(op, (), task)
         pipe = None if of is None else self._pipe_with(of, schema.names)
         if pipe is not None:
-            return pipe.given.mapInArrow(pipe.then(task, schema.names), ddl)
+            return self._mapped(pipe.given, pipe.then(task, schema.names), made)
         if self._slice.partitions == 1 or not self._slice.areas.staged:
             new = new.coalesce(self._slice.partitions)  # else a task would run a sweep for several of its workers
-        return new.mapInArrow(task, ddl)
+        return self._mapped(new, task, made)

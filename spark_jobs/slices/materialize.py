@@ -82,10 +82,10 @@ class Materialization:
         task = self._tasks(results, schema, checks, bool(net))
         if plan.emits_each or net:  # no row has to meet another
             assert top is not None
-            return evaluation.sweeps.passed(MATERIALIZE, of, top, schema, task(None), bridge.FILES_DDL)
+            return evaluation.sweeps.passed(MATERIALIZE, of, top, schema, task(None), bridge.FILES_SCHEMA)
         if keyed:
-            return evaluation.sweeps.through(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_DDL, of)
-        return evaluation.sweeps.through_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_DDL)
+            return evaluation.sweeps.through(MATERIALIZE, top, schema, ids, bag_due, task, bridge.FILES_SCHEMA, of)
+        return evaluation.sweeps.through_whole(MATERIALIZE, top, schema, ids, task, bridge.FILES_SCHEMA)
 
     def _tasks(
         self, results: ResultTables, schema: pa.Schema, checks: list[str], net: bool

@@ -17,6 +17,7 @@ from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.open_rows import EndedRows, Exchange, OpenRows
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.deferred import types_of
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
 from sweeparea.spark_jobs.spark.instants import stored_type
 from sweeparea.tables.log import scan
@@ -29,15 +30,16 @@ if TYPE_CHECKING:
 ENDED_ROWS = 2_000_000
 """Rows that ended in a slice, as the files say that may hold them, which the driver has in memory."""
 Line = dict[str, Any]
-"""A staged file as a worker tells of it (``bridge.FILES_DDL``)."""
+"""A staged file as a worker tells of it (``bridge.FILES_SCHEMA``)."""
 
 
 def result_columns(plan: Plan, shape: DataFrame) -> list[pa.Field]:
     """The result's columns; a type that a table cannot hold is refused by the column's name."""
-    types = {f.name: f.dataType for f in shape.schema}
+    types = types_of(shape)
     for column in plan.root.columns:
-        if not frames.storable(types[column.id]):
-            kind = types[column.id].simpleString()
+        found = types[column.id]
+        if not isinstance(found, str) and not frames.storable(found):
+            kind = found.simpleString()
             raise ArgumentTypeError(
                 f"query {plan.name}: its column {column.label} is of type {kind.upper()}, which a result table"
                 f" cannot hold. CAST it to a type that can be stored, for example CAST({column.label} AS STRING)."

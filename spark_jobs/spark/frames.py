@@ -5,16 +5,17 @@ the files.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sweeparea.spark_jobs.spark.deferred import Types, deferred, types_of
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.files import QUICK
@@ -65,7 +66,26 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
 
     In one chunk: Spark takes two empty chunks in a row, as a filtered scan leaves them, for the end of the table.
     """
-    return spark.createDataFrame(table.combine_chunks(), schema=ddl(table.schema))  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+    def make() -> DataFrame:
+        return spark.createDataFrame(table.combine_chunks(), schema=ddl(table.schema))  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+    return deferred(spark, make, kinds(table.schema))
+
+
+def mapped(spark: SparkSession, frame: DataFrame, task: Callable[..., Any], schema: pa.Schema) -> DataFrame:
+    """What a task makes of a DataFrame's rows, of which Spark needs not know before it is asked for them."""
+    return deferred(spark, lambda: frame.mapInArrow(task, ddl(schema)), kinds(schema))
+
+
+def workers(spark: SparkSession, number: int) -> DataFrame:
+    """A row for each of so many workers, which need nothing but their number."""
+    return deferred(spark, lambda: spark.range(0, number, 1, number), {"id": "bigint"})
+
+
+def kinds(schema: pa.Schema) -> Types:
+    """The columns of an Arrow schema as Spark has them."""
+    return {f.name: spark_type(f.type) for f in schema}
 
 
 ROW = "__row"
@@ -134,7 +154,11 @@ def read_as(
 
 def from_files(spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[Range] = ()) -> DataFrame:
     """As ``read``, by Spark alone."""
-    frame = spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
+
+    def files() -> DataFrame:
+        return spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
+
+    frame = deferred(spark, files, kinds(plan.schema))
     bounds = [(name, low, ">=") for name, low, _ in ranges if low is not None]
     bounds += [(name, high, "<=") for name, _, high in ranges if high is not None]
     for name, value, sign in bounds:
@@ -184,15 +208,23 @@ def concatenated(bags: Sequence[DataFrame]) -> DataFrame:
 
 def comparable_types(frame: DataFrame, names: Sequence[str]) -> dict[str, pa.DataType]:
     """Arrow types of those columns that a table can hold and whose texts, if they are any, are compared by bytes."""
-    types = {f.name: f.dataType for f in frame.schema if f.name in set(names)}
-    alike = {name: kind for name, kind in types.items() if storable(kind) and "collate" not in kind.simpleString()}
-    return {name: arrow_type(ddl_type(kind)) for name, kind in alike.items()}
+    found: dict[str, pa.DataType] = {}
+    for name, kind in types_of(frame).items():
+        text = kind if isinstance(kind, str) else ddl_type(kind) if storable(kind) else None
+        if name in names and text is not None and "collate" not in text:
+            found[name] = arrow_type(text)
+    return found
 
 
 def fields(frame: DataFrame, names: Sequence[str]) -> list[pa.Field]:
-    """Arrow fields of columns of a DataFrame: one analysis, no job."""
-    types = {f.name: f.dataType for f in frame.schema}
-    for name in names:
-        if not storable(types[name]):
-            raise UnheldTypeError(name, types[name].simpleString())
-    return [pa.field(name, arrow_type(ddl_type(types[name]))) for name in names]
+    """Arrow fields of columns of a DataFrame: one analysis, no job. UnheldTypeError where no table holds them."""
+    types = types_of(frame)
+    return [pa.field(name, _held(name, types[name])) for name in names]
+
+
+def _held(name: str, kind: str | DataType) -> pa.DataType:
+    if isinstance(kind, str):
+        return arrow_type(kind)
+    if not storable(kind):
+        raise UnheldTypeError(name, kind.simpleString())
+    return arrow_type(ddl_type(kind))

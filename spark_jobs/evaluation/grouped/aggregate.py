@@ -124,15 +124,15 @@ class Aggregates(Runner[Aggregate]):
             # what no raw row has need not be sent; a whole SweepArea comes the same way, with all columns
             combines = self.slice.partitions > 1 and node.combines(self.slice.edges)
             sent = pa.schema([f for f in schema if f.name in given or not (grouping.keys or combines)])
-            raw = filled(shown, sent, {name: name for name in given})
+            raw = filled(self.slice.spark, shown, sent, {name: name for name in given})
             if combines:
                 first = bridge.TRIED if node.of_distinct else 0
                 task = bridge.CombineTask(partial(aggregate.combined, spec=spec, h0=self.slice.h0), schema, first)
-                raw = raw.mapInArrow(task, frames.ddl(schema))
+                raw = frames.mapped(self.slice.spark, raw, task, schema)
                 source = None if source is None else source.behind(task, sent.names, schema.names)
             rows.append(raw)
         if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
-            rows.append(filled(self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
+            rows.append(filled(self.slice.spark, self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         run, keys = partial(aggregate.sweep, spec=spec), tuple(grouping.keys)
         sweep = Sweep(keys, schema, aggregate.delta_schema(spec), bag_due, run)
         swept = self.sweeps.swept(op, concatenated(rows) if rows else None, sweep, source)

@@ -133,7 +133,7 @@ class Expansions(Runner[X]):
         schema = pa.schema(fields(shown, shown.columns))
         rows = [shown] if bag is not None else []
         if how.global_:  # a row that counts nothing, so that the expansion runs when nothing else has arrived
-            rows.append(filled(self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
+            rows.append(filled(self.slice.spark, self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
         spec = how.spec(self.slice.plan.start)
         output = snapshot.expanded_schema(schema, spec)
         new = concatenated(rows) if rows else None
@@ -141,4 +141,4 @@ class Expansions(Runner[X]):
         def task(area: bridge.Target | SweepArea) -> bridge.ExpandTask:
             return bridge.ExpandTask(spec, self.slice.h0, self.slice.h1, schema, output, area, self.slice.attempt)
 
-        return how.evaluate(self.sweeps.through(op, new, schema, keys, bag_due, task, frames.ddl(output)))
+        return how.evaluate(self.sweeps.through(op, new, schema, keys, bag_due, task, output))

@@ -25,6 +25,7 @@ from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.user_code.user_aggregate import UserAggregate
 from sweeparea.operators.values.order import OrderKey
 from sweeparea.spark_jobs.spark import frames
+from sweeparea.spark_jobs.spark.deferred import types_of
 from sweeparea.spark_jobs.spark.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -387,6 +388,7 @@ def _constant(sql: str) -> float | list[float | None] | None:
 def _as_number(base: Base, bag: DataFrame) -> str:
     if base.function not in (*TOTALS, *_PERCENTILES):
         return base.given
-    if bag.selectExpr(base.given).schema[0].dataType.typeName() in ("string", "varchar", "char"):
+    kind = types_of(bag.selectExpr(f"{base.given} AS given"))["given"]
+    if (kind if isinstance(kind, str) else kind.typeName()) in ("string", "varchar", "char"):
         return f"CAST({base.given} AS DOUBLE)"
     return base.given

@@ -19,7 +19,7 @@ from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.grouped.keyed_rows import KeyedRows, lie_by
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.spark.frames import ddl, fields
+from sweeparea.spark_jobs.spark.frames import fields, mapped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,9 +79,9 @@ class TopKs(Runner[TopK]):
         until = INF if combines else self.slice.h1
         task = bridge.CombineTask(partial(top_k.shortened, spec=spec, until=until), schema, bridge.TRIED)
         if source is None:
-            return rows.mapInArrow(task, ddl(schema)), None
+            return mapped(self.slice.spark, rows, task, schema), None
         source = source.behind(task, schema.names, schema.names)
-        return source.given.mapInArrow(source.task, ddl(schema)), source
+        return mapped(self.slice.spark, source.given, source.task, schema), source
 
     def pipe(self, node: TopK) -> Pipe | None:
         return self.sweeps.pipe(self.name(node))

@@ -16,7 +16,6 @@ from sweeparea.operators.values.bag import BAG, TS
 from sweeparea.operators.values.columns import BAG_FIELDS
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import fields
 
 if TYPE_CHECKING:
@@ -61,11 +60,10 @@ class NestedStreams(Runner[RelationToStream]):
                 spec, node.kind, self.slice.h0, self.slice.h1, schema, area, self.slice.attempt, count
             )
 
-        ddl = frames.ddl(schema)
         if whole:
-            stream = self.sweeps.through_whole(op, new, schema, ids, task, ddl)
+            stream = self.sweeps.through_whole(op, new, schema, ids, task, schema)
         else:
-            stream = self.sweeps.through(op, new, schema, ids, bag_due, task, ddl, node.input)
+            stream = self.sweeps.through(op, new, schema, ids, bag_due, task, schema, node.input)
         if node.instant is None:
             return stream
         return stream.selectExpr(*ids, f"{self.slice.reader.instant_sql(TS)} AS {node.instant.id}", *BAG)

@@ -79,7 +79,7 @@ class Windows(Runner[Window]):
         schema = pa.schema(fields(rows, rows.columns))
         if any(needs_canonical(f.type) for f in schema):
             return stream
-        return rows.mapInArrow(bridge.CombineTask(gathered, schema), frames.ddl(schema))
+        return frames.mapped(self.slice.spark, rows, bridge.CombineTask(gathered, schema), schema)
 
     def _swept(self, node: Window) -> DataFrame | None:
         op, rows = self.name(node), WindowRows(node)
@@ -104,7 +104,7 @@ class Windows(Runner[Window]):
         schema = pa.schema(fields(shown, shown.columns))
         output = pa.schema([*(schema.field(c) for c in rows.ids), *BAG_FIELDS])
         task = bridge.MapTask(rows.function(self._registered), schema, output)
-        return shown.mapInArrow(task, frames.ddl(output))
+        return frames.mapped(self.slice.spark, shown, task, output)
 
     def _registered(self, name: str) -> Any:
         return user.loaded(next(f for f in self.slice.plan.functions if f.name == name))
