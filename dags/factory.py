@@ -11,10 +11,11 @@ from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetWatcher
 
-from sweeparea.dags.model import ApplicationDags, ApplicationError, Query, Source, dag_prefix
+from sweeparea.dags.model import ApplicationDags, Query, Source
 from sweeparea.dags.operator import SweepAreaOperator, TaskAction
 from sweeparea.dags.timetables import HeartbeatSchedule
 from sweeparea.heartbeats.trigger import BehindTrigger
+from sweeparea.infra.dag_names import admit_dag_id, dag_prefix, maintenance_dag_id, query_dag_id
 
 START = datetime(1900, 1, 1, tzinfo=UTC)
 """Before any instant that someone may want to backfill; live runs have no date."""
@@ -22,36 +23,11 @@ GROUP = "sweeparea"
 DEFAULTS = {"owner": "sweeparea", "retries": 2, "retry_delay": timedelta(seconds=10)}
 
 
-def admit_dag_id(app: str, stream: str) -> str:
-    return f"{dag_prefix(app)}__admit_{stream}"
-
-
-def query_dag_id(app: str, query: str) -> str:
-    return f"{dag_prefix(app)}__{query}"
-
-
-def maintenance_dag_id(app: str) -> str:
-    return f"{dag_prefix(app)}__maintenance"
-
-
 def build(application: ApplicationDags) -> list[DAG]:
     """All DAGs of an application."""
     dags = [_admit_dag(application, source) for source in application.sources.values()]
     dags += [_query_dag(application, query) for query in application.queries.values()]
-    dags.append(_maintenance_dag(application))
-    ids = [dag.dag_id for dag in dags]
-    if ids.count(maintenance_dag_id(application.name)) > 1:
-        raise ApplicationError(
-            f"The continuous query maintenance of the application {application.name} would get the same DAG as its "
-            "maintenance. Rename the query."
-        )
-    for source in application.sources.values():
-        if ids.count(admit_dag_id(application.name, source.name)) > 1:
-            raise ApplicationError(
-                f"The continuous query admit_{source.name} of the application {application.name} would get the same "
-                f"DAG as the admission of {source.name} ({source.place}). Rename the query."
-            )
-    return dags
+    return [*dags, _maintenance_dag(application)]
 
 
 def _admit_dag(application: ApplicationDags, source: Source) -> DAG:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeparea.heartbeats.minimum import INFINITE, query_heartbeat
-from sweeparea.infra import environments, locations, settings
+from sweeparea.infra import dag_names, environments, locations, settings
+from sweeparea.infra.dag_names import dag_prefix
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.tables.publication.name_kinds import NameKind
 
@@ -126,29 +127,36 @@ def load(name: str) -> ApplicationDags:
     sources |= {s.name: _source(s, NameKind.RELATION, data) for s in catalog.relations.values()}
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
     queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
+    if faults := dag_names.faults(name, sources, queries):
+        raise ApplicationError(" ".join(faults))
     every = catalog.settings.get("maintenance.every")
     return ApplicationDags(name, str(data), sources, queries, DEFAULT_MAINTENANCE if every is None else _length(every))
 
 
 def load_all(dag_id: str | None = None) -> tuple[list[ApplicationDags], dict[str, SweepAreaError]]:
-    """All applications that can be loaded, and what is wrong with each of the others.
+    """All applications that can be loaded, and what is wrong with each of the others, whatever it is: one's fault must
+    not stop another's DAGs.
 
     ``dag_id`` leaves only the application whose DAG it is: a task needs no other.
     """
     loaded, broken = [], {}
+    prefixes: dict[str, str] = {}
     for name in application_names():
         if dag_id is not None and not dag_id.startswith(f"{dag_prefix(name)}__"):
             continue
+        other = prefixes.setdefault(dag_prefix(name), name)
         try:
+            if other != name:
+                raise ApplicationError(f"The application {name} would get the DAGs of {other}. Rename one of them.")
             loaded.append(load(name))
-        except SweepAreaError as error:
-            broken[name] = error
+        except Exception as error:
+            broken[name] = as_fault(error)
     return loaded, broken
 
 
-def dag_prefix(application: str) -> str:
-    """What the ids of an application's DAGs begin with: its name, as ``shop.dev`` where it is ``shop@dev``."""
-    return application.replace("@", ".")
+def as_fault(error: Exception) -> SweepAreaError:
+    """An error of one application as what is told of it."""
+    return error if isinstance(error, SweepAreaError) else ApplicationError(f"{type(error).__name__}: {error}")
 
 
 class ApplicationCache:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -10,7 +11,10 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from sweeparea.dags import tasks
+from sweeparea.dags.timetables import ends_now
 
+UNTIL = "until"
+"""The conf of a manual run of a query: an instant (UTC), or a tick, behind which it does not go."""
 WAIT = timedelta(seconds=5)
 
 
@@ -37,16 +41,37 @@ class SweepAreaOperator(BaseOperator):
         self.app, self.subject, self.action, self.slice = app, subject, TaskAction(action), slice
 
     def execute(self, context: Any) -> dict[str, Any]:
-        if self.action is TaskAction.ADMIT:
-            return tasks.admit(self.app, self.subject)
-        if self.action is TaskAction.MAINTAIN:
-            return tasks.maintain(self.app)
+        report = self._run(context)
+        events = context.get("outlet_events")
+        for outlet in self.outlets if events is not None else ():
+            events[outlet].extra = report
+        return report
+
+    def _run(self, context: Any) -> dict[str, Any]:
         run = context["dag_run"]
+        if self.action is not TaskAction.PROCESS:
+            self._conf(run, ())
+            return (
+                tasks.maintain(self.app) if self.action is TaskAction.MAINTAIN else tasks.admit(self.app, self.subject)
+            )
         if run.data_interval_start == run.data_interval_end:
-            return tasks.process(self.app, self.subject)
+            return tasks.process(self.app, self.subject, self._conf(run, (UNTIL,)).get(UNTIL))
+        self._conf(run, ())
         start, end = run.data_interval_start, run.data_interval_end
         self._keep_order(context["ti"], start)
         return tasks.backfill(self.app, self.subject, start, self._whole_slice(context["ti"], start, end))
+
+    def _conf(self, run: Any, taken: Sequence[str]) -> dict[str, Any]:
+        """What a person gave a run as conf. AirflowFailException where it has more than is ``taken``."""
+        conf = dict(getattr(run, "conf", None) or {})
+        unknown = [str(key) for key in conf if key not in taken]
+        if unknown:
+            may = "it takes none" if not taken else f"it takes {' and '.join(map(repr, taken))}"
+            what = "A backfill" if run.data_interval_start != run.data_interval_end else f"A run of {self.dag_id}"
+            raise AirflowFailException(
+                f"{what} cannot do anything with {', '.join(map(repr, unknown))} of its conf: {may}."
+            )
+        return conf
 
     def _keep_order(self, ti: Any, start: datetime) -> None:
         """Slices of a backfill build on each other; Airflow starts up to ten at once and goes on past a failed one.
@@ -70,9 +95,11 @@ class SweepAreaOperator(BaseOperator):
 
         Airflow reuses the run of an earlier backfill that starts at the same instant together with its interval. Was
         that one the last of its range, then it is shorter than a slice, and the instants up to the next run would be
-        left out.
+        left out. A slice that had not ended then is whole whenever it runs, as far as heartbeats are.
         """
         whole = start + self.slice if self.slice else end
+        if ends_now(end):
+            return whole
         if end < whole and ti.get_dr_count(dag_id=self.dag_id, logical_dates=[whole], states=["queued", "running"]):
             return whole
         return end

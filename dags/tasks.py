@@ -16,12 +16,12 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.errors import SweepAreaError, UsageError
 
 log = logging.getLogger(__name__)
 
 FINAL = {"ParseError", "BindError", "TypeError", "RefusedError", "DataError"}
-"""Kinds of errors that a retry would only repeat: the text or the rows have to change first."""
+"""Kinds of errors that a retry would only repeat: the text, the rows or what is asked for have to change first."""
 
 
 def admit(app: str, stream: str) -> dict[str, Any]:
@@ -31,11 +31,11 @@ def admit(app: str, stream: str) -> dict[str, Any]:
     return _outcome(jobs.admit, app, stream)
 
 
-def process(app: str, query: str, until: int | None = None) -> dict[str, Any]:
-    """Processes a query up to its heartbeat, or up to the tick ``until``."""
+def process(app: str, query: str, until: object = None) -> dict[str, Any]:
+    """Processes a query up to its heartbeat, or up to ``until``: an instant or a tick, as a person wrote it."""
     from sweeparea.spark_jobs.commands import jobs
 
-    return _outcome(jobs.process, app, query, until)
+    return _outcome(jobs.process, app, query, None if until is None else str(until))
 
 
 def maintain(app: str) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
     try:
         report = job(*arguments)
     except SweepAreaError as error:
-        if error.type in FINAL:
+        if error.type in FINAL or isinstance(error, UsageError):
             raise AirflowFailException(str(error)) from error
         raise
     reached = report.get("backfill") or {}
@@ -94,10 +94,9 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
         )
     if report.get("paused"):
         raise AirflowSkipException("Paused by PAUSE CONTINUOUS QUERY; RESUME CONTINUOUS QUERY lets it go on.")
-    again = report.get("recomputed") or {}
-    rows = [n for side in ("removed", "added") for n in (again.get(side) or {}).values()]
-    changed = bool(report.get("repaired")) or any(rows)
-    if not report.get("versions") and not report.get("slices") and not changed:
+    # a range that was computed again is work, also where it found what it had found before
+    worked = ("versions", "slices", "repaired", "recomputed")
+    if not reached and not any(report.get(what) for what in worked):
         waits = report.get("waits_for")
         raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))
     return report

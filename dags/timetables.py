@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
 
+from airflow.sdk import timezone
 from airflow.timetables.assets import AssetOrTimeSchedule
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.timetables.interval import DeltaDataIntervalTimetable
+
+UNTIL_NOW = timedelta(microseconds=1)
+"""What the end of an interval has beyond a whole second where its slice had not ended when the backfill was made."""
+
+
+def ends_now(end: datetime) -> bool:
+    """Whether an interval ends where it does because its slice had not ended."""
+    return end.microsecond == UNTIL_NOW.microseconds
+
+
+def _just_before_now() -> datetime:
+    # earlier than what Airflow takes for the present, which it has looked up before
+    return timezone.utcnow().replace(microsecond=0) - timedelta(seconds=2) + UNTIL_NOW
+
+
+def _refuse_future(start: datetime) -> NoReturn:
+    from airflow.models.backfill import NoBackfillRunsToCreate
+
+    raise NoBackfillRunsToCreate(
+        f"The range begins at {start.isoformat(sep=' ', timespec='seconds')}, in the future: nothing has happened there"
+        " yet, and what will happen is computed as it comes. Give a range that begins before now."
+    )
 
 
 class HeartbeatSchedule(AssetOrTimeSchedule):
     """Live runs start when an asset event says so, and have no data interval: the engine chooses the slice.
 
     A backfill of the range [from, to) gets one run per slice of the length ``slice``, the first starting at ``from``,
-    the last clipped to end at ``to``; where ``from`` equals ``to``, one whole slice. A manual run has an empty
-    interval, which means live.
+    the last clipped to end at ``to``; where ``from`` equals ``to``, one whole slice. Airflow leaves out intervals that
+    have not ended, so the slice that contains the present ends ``UNTIL_NOW``: it is whole, as far as heartbeats are. A
+    range that only begins later is refused. A manual run has an empty interval, which means live.
     """
 
     def __init__(self, *, assets: Any, slice: timedelta):
@@ -44,7 +68,14 @@ class HeartbeatSchedule(AssetOrTimeSchedule):
         if start is None or empty:
             return None
         end = start + self.slice
-        return DagRunInfo.interval(start=start, end=min(end, restriction.latest) if start < restriction.latest else end)
+        if start < restriction.latest:
+            end = min(end, restriction.latest)
+        now = _just_before_now()
+        if start >= now:
+            if last_automated_data_interval is None:
+                _refuse_future(start)
+            return None
+        return DagRunInfo.interval(start=start, end=min(end, now))
 
     def infer_manual_data_interval(self, *, run_after: Any) -> DataInterval:
         return DataInterval.exact(run_after)

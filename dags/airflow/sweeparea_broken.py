@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from sweeparea.dags.factory import build
-from sweeparea.dags.model import ApplicationError, load_all
-from sweeparea.infra.errors import SweepAreaError
+from sweeparea.dags.model import ApplicationError, as_fault, load_all
 
 _loaded, _broken = load_all()
 for _application in _loaded:
     try:
         build(_application)
-    except SweepAreaError as _error:
-        _broken[_application.name] = _error
+    except Exception as _error:
+        _broken[_application.name] = as_fault(_error)
 if _broken:
     raise ApplicationError("\n\n".join(f"Application {name}: {error}" for name, error in sorted(_broken.items())))

@@ -12,11 +12,9 @@ from airflow.sdk import get_parsing_context
 
 from sweeparea.dags.factory import build
 from sweeparea.dags.model import load_all
-from sweeparea.infra.errors import SweepAreaError
 
 for _application in load_all(get_parsing_context().dag_id)[0]:
     try:
-        for _dag in build(_application):
-            globals()[_dag.dag_id] = _dag
-    except SweepAreaError:
-        pass  # told by sweeparea_broken.py
+        globals().update({_dag.dag_id: _dag for _dag in build(_application)})
+    except Exception:  # whatever it is, it is this application's: sweeparea_broken.py tells it
+        continue

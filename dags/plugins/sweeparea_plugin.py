@@ -52,8 +52,8 @@ class Advance(BaseModel):
 @app.post("/api/heartbeat/{name}/{source}")
 def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
     """Moves the heartbeat of a stream or relation, for users who may edit its DAG. Going back is an error (409)."""
-    from sweeparea.dags.factory import admit_dag_id
     from sweeparea.infra import settings
+    from sweeparea.infra.dag_names import admit_dag_id
     from sweeparea.infra.errors import SweepAreaError
     from sweeparea.spark_jobs.admission.heartbeat import advance_to
     from sweeparea.spark_jobs.application import Application as Opened
@@ -74,8 +74,8 @@ def advance(name: str, source: str, to: Advance, user: GetUserDep) -> Response:
 def picture(name: str, query: str, user: GetUserDep) -> Response:
     """A query's plan as SVG, for users who may see its DAG; an SVG image runs no scripts."""
     from sweeparea.cql.explain import explain
-    from sweeparea.dags.factory import query_dag_id
     from sweeparea.infra import settings
+    from sweeparea.infra.dag_names import query_dag_id
     from sweeparea.infra.errors import SweepAreaError
     from sweeparea.spark_jobs.application import Application as Opened
 
@@ -92,8 +92,8 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
 
 
 def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[str, Any]:
-    from sweeparea.dags.factory import admit_dag_id, query_dag_id
     from sweeparea.heartbeats.readiness import judge
+    from sweeparea.infra.dag_names import admit_dag_id, query_dag_id
     from sweeparea.tables.publication.ledger import Ledger
 
     head = Ledger(application.data_folder).head()

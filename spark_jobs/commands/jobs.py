@@ -100,12 +100,19 @@ def rebuild(application: str | Application, query: str, damaged: Collection[str]
         return run(opened, query, spark, damaged, tell).words
 
 
-def process(application: str | Application, query: str, until: int | None = None, tell: Tell = _log) -> dict[str, Any]:
-    """Processes a query up to its inputs' heartbeats, or up to tick ``until`` if that is earlier."""
+def process(
+    application: str | Application, query: str, until: int | str | None = None, tell: Tell = _log
+) -> dict[str, Any]:
+    """Processes a query up to its inputs' heartbeats, or up to ``until`` if that is earlier: a tick, or an instant as a
+    person wrote it.
+    """
     from sweeparea.spark_jobs.orchestration.process import process as run
+    from sweeparea.spark_jobs.spark.instants import tick_of
     from sweeparea.spark_jobs.spark.session import spark_session
 
     opened = application if isinstance(application, Application) else Application.open(application)
+    if isinstance(until, str):
+        until = tick_of(until, opened.plans.plan(query).time)
     with spark_session() as spark, tagged(spark):
         return run(opened, query, spark, until=until, tell=tell).as_dict()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from sweeparea.infra import zones
+from sweeparea.infra import dag_names, environments, settings, zones
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.declared_rows import kind_of
 from sweeparea.spark_jobs.deployment.planned import Planned
@@ -43,9 +43,20 @@ class PlanNotes:
                 if missing
                 else f"Spark does not run, so it did not check the types of all expressions: `{command}` lets it"
             )
+        yield from self._unscheduled()
         yield from self._padding()
         yield from self._sharing()
         yield from self._zones()
+
+    def _unscheduled(self) -> Iterator[str]:
+        """Why Airflow cannot run the application, where it would."""
+        folder = self.application.folder
+        if folder is None or folder.resolve().parent != settings.applications_folder().resolve():
+            return
+        if environments.scheduled(folder):
+            sources = [*self.catalog.streams, *self.catalog.relations]
+            for fault in dag_names.faults(self.application.name, sources, self.catalog.queries):
+                yield f"Airflow has no DAGs for it. {fault}"
 
     def _zones(self) -> Iterator[str]:
         """Queries whose results were computed by other rules of a time zone."""

@@ -80,6 +80,24 @@ def test_a_broken_application_is_an_import_error_and_the_others_load(in_airflow,
     assert "mill.cql:3" in errors["sweeparea_broken.py"]
 
 
+def test_a_name_that_airflow_does_not_take_and_a_file_that_is_no_text_stop_no_other_application(in_airflow, home):
+    declared = "CREATE STREAM s FROM DELTA 'x' TIMESTAMP BY t HEARTBEAT EACH BATCH;\n"
+    named = ["my shop", "a+b", "l\u00e4den", "n" * 101, "shop.dev", "shop@dev", "mine"]
+    for name in named:
+        folder = home / "queries" / name
+        folder.mkdir()
+        (folder / "a.cql").write_text(declared)
+    long = "q" * 245
+    (home / "queries" / "mine" / "b.cql").write_text(f"CREATE CONTINUOUS QUERY {long} AS SELECT * FROM s [NOW];\n")
+    (home / "queries" / "noise").mkdir()
+    (home / "queries" / "noise" / "a.cql").write_bytes(b"\xff\xfe\x00CREATE")
+    dags, errors = result(in_airflow(BAG))
+    assert {dag.split("__")[0] for dag in dags} == {"mill", "shop", "shop.dev"}
+    told = errors["sweeparea_broken.py"]
+    for name in ("'my shop'", "'a+b'", "'l\u00e4den'", "has 101 characters", "mine would have 251", "noise", "shop@dev"):
+        assert name in told, name
+
+
 def test_dags_survive_serialization_with_order_lineage_and_slices(in_airflow):
     dags = result(in_airflow(SERIALIZE))
     sales = dags["shop__sales"]

@@ -11,7 +11,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from sweeparea.dags import tasks
 from sweeparea.dags.operator import SweepAreaOperator
-from sweeparea.infra.errors import DataError, SweepAreaError
+from sweeparea.dags.timetables import UNTIL_NOW
+from sweeparea.infra.errors import DataError, SweepAreaError, UsageError
 
 DAY = timedelta(days=1)
 BEGIN = datetime(2013, 1, 2, tzinfo=UTC)
@@ -36,16 +37,16 @@ def calls(monkeypatch):
     return made
 
 
-def execute(start, end, runs=None):
-    operator = SweepAreaOperator(task_id="process", app="shop", subject="sales", action="process", slice=DAY)
-    run = SimpleNamespace(data_interval_start=start, data_interval_end=end)
+def execute(start, end, runs=None, conf=None, action="process"):
+    operator = SweepAreaOperator(task_id="process", app="shop", subject="sales", action=action, slice=DAY)
+    run = SimpleNamespace(data_interval_start=start, data_interval_end=end, conf=conf)
     return operator.execute({"dag_run": run, "ti": runs or Runs()})
 
 
 @pytest.mark.parametrize("interval", [(None, None), (BEGIN, BEGIN)])
 def test_a_run_without_an_interval_is_live(calls, interval):
     execute(*interval)
-    assert calls == [("process", "shop", "sales")]
+    assert calls == [("process", "shop", "sales", None)]
 
 
 def test_a_run_with_an_interval_is_a_slice_of_a_backfill(calls):
@@ -70,6 +71,25 @@ def test_a_clipped_interval_of_an_earlier_backfill_leaves_no_gap(calls):
     assert [call[-1] for call in calls] == [clipped, BEGIN + DAY]
 
 
+def test_a_slice_that_had_not_ended_is_whole_whenever_it_runs(calls):
+    execute(BEGIN, BEGIN + timedelta(hours=9) + UNTIL_NOW)
+    assert calls == [("backfill", "shop", "sales", BEGIN, BEGIN + DAY)]
+
+
+def test_the_conf_of_a_run_is_used_or_refused(calls):
+    execute(None, None, conf={"until": "2013-01-02 12:00:00"})
+    execute(None, None, conf={"until": 7})
+    assert [call[-1] for call in calls] == ["2013-01-02 12:00:00", 7]
+    for run in (
+        {"start": None, "end": None, "conf": {"untill": 7}},
+        {"start": BEGIN, "end": BEGIN + DAY, "conf": {"until": 7}},
+        {"start": None, "end": None, "conf": {"until": 7}, "action": "admit"},
+    ):
+        with pytest.raises(AirflowFailException, match=r"cannot do anything with 'until+' of its conf: it takes"):
+            execute(**run)
+    assert len(calls) == 2
+
+
 def job(monkeypatch, outcome):
     def process(app, query, until):
         if isinstance(outcome, Exception):
@@ -88,6 +108,19 @@ def test_nothing_to_do_is_a_skip(monkeypatch):
         tasks.process("shop", "sales")
     job(monkeypatch, {"slices": 2, "waits_for": None})
     assert tasks.process("shop", "sales")["slices"] == 2
+
+
+def test_a_backfill_that_changed_nothing_is_a_success(monkeypatch):
+    reached = {"from": "a", "to": "b", "complete": True}
+    report = {"slices": 0, "recomputed": {"removed": {}, "added": {}, "rows_in": 9}, "backfill": reached}
+    job(monkeypatch, report)
+    assert tasks.process("shop", "sales") == report
+
+
+def test_what_is_asked_for_and_means_nothing_is_not_tried_again(monkeypatch):
+    job(monkeypatch, UsageError("x is no instant."))
+    with pytest.raises(AirflowFailException, match="x is no instant"):
+        tasks.process("shop", "sales", "x")
 
 
 def test_a_backfill_beyond_the_heartbeat_succeeds_with_a_warning(monkeypatch, caplog):

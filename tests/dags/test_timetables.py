@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pendulum
 import pytest
+from airflow.models.backfill import NoBackfillRunsToCreate
 from airflow.sdk import Asset
 from airflow.timetables.base import DataInterval, TimeRestriction
 
-from sweeparea.dags.timetables import HeartbeatSchedule
+from sweeparea.dags.timetables import HeartbeatSchedule, ends_now
 
 SLICE = timedelta(days=1)
 
@@ -45,6 +46,20 @@ def test_a_backfill_is_cut_into_slices_and_the_last_one_is_clipped(timetable):
 def test_an_empty_range_means_one_whole_slice(timetable):
     assert slices(timetable, at(1), at(1)) == [(at(1), at(2))]
     assert slices(timetable, at(2), at(1)) == []
+
+
+def test_a_slice_that_has_not_ended_ends_just_before_now_and_a_range_in_the_future_is_refused(timetable):
+    now = pendulum.now("UTC")
+    today = now.start_of("day") if now.hour else now.subtract(days=1)
+    found = slices(timetable, today.subtract(days=1), today.add(days=3))
+    (before, (start, end)) = found
+    assert before == (today.subtract(days=1), today)
+    assert start == today
+    assert ends_now(end)
+    assert now.subtract(seconds=4) < end < now
+    assert not ends_now(today)
+    with pytest.raises(NoBackfillRunsToCreate, match="in the future: nothing has happened there yet"):
+        slices(timetable, today.add(days=1), today.add(days=3))
 
 
 def test_a_manual_run_is_live(timetable):
