@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 MAX_REFIRE = 300.0
 """Seconds between two events for the same unchanged position, at most."""
 
+AT = "at"
+"""In a position, where a clock stands that has only to be read."""
+
 Position = tuple[str, dict[str, Any]]
 """A name that is behind, and where it stands."""
 
@@ -79,7 +82,7 @@ class BehindTrigger(BaseEventTrigger):
         """Who is behind, again and again: the level. Each subscriber's gate makes events of it."""
         store = Store(Watched(**kwargs["watched"]))
         while True:
-            for position in (await asyncio.to_thread(store.behind)).items():
+            for position in (await asyncio.to_thread(store.behind_if_there)).items():
                 yield position
             await asyncio.sleep(float(kwargs["poll"]))
 
@@ -99,7 +102,8 @@ def holding_back(
     head: Mapping[str, LedgerRow], query: str, inputs: Sequence[str], clocks: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """The inputs of a query among ``clocks`` that hold it at their heartbeat. ``wanted`` is how far the others are,
-    None where there is no other; it says when to read again at once, not the clock itself, which always goes on.
+    None where there is no other; it says when to read again at once, not the clock itself, which always goes on: ``at``
+    is where it stands.
     """
     ticks = known(head, query, inputs)
     if None in ticks.values():
@@ -109,7 +113,7 @@ def holding_back(
         others = [tick for other, tick in ticks.items() if other != name and tick is not None]
         mine, wanted = ticks[name], min(others, default=None)
         if name in clocks and mine is not None and (wanted is None or wanted > mine):
-            found[name] = {"wanted": wanted}
+            found[name] = {"wanted": wanted, AT: mine}
     return found
 
 
@@ -118,22 +122,26 @@ class Gate:
     many, ..
 
     The growing pause keeps a slice that fails for good from failing every few seconds; a new position ends it at once.
-    A gate lives as long as its trigger, which Airflow replaces when a DAG is unpaused: so that wakes at once, too.
+    A clock that goes on (``AT``) is no new position, but none that fails either: it is let through every ``refire``
+    seconds. A gate lives as long as its trigger, which Airflow replaces when a DAG is unpaused: so that wakes at once,
+    too.
     """
 
     def __init__(self, refire: float):
         self.refire = refire
         self.position: dict[str, Any] | None = None
-        self.next, self.pause = 0.0, refire
+        self.at: Any = None
+        self.passed, self.pause = 0.0, refire
 
     def passes(self, position: dict[str, Any], now: float) -> bool:
-        if position != self.position:
-            self.position, self.pause = position, self.refire
-        elif now < self.next:
+        wanted, at = {**position}, position.get(AT)
+        wanted.pop(AT, None)
+        goes_on = at != self.at
+        if wanted == self.position and now < self.passed + (self.refire if goes_on else self.pause):
             return False
-        else:
-            self.pause = min(2 * self.pause, max(MAX_REFIRE, self.refire))
-        self.next = now + self.pause
+        again = wanted == self.position and not goes_on
+        self.pause = min(2 * self.pause, max(MAX_REFIRE, self.refire)) if again else self.refire
+        self.position, self.at, self.passed = wanted, at, now
         return True
 
 
@@ -150,6 +158,20 @@ class Store:
         self.deployed = Deployed(watched.data_folder)
         self.tables: dict[str, Any] = {}
         self.errors: dict[str, str] = {}
+
+    def behind_if_there(self) -> dict[str, dict[str, Any]]:
+        """``behind``; nobody is while the data folder cannot be read, which is logged, once per error: the loop goes on
+        when it is there again.
+        """
+        try:
+            found = self.behind()
+        except Exception as error:  # gone, unmounted, without rights, half restored
+            if self.errors.get("") != str(error):
+                log.warning("The data folder %s cannot be looked at: %s", self.watched.data_folder, error)
+            self.errors[""] = str(error)
+            return {}
+        self.errors.pop("", None)
+        return found
 
     def behind(self) -> dict[str, dict[str, Any]]:
         """Per name that is behind its position: ``done``/``ready`` ticks of queries (and ``corrected``, where an input

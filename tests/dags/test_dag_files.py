@@ -94,7 +94,15 @@ def test_a_name_that_airflow_does_not_take_and_a_file_that_is_no_text_stop_no_ot
     dags, errors = result(in_airflow(BAG))
     assert {dag.split("__")[0] for dag in dags} == {"mill", "shop", "shop.dev"}
     told = errors["sweeparea_broken.py"]
-    for name in ("'my shop'", "'a+b'", "'l\u00e4den'", "has 101 characters", "mine would have 251", "noise", "shop@dev"):
+    for name in (
+        "'my shop'",
+        "'a+b'",
+        "'l\u00e4den'",
+        "has 101 characters",
+        "mine would have 251",
+        "noise",
+        "shop@dev",
+    ):
         assert name in told, name
 
 

@@ -100,12 +100,12 @@ def test_a_clock_that_holds_a_query_is_read(world):
     store = Store(watched)
     world.versions.update({"/o": 0, "/n": 0})
     world.rows |= {"orders": row(10, source_version=0), "names": row(6, source_version=0), "sales": row(6)}
-    assert store.behind() == {"names": {"wanted": 10}}
+    assert store.behind() == {"names": {"wanted": 10, "at": 6}}
     world.rows["names"] = row(12, source_version=0)
     assert store.behind() == {"sales": {"done": 6, "ready": 10}}
     alone = Store(Watched("/data/shop", {"names": "/n"}, clocks=["names"], queries={"sales": ["names"]}))
     world.rows["sales"] = row(12)
-    assert alone.behind() == {"names": {"wanted": None}}
+    assert alone.behind() == {"names": {"wanted": None, "at": 12}}
 
 
 def test_a_paused_query_is_not_behind(world, monkeypatch):
@@ -129,6 +129,39 @@ def test_a_gate_opens_for_news_and_ever_less_often_for_the_same():
     late = Gate(10)
     passed = [t for t in range(0, 3000) if late.passes({"ready": 1}, t)]
     assert max(b - a for a, b in pairwise(passed)) == module.MAX_REFIRE
+
+
+def test_a_gate_opens_steadily_for_a_clock_that_goes_on_and_at_once_for_what_is_wanted():
+    gate = Gate(10)
+    read = 0
+    passed = []
+    for t in range(100):  # each event has it read two seconds later
+        if gate.passes({"wanted": None, "at": read}, t):
+            passed.append(t)
+        if passed and t == passed[-1] + 2:
+            read = t
+    assert passed == [*range(0, 100, 10)]
+    stuck = Gate(10)
+    assert [t for t in range(200) if stuck.passes({"wanted": None, "at": 5}, t)] == [0, 10, 30, 70, 150]
+    assert stuck.passes({"wanted": None, "at": 6}, 200)
+    assert stuck.passes({"wanted": 7, "at": 6}, 201)
+
+
+def test_a_data_folder_that_cannot_be_read_ends_no_loop(world, monkeypatch, caplog):
+    store = Store(Watched(**WATCHED))
+    world.rows.update(orders=row(9, source_version=0), sales=row(5), surges=row(9))
+    heads = iter([OSError("gone"), OSError("gone"), world.rows])
+
+    def head(self):
+        found = next(heads)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr("sweeparea.tables.publication.ledger.Ledger.head", head)
+    assert [store.behind_if_there(), store.behind_if_there()] == [{}, {}]
+    assert [*store.behind_if_there()] == ["sales"]
+    assert caplog.text.count("cannot be looked at: gone") == 1
 
 
 def test_triggers_of_an_application_share_a_loop_and_hear_only_of_their_own(world):
