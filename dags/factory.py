@@ -34,7 +34,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
     app, name = application.name, source.name
     with DAG(
         admit_dag_id(app, name),
-        schedule=[_wake(application, name)],
+        schedule=[_wake(application, name, admit_dag_id(app, name))],
         description=f"Copies {name} once"
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
@@ -63,7 +63,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     app, name = application.name, query.name
     with DAG(
         query_dag_id(app, name),
-        schedule=HeartbeatSchedule(assets=_wake(application, name), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
+        schedule=HeartbeatSchedule(assets=_wake(application, name, query_dag_id(app, name)), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
         description=f"Continuous query over {', '.join(query.inputs)}",
         tags=[GROUP, app, "query"],
         **_common(query.text, query.place),
@@ -115,9 +115,9 @@ def _common(text: str, place: str) -> dict[str, Any]:
     }
 
 
-def _wake(application: ApplicationDags, name: str) -> Asset:
+def _wake(application: ApplicationDags, name: str, dag_id: str) -> Asset:
     app = application.name
-    trigger = BehindTrigger(name, application.watched())
+    trigger = BehindTrigger(name, application.watched(), dag_id=dag_id)
     return Asset(
         f"{app}.{name}.wake",
         uri=f"x-sweeparea://{dag_prefix(app)}/wake/{name}",

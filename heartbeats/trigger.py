@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+from asgiref.sync import sync_to_async
 
 from sweeparea.heartbeats.readiness import judge, known
 
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 MAX_REFIRE = 300.0
 """Seconds between two events for the same unchanged position, at most."""
 
+HELD = 2.0
+"""Seconds after which it is asked again whether the run has ended that holds an event back."""
 AT = "at"
 """In a position, where a clock stands that has only to be read."""
 
@@ -59,20 +62,25 @@ class BehindTrigger(BaseEventTrigger):
     """Fires while ``name`` is behind: a query behind its inputs' heartbeats, or a stream behind its source table's
     versions.
 
-    ``poll`` and ``refire`` are seconds; ``watched`` (the fields of ``Watched``) and ``poll`` must be equal throughout
-    an application, or its triggers would not share one loop.
+    While a run of the DAG ``dag_id`` is queued or running there is no event: that run does the work, and what it leaves
+    is told when it has ended. ``poll`` and ``refire`` are seconds; ``watched`` (the fields of ``Watched``) and ``poll``
+    must be equal throughout an application, or its triggers would not share one loop.
     """
 
-    def __init__(self, name: str, watched: Mapping[str, Any], poll: float = 0.5, refire: float = 30.0):
+    def __init__(
+        self, name: str, watched: Mapping[str, Any], poll: float = 0.5, refire: float = 30.0, dag_id: str = ""
+    ):
         super().__init__()
         self.name = name
         self.watched = dict(watched)
         self.poll = poll
         self.refire = refire
+        self.dag_id = dag_id
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         kwargs = {"name": self.name, "watched": self.watched, "poll": self.poll, "refire": self.refire}
-        return "sweeparea.heartbeats.trigger.BehindTrigger", kwargs
+        held = {"dag_id": self.dag_id} if self.dag_id else {}
+        return "sweeparea.heartbeats.trigger.BehindTrigger", {**kwargs, **held}
 
     def shared_stream_key(self) -> tuple[str, ...]:
         return ("sweeparea-behind", json.dumps(self.watched, sort_keys=True), str(self.poll))
@@ -87,9 +95,15 @@ class BehindTrigger(BaseEventTrigger):
             await asyncio.sleep(float(kwargs["poll"]))
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Position]) -> AsyncIterator[TriggerEvent]:
-        gate = Gate(self.refire)
+        gate, held = Gate(self.refire), 0.0
         async for name, position in shared_stream:
-            if name == self.name and gate.passes(position, time.monotonic()):
+            now = time.monotonic()
+            if name != self.name or now < held or not gate.would_pass(position, now):
+                continue
+            # in a thread that knows this loop: Airflow's answer comes through it
+            if self.dag_id and await sync_to_async(has_runs)(self.dag_id):
+                held = now + HELD
+            elif gate.passes(position, now):
                 yield TriggerEvent({"name": name, **position})
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -133,16 +147,34 @@ class Gate:
         self.at: Any = None
         self.passed, self.pause = 0.0, refire
 
+    def would_pass(self, position: dict[str, Any], now: float) -> bool:
+        """Whether the gate is open for a position."""
+        pause = self.refire if position.get(AT) != self.at else self.pause
+        return _without_at(position) != self.position or now >= self.passed + pause
+
     def passes(self, position: dict[str, Any], now: float) -> bool:
-        wanted, at = {**position}, position.get(AT)
-        wanted.pop(AT, None)
-        goes_on = at != self.at
-        if wanted == self.position and now < self.passed + (self.refire if goes_on else self.pause):
+        """As ``would_pass``; what passes closes the gate behind it."""
+        if not self.would_pass(position, now):
             return False
-        again = wanted == self.position and not goes_on
+        again = _without_at(position) == self.position and position.get(AT) == self.at
         self.pause = min(2 * self.pause, max(MAX_REFIRE, self.refire)) if again else self.refire
-        self.position, self.at, self.passed = wanted, at, now
+        self.position, self.at, self.passed = _without_at(position), position.get(AT), now
         return True
+
+
+def _without_at(position: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in position.items() if key != AT}
+
+
+def has_runs(dag_id: str) -> bool:
+    """Whether a run of a DAG is queued or running, as Airflow says in its triggerer; no where it cannot be asked."""
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+    try:
+        return RuntimeTaskInstance.get_dr_count(dag_id=dag_id, states=["queued", "running"]) > 0
+    except Exception as error:  # events are repeated, so one too many does no harm, and none would
+        log.warning("Airflow does not say whether %s runs: %s", dag_id, error)
+        return False
 
 
 class Store:

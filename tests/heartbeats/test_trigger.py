@@ -164,6 +164,27 @@ def test_a_data_folder_that_cannot_be_read_ends_no_loop(world, monkeypatch, capl
     assert caplog.text.count("cannot be looked at: gone") == 1
 
 
+def test_no_event_while_a_run_of_the_dag_is_queued_or_running(world, monkeypatch):
+    asked = []
+    runs = iter([True, True, False, False])
+    monkeypatch.setattr(module, "has_runs", lambda dag_id: asked.append(dag_id) or next(runs))
+    monkeypatch.setattr(module, "HELD", 0.02)
+    world.rows |= {"orders": row(10, source_version=0), "sales": row(7), "surges": row(7)}
+    trigger = BehindTrigger("sales", WATCHED, poll=0.01, dag_id="shop__sales")
+    assert trigger.serialize()[1]["dag_id"] == "shop__sales"
+
+    async def first():
+        async for event in trigger.filter_shared_stream(BehindTrigger.open_shared_stream(trigger.serialize()[1])):
+            return event.payload
+
+    assert asyncio.run(asyncio.wait_for(first(), 5)) == {"name": "sales", "done": 7, "ready": 10}
+    assert asked == ["shop__sales"] * 3
+
+
+def test_where_airflow_cannot_be_asked_there_are_events():
+    assert not module.has_runs("shop__sales")
+
+
 def test_triggers_of_an_application_share_a_loop_and_hear_only_of_their_own(world):
     sales, surges = BehindTrigger("sales", WATCHED, poll=0.01), BehindTrigger("surges", WATCHED, poll=0.01)
     assert sales.shared_stream_key() == surges.shared_stream_key()
