@@ -273,17 +273,22 @@ def _holder(port: int) -> str:
 
 
 @contextmanager
-def lock(name: str, run_folder: Path | None = None) -> Iterator[None]:
-    """Hold a lock file for the time of the block, so that two `make up` do not start everything twice."""
+def lock(name: str, run_folder: Path | None = None, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock file for the time of the block, so that two `make up` do not start everything twice. Gives whether it
+    is held, which without ``wait`` it may not be.
+    """
     folder = run_folder or settings.run_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{name}.lock", "w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if not wait:
+                yield False
+                return
             print(f"[{name}] another process is at it in {folder}: waiting for it ..", flush=True)
             fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield True
 
 
 def _pid_file(name: str, run: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +76,8 @@ def service(
         **storage.spark_conf(),
         "spark.connect.grpc.binding.address": settings.HOST,
         "spark.connect.grpc.binding.port": str(port),
+        # of clients that ended without a word; one that runs something asks every two minutes
+        "spark.connect.session.manager.defaultSessionTimeout": "15m",
         "spark.driver.bindAddress": settings.HOST,
         "spark.driver.host": settings.HOST,
         "spark.ui.enabled": "false",
@@ -125,6 +128,20 @@ def spark_home() -> Path:
     if spec is None or not spec.origin:
         raise SetupError("pyspark is missing from the environment. Run `make env` to install it.")
     return Path(spec.origin).parent
+
+
+def answers(port: int | None = None, seconds: float = 5.0) -> bool:
+    """Whether the server speaks: to an HTTP/2 client's greeting it sends its settings (RFC 9113, section 3.4). A JVM
+    that stands still only lets a connection be made.
+    """
+    empty_settings = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+    try:
+        address = (settings.HOST, settings.spark_port() if port is None else port)
+        with socket.create_connection(address, timeout=seconds) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + empty_settings)
+            return connection.recv(9)[3:4] == b"\x04"
+    except OSError:
+        return False
 
 
 def start(java: Java | None = None) -> bool:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from sweeparea.infra import settings
 from sweeparea.infra.errors import exit_code_of
-from sweeparea.infra.services import airflow, postgres, processes, spark_connect
+from sweeparea.infra.services import airflow, postgres, processes, spark_connect, supervisor
 from sweeparea.infra.setup.java import find_java
 
 # the order of ending: who uses others first
 ORDER = [
+    supervisor.NAME,
     "airflow-triggerer",
     "airflow-scheduler",
     "airflow-dag-processor",
@@ -45,6 +46,7 @@ def up() -> None:
             # the JVM and PostgreSQL with Airflow need each other only later
             jobs = (lambda: _start_spark(java), _start_airflow)
             _together(*jobs, interrupted=lambda: _end(new))
+            processes.start(supervisor.service())
         except BaseException as error:
             ended = _end(new)
             if isinstance(error, KeyboardInterrupt):
@@ -137,14 +139,16 @@ def stop() -> None:
 
 
 def _end(names: list[str]) -> list[str]:
-    """End these services; returns those that ran."""
+    """End these services, the one first that would start them again; returns those that ran."""
     ended: list[str] = []
+    if supervisor.NAME in names and processes.stop(supervisor.NAME, grace=5.0):
+        ended.append(supervisor.NAME)
 
     def end(name: str) -> None:
         if processes.stop(name, grace=GRACE.get(name, 20.0)):
             ended.append(name)
 
-    _together(*(lambda name=name: end(name) for name in names if name != postgres.NAME))
+    _together(*(lambda name=name: end(name) for name in names if name not in (postgres.NAME, supervisor.NAME)))
     if postgres.NAME in names and postgres.stop():
         ended.append(postgres.NAME)
     return ended
@@ -156,21 +160,41 @@ def clean() -> None:
     postgres.remove()
 
 
-def status() -> None:
-    """One line per service: process id, address, memory."""
+def status() -> int:
+    """One line per service: process id, address, memory, and what was done for it. Returns 1 if one does not run, or
+    does not answer.
+    """
     import psutil
 
-    health = airflow.health()
+    health, care, ill = airflow.health(), supervisor.told(), 0
     for name in [*reversed(ORDER), *(n for n in processes.services() if n not in ORDER)]:
         found = processes.running(name)
+        done = f"  ({care[name]})" if care.get(name) else ""
         if found is None:
-            print(f"{name:24} not running")
+            ill += 1
+            print(f"{name:24} not running{done}")
             continue
         leader = psutil.Process(found.pid)
         size = sum(_memory(process) for process in [leader, *leader.children(recursive=True)])
-        state = health.get(name.removeprefix("airflow-").replace("-", "_"), "")
+        state = _state(name, health)
+        ill += state in SILENT
         where = {spark_connect.NAME: settings.spark_remote(), airflow.API_SERVER: settings.airflow_url()}.get(name, "")
-        print(f"{name:24} pid {found.pid:<8} {size >> 20:5} MB  {where or state}")
+        print(f"{name:24} pid {found.pid:<8} {size >> 20:5} MB  {' '.join(filter(None, (where, state)))}{done}")
+    return 1 if ill else 0
+
+
+SILENT = ("does not answer", "unhealthy")
+
+
+def _state(name: str, health: dict[str, str]) -> str:
+    """What a service that lives says of itself, one of ``SILENT`` where that is nothing good."""
+    if name == spark_connect.NAME:
+        return "" if spark_connect.answers() else SILENT[0]
+    if name == airflow.API_SERVER:
+        return "" if health else SILENT[0]
+    if name not in airflow.COMPONENTS:
+        return ""
+    return health.get(name.removeprefix("airflow-").replace("-", "_"), SILENT[0])
 
 
 def _memory(process) -> int:

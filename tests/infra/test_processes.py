@@ -87,7 +87,8 @@ def test_a_damaged_pid_file_means_not_running(run: Path):
 def test_one_that_dies_at_once_shows_its_log(run: Path, tmp_path: Path):
     probe = service(tmp_path, "print('no such table'); raise SystemExit(3)", ready=lambda: True)
     processes.start(probe, run)
-    time.sleep(0.3)
+    while processes.running("probe", run) is not None:
+        time.sleep(0.05)
     with pytest.raises(SetupError, match=r"(?s)probe ended at once.*probe\.log.*no such table"):
         processes.wait_ready(probe, run)
 

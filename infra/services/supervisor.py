@@ -1,0 +1,185 @@
+"""What ``make up`` leaves behind to keep its services alive: one that has ended or no longer answers is started again.
+
+Every few seconds each service is looked at, those that others need first. One that ended is started at once, and after
+pauses that double where it ends again and again; one that lives and gives no answer for ``WEDGED`` seconds is ended
+first. While `make up` or `make stop` is at work it does nothing. What it did stands in its log and in
+``<run>/supervisor.json``, which ``make status`` shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sweeparea.infra import settings
+from sweeparea.infra.errors import SweepAreaError
+from sweeparea.infra.services import airflow, postgres, processes, spark_connect
+
+NAME = "supervisor"
+EVERY = 5.0
+WEDGED = 90.0
+"""Seconds without an answer: Airflow's components need up to 40 to say that they are there."""
+LONGEST_PAUSE = 60.0
+STEADY = 300.0
+"""Seconds after which a service that was started again counts as well."""
+
+
+@dataclass(frozen=True)
+class Supervised:
+    """A service. ``start`` starts it and need not wait; ``answers``: whether it serves, None where what would tell does
+    not answer itself.
+    """
+
+    name: str
+    start: Callable[[], object]
+    answers: Callable[[], bool | None]
+
+
+@dataclass
+class Care:
+    """What was done for a service: how often it was started again, when last, and why."""
+
+    restarts: int = 0
+    last: str = ""
+    why: str = ""
+    pause: float = field(default=0.0, repr=False)
+    not_before: float = field(default=0.0, repr=False)
+    silent_since: float | None = field(default=None, repr=False)
+
+    @property
+    def words(self) -> str:
+        """For ``make status``; empty where nothing was done."""
+        times = "once" if self.restarts == 1 else f"{self.restarts} times"
+        return f"started again {times}, last at {self.last}: {self.why}" if self.restarts else ""
+
+
+class Supervisor:
+    """Looks after services; ``tell`` gets a line for all that is done."""
+
+    def __init__(
+        self,
+        services: Sequence[Supervised],
+        run_folder: Path,
+        tell: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.services, self.run_folder, self.tell, self.clock = services, run_folder, tell, clock
+        self.care = {service.name: Care() for service in services}
+
+    def look(self) -> None:
+        """One look at all of them."""
+        for service in self.services:
+            reason = self._reason(service)
+            if reason:
+                self._restart(service, reason)
+
+    def _reason(self, service: Supervised) -> str:
+        """Why a service has to be started again; empty: it has not, or not yet."""
+        care, now = self.care[service.name], self.clock()
+        if processes.running(service.name, self.run_folder) is None:
+            return "it had ended" if now >= care.not_before else ""
+        if service.answers() is not False:
+            care.silent_since = None
+            if now >= care.not_before + STEADY:
+                care.pause = 0.0
+            return ""
+        if care.silent_since is None:
+            care.silent_since = now
+        silent = now - care.silent_since
+        return f"it gave no answer for {silent:.0f} s" if silent >= WEDGED else ""
+
+    def _restart(self, service: Supervised, reason: str) -> None:
+        care = self.care[service.name]
+        self.tell(f"{service.name}: {reason}; starting it again")
+        processes.stop(service.name, self.run_folder, grace=10.0)
+        try:
+            service.start()
+        except (SweepAreaError, OSError) as error:
+            self.tell(f"{service.name}: {error}")
+        care.restarts += 1
+        care.last, care.why = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"), reason
+        care.pause = min(LONGEST_PAUSE, 2 * care.pause or EVERY)
+        care.not_before, care.silent_since = self.clock() + care.pause, None
+        kept = {name: {k: asdict(c)[k] for k in ("restarts", "last", "why")} for name, c in self.care.items()}
+        fresh = file(self.run_folder).with_suffix(".new")
+        fresh.write_text(json.dumps(kept))
+        fresh.replace(file(self.run_folder))
+
+
+def file(run_folder: Path | None = None) -> Path:
+    """Where the supervisor writes what it did."""
+    return (run_folder or settings.run_folder()) / "supervisor.json"
+
+
+def told(run_folder: Path | None = None) -> dict[str, str]:
+    """By service what was done for it, in words."""
+    try:
+        found = json.loads(file(run_folder).read_text())
+    except (OSError, ValueError):
+        return {}
+    return {name: Care(**care).words for name, care in found.items()}
+
+
+def service() -> processes.Service:
+    """The supervisor as a service itself."""
+    return processes.Service(
+        NAME,
+        [sys.executable, "-m", "sweeparea.infra.services.supervisor"],
+        {**os.environ, **settings.environment()},
+        settings.run_folder(),
+    )
+
+
+def installed() -> list[Supervised]:
+    """The services of this installation, those that others need first."""
+    asked: dict[str, Any] = {"at": -EVERY}
+
+    def health() -> dict[str, str]:
+        if time.monotonic() - asked["at"] >= EVERY / 2:  # once for all in one look
+            asked["health"] = airflow.health()
+            asked["at"] = time.monotonic()
+        return asked["health"]
+
+    def healthy(name: str) -> bool | None:
+        return health()[name] == "healthy" if name in health() else None
+
+    def component(wanted: processes.Service) -> Supervised:
+        key = wanted.name.removeprefix("airflow-").replace("-", "_")
+        serves = (lambda: bool(health())) if wanted.name == airflow.API_SERVER else partial(healthy, key)
+        return Supervised(wanted.name, lambda: processes.start(wanted), serves)
+
+    return [
+        Supervised(postgres.NAME, postgres.start, partial(healthy, "metadatabase")),
+        Supervised(spark_connect.NAME, lambda: processes.start(spark_connect.service()), spark_connect.answers),
+        *map(component, airflow.services()),
+    ]
+
+
+def main() -> int:
+    """Looks until it is ended."""
+
+    def tell(text: str) -> None:
+        print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}", flush=True)
+
+    file().unlink(missing_ok=True)
+    supervisor = Supervisor(installed(), settings.run_folder(), tell)
+    while True:
+        time.sleep(EVERY)
+        try:
+            with processes.lock("up", wait=False) as free:
+                if free:
+                    supervisor.look()
+        except Exception as error:  # what it looks after is worth more than one look
+            tell(f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
