@@ -20,6 +20,8 @@ from sweeparea.infra.dag_names import admit_dag_id, dag_prefix, maintenance_dag_
 START = datetime(1900, 1, 1, tzinfo=UTC)
 """Before any instant that someone may want to backfill; live runs have no date."""
 GROUP = "sweeparea"
+PAGE = "/plugin/continuous-queries"
+"""The page of ``plugins/sweeparea_plugin.py`` in Airflow's UI."""
 DEFAULTS = {"owner": "sweeparea", "retries": 2, "retry_delay": timedelta(seconds=10)}
 
 
@@ -39,7 +41,11 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
         tags=[GROUP, app, source.kind.value],
-        **_common(source.text, source.place),
+        **_common(
+            source.text,
+            source.place,
+            f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`.",
+        ),
     ) as dag:
         table = Asset(
             f"{app}.{name}.source",
@@ -66,7 +72,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
         schedule=HeartbeatSchedule(assets=_wake(application, name, query_dag_id(app, name)), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
         description=f"Continuous query over {', '.join(query.inputs)}",
         tags=[GROUP, app, "query"],
-        **_common(query.text, query.place),
+        **_common(query.text, query.place, _results(app, query)),
     ) as dag:
         SweepAreaOperator(
             task_id="process",
@@ -88,7 +94,7 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
         schedule=application.maintenance,
         description="Packs small files, lets go what RETAIN allows, deletes old files",
         tags=[GROUP, app, "maintenance"],
-        **{**_common("", ""), "catchup": False, "doc_md": "`sweeparea maintain`, beside live slices"},
+        **{**_common("", "", ""), "catchup": False, "doc_md": "`sweeparea maintain`, beside live slices"},
     ) as dag:
         SweepAreaOperator(
             task_id="maintain",
@@ -102,7 +108,14 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
     return dag
 
 
-def _common(text: str, place: str) -> dict[str, Any]:
+def _results(app: str, query: Query) -> str:
+    """Where the results of a query are, in words."""
+    kept = ", ".join(f"`{table}`" for table in query.tables)
+    also = f" (kept: {kept})" if kept else ""
+    return f"Results in the table `{query.name}`{also}, read by `sweeparea sql {app}`."
+
+
+def _common(text: str, place: str, tables: str) -> dict[str, Any]:
     return {
         "start_date": START,
         "catchup": True,
@@ -111,8 +124,16 @@ def _common(text: str, place: str) -> dict[str, Any]:
         # made in a function: Airflow would count them as DAGs of whatever file calls it
         "auto_register": False,
         "default_args": DEFAULTS,
-        "doc_md": f"`{place}`\n\n```sql\n{text.strip()}\n```",
+        "doc_md": f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How far it is]({PAGE})",
     }
+
+
+def _fenced(text: str) -> str:
+    """A text as a block of code, whatever is in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}sql\n{text}\n{fence}"
 
 
 def _wake(application: ApplicationDags, name: str, dag_id: str) -> Asset:

@@ -53,7 +53,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Query:
-    """A continuous query. ``inputs`` are the streams, relations and queries that it reads.
+    """A continuous query. ``inputs`` are the streams, relations and queries that it reads; ``tables`` those that
+    MATERIALIZE names, beside the one that is called as the query.
 
     ``slice`` is the length of a backfill's slices.
     """
@@ -63,6 +64,7 @@ class Query:
     slice: timedelta
     text: str
     place: str
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def _source(statement: Any, kind: NameKind, data: locations.Folder) -> Source:
         from sweeparea.tables.layout import Layout
 
         uri, files = Layout(str(data)).landing(statement.name), uri if in_folder(source) else ""
-    return Source(statement.name, kind, static, uri, statement.text, _line(statement), clock, files)
+    return Source(statement.name, kind, static, uri, statement.written, _line(statement), clock, files)
 
 
 def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
@@ -200,7 +202,8 @@ def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
         query_heartbeat(f"{name} ({_line(statement)})", dict.fromkeys(inputs, INFINITE))  # refuses it, with the reason
     length = {**catalog.settings, **dict(statement.settings)}.get("backfill_slice")
     slice_ = DEFAULT_SLICE if length is None else _length(length)
-    return Query(name, inputs, slice_, statement.text, _line(statement))
+    tables = tuple(f"{name}__{kind}" for kind, _ in statement.materialize)
+    return Query(name, inputs, slice_, statement.written, _line(statement), tables)
 
 
 def _table_owner(table: str, names: set[str]) -> str:

@@ -6,6 +6,7 @@ Each statement is read on its own (``statement_parser.py``), so that one fault d
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,15 @@ def _read(
 
     for statement, error in faults:
         failed(statement, error)
+    before = 0
     for chunk in chunks:
+        end = chunk[-1].end + 1
         try:
-            parsed.append(_guarded(text, filename, chunk, StatementParser.statement))
+            read = _guarded(text, filename, chunk, StatementParser.statement)
+            parsed.append(replace(read, written=text[before:end].strip(" \t\r\n;")))
         except SweepAreaError as error:
-            failed(text[chunk[0].start : chunk[-1].end + 1], error)
+            failed(text[chunk[0].start : end], error)
+        before = end
     return parsed, errors, unread
 
 

@@ -136,10 +136,13 @@ def judges_rows(expectation: str) -> bool:
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all statements: where it stands and its text."""
+    """Base of all statements: where it stands and its text; ``written`` is it as its author laid it out, with comments,
+    those before it included.
+    """
 
     place: Place
     text: str
+    written: str = field(default="", compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ CREATE STREAM orders
 
 CREATE RELATION products FROM DELTA '/elsewhere/products' STATIC;
 
+-- sold
 CREATE CONTINUOUS QUERY sales
   WITH (backfill_slice = '6 hours')
 AS

@@ -42,7 +42,7 @@ for dag_id, dag in DagBag().dags.items():
         "task": [task.task_id, task.max_active_tis_per_dag, task.retries],
         "inlets": sorted(a.name for a in task.inlets), "outlets": sorted(a.name for a in task.outlets),
         "file": dag.fileloc.rsplit("/", 1)[-1], "paused": dag.is_paused_upon_creation,
-        "tags": sorted(dag.tags), "doc": "CREATE" in dag.doc_md,
+        "tags": sorted(dag.tags), "doc": "CREATE" in dag.doc_md, "text": dag.doc_md,
     }
 print("RESULT", json.dumps(out))
 """
@@ -120,6 +120,8 @@ def test_dags_survive_serialization_with_order_lineage_and_slices(in_airflow):
             False,
             not dag_id.endswith("__maintenance"),
         )
+    assert "-- sold\nCREATE CONTINUOUS QUERY sales\n  WITH (backfill_slice = '6 hours')\nAS\n" in sales["text"]
+    assert "Results in the table `sales`, read by `sweeparea sql shop`." in sales["text"]
     assert dags["shop__maintenance"]["summary"] == "1:00:00"
     assert sales["tags"] == ["query", "shop", "sweeparea"]
     starts = ["01T00", "01T06", "01T12", "01T18", "02T00", "02T06"]
