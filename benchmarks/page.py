@@ -23,6 +23,16 @@ LABELS = {
     "spark": "Spark",
     "streaming": "Structured Streaming",
 }
+AXES = {
+    "window": "window, ticks",
+    "rate": "elements a tick",
+    "elements": "elements of the slice",
+    "query": "query of the workload",
+}
+"""What an axis of a figure is called, where its name does not say it."""
+SPACE = "bytes of state"
+AIM = 1.2
+"""Of the better of the other two strategies, what ``upa`` may take."""
 HEAD = """# Measured against others
 
 Made by `python -m benchmarks.page` from `benchmarks/results/*.json`; how it is measured, and how to do it again:
@@ -60,13 +70,16 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
             " upper bounds, and only what stands in one row was measured under like conditions."
         )
     versions = {f"{k} {v}" for each in kept.versions.values() for k, v in each.items() if not k.startswith("seconds")}
-    parts.append(f"Versions: {', '.join(sorted(versions))}.")
+    if versions:
+        parts.append(f"Versions: {', '.join(sorted(versions))}.")
     admission = [
         f"{k.removeprefix('seconds of admit ')} {v}" for k, v in kept.versions.get(OURS, {}).items() if "admit" in k
     ]
     if admission:
         parts.append(f"Admission of the last data, once for all queries, in seconds: {', '.join(admission)}.")
-    parts.append("Start-up, in seconds: " + ", ".join(f"{LABELS[k]} {v}" for k, v in kept.startup.items()) + ".\n")
+    if kept.startup:
+        parts.append("Start-up, in seconds: " + ", ".join(f"{LABELS[k]} {v}" for k, v in kept.startup.items()) + ".")
+    parts.append("")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for case in kept.cases:
         groups.setdefault((case["suite"], case["data"]), []).append(case)
@@ -83,14 +96,51 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
             (folder / name).write_text(plot.bars(f"{suite}, {data}", "seconds", seconds), encoding="utf-8")
             parts += [f"![Seconds of each query by engine]({name})", ""]
         parts += _notes(cases)
-    for number, figure in enumerate(kept.lines):
-        name = f"benchmarks-{kept.name}-figure-{number}.svg"
-        drawn = plot.lines(figure["title"], figure["unit"], figure["across"], figure["series"])
-        (folder / name).write_text(drawn, encoding="utf-8")
-        parts += [f"![{figure['title']} by {figure['across']}]({name})", ""]
+    parts += _figures(kept, folder)
     for name, text in kept.printed.items():
         parts += [f"### {name}", "```", text.rstrip(), "```", ""]
     return parts
+
+
+def _figures(kept: record.Record, folder: Path) -> list[str]:
+    """A picture for each figure, and under it what its paper found and what was measured here."""
+    parts, places, beyond = [], 0, []
+    for number, figure in enumerate(kept.lines):
+        name = f"benchmarks-{kept.name}-figure-{number}.svg"
+        title, unit = figure["title"], figure["unit"]
+        across = AXES.get(figure["across"], figure["across"])
+        series = {one: dict(points) for one, points in figure["series"].items()}
+        if any(isinstance(place, str) for points in series.values() for place in points):
+            groups = {str(p): {one: points[p] for one, points in series.items()} for p in series["upa"]}
+            drawn = plot.bars(title, unit, groups, across)
+        else:
+            drawn = plot.lines(title, unit, across, figure["series"])
+        (folder / name).write_text(drawn, encoding="utf-8")
+        parts += [f"![{title}: {unit} by {across}]({name})", "", f"**{title}**. {figure.get('paper', '')}".rstrip()]
+        ratios = _ratios(series)
+        if ratios:
+            told = ", ".join(f"{ratio:.2f} ({_place(place)})" for place, ratio in ratios.items())
+            parts.append(f"*Here* `upa` takes, of the better of `negative` and `direct`: {told}.")
+        if unit != SPACE:
+            places += len(ratios)
+            beyond += [f"{title} at {_place(place)}: {ratio:.2f}" for place, ratio in ratios.items() if ratio > AIM]
+        parts.append("")
+    if places:
+        told = f": {'; '.join(beyond)}" if beyond else ""
+        parts += [f"Of {places} measured points `upa` is beyond {AIM} times the better one at {len(beyond)}{told}.", ""]
+    return parts
+
+
+def _ratios(series: dict[str, dict[Any, float]]) -> dict[Any, float]:
+    """At each place ``upa`` by the better of the other two; none where a strategy was not measured."""
+    if not {"upa", "negative", "direct"} <= set(series):
+        return {}
+    better = {place: min(series["negative"][place], series["direct"][place]) for place in series["upa"]}
+    return {place: mine / better[place] for place, mine in series["upa"].items() if better[place]}
+
+
+def _place(place: Any) -> str:
+    return place if isinstance(place, str) else f"{place:,}"
 
 
 def _table(cases: list[dict[str, Any]]) -> list[str]:

@@ -10,8 +10,10 @@ COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#edae49", "#6d597a")
 WIDTH, LEFT, TOP, BOTTOM, HEIGHT = 900, 60, 40, 40, 340
 
 
-def bars(title: str, unit: str, groups: Mapping[str, Mapping[str, float]]) -> str:
-    """A bar for each named value of each group; a value that is missing has none."""
+def bars(title: str, unit: str, groups: Mapping[str, Mapping[str, float]], across: str = "") -> str:
+    """A bar for each named value of each group, groups along an axis called ``across``; a value that is missing has
+    none.
+    """
     names = list(dict.fromkeys(name for group in groups.values() for name in group))
     axis = _Axis([value for group in groups.values() for value in group.values()])
     room = (WIDTH - LEFT - 20) / max(len(groups), 1)
@@ -28,7 +30,7 @@ def bars(title: str, unit: str, groups: Mapping[str, Mapping[str, float]]) -> st
                     f"<title>{escape(f'{label} {name}: {group[name]:g} {unit}')}</title></rect>"
                 )
         drawn.append(_text(begin + room * 0.4, HEIGHT - BOTTOM + 16, label, "middle"))
-    return _page(title, unit, names, axis, drawn)
+    return _page(title, unit, names, axis, drawn, across)
 
 
 def lines(title: str, unit: str, across: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> str:
@@ -41,13 +43,12 @@ def lines(title: str, unit: str, across: str, series: Mapping[str, Sequence[tupl
         return LEFT + 20 + (math.log(place) - low) / ((high - low) or 1) * (WIDTH - LEFT - 60)
 
     drawn = [_text(x(place), HEIGHT - BOTTOM + 16, f"{place:g}", "middle") for place in places]
-    drawn.append(_text(WIDTH / 2, HEIGHT - 6, across, "middle"))
     for number, points in enumerate(series.values()):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(f"{x(px):.1f},{axis.at(py):.1f}" for px, py in sorted(points))
         drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         drawn += [f'<circle cx="{x(px):.1f}" cy="{axis.at(py):.1f}" r="3" fill="{colour}"/>' for px, py in points]
-    return _page(title, unit, list(series), axis, drawn)
+    return _page(title, unit, list(series), axis, drawn, across)
 
 
 class _Axis:
@@ -71,13 +72,17 @@ class _Axis:
         return found
 
 
-def _page(title: str, unit: str, names: Sequence[str], axis: _Axis, drawn: Sequence[str]) -> str:
+def _page(title: str, unit: str, names: Sequence[str], axis: _Axis, drawn: Sequence[str], across: str) -> str:
     legend, place = [], float(WIDTH - 20)
     for number, name in reversed(list(enumerate(names))):
         place -= 24 + 7 * len(name)
         legend.append(f'<rect x="{place}" y="10" width="10" height="10" fill="{COLOURS[number % len(COLOURS)]}"/>')
         legend.append(_text(place + 14, 19, name, "start"))
-    head = [_text(LEFT, 19, f"{title} ({unit})", "start"), *legend]
+    head = [_text(LEFT, 19, title, "start"), *legend]
+    if across:
+        head.append(_text(WIDTH / 2, HEIGHT - 6, across, "middle"))
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    head.append(f'<g transform="rotate(-90 12 {middle})">{_text(12, middle, unit, "middle")}</g>')
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif"'

@@ -198,19 +198,26 @@ def test_what_make_bench_measures_is_there(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_figures_of_strategies_are_texts_of_the_language(tmp_path: Path):
-    from benchmarks import strategies
+    from benchmarks import figures
 
-    program = [
-        f"CREATE STREAM {name} FROM DELTA 'source/{name}' TIMESTAMP BY at HEARTBEAT MANUAL;"
-        for names in strategies.STREAMS.values()
-        for name in names
-    ]
-    for number, figure in enumerate(strategies.FIGURES):
-        program.append(f"CREATE CONTINUOUS QUERY q{number} AS {figure.query(figure.places[0], 2_000)};")
+    program, count = figures.declared(), 0
+    for figure in figures.FIGURES:
+        for place in figure.places:
+            program.append(f"CREATE CONTINUOUS QUERY q{count} AS {figure.query(place)};")
+            assert figures.inputs(figure.query(place))[0]
+            count += 1
     (tmp_path / "all.cql").write_text("\n".join(program))
-    assert len(Catalog.load(tmp_path).queries) == len(strategies.FIGURES)
-    assert strategies.drawn("link1", 0, 100, 2).equals(strategies.drawn("link1", 0, 100, 2))
-    assert strategies.drawn("sales", 0, 100, 2).num_rows == 200
+    assert len(Catalog.load(tmp_path).queries) == count
+    assert figures.drawn("link1", 0, 100, 2).equals(figures.drawn("link1", 0, 100, 2))
+    assert figures.drawn("sales", 0, 100, 2).num_rows == 200
+
+
+def test_every_figure_asked_for_is_drawn():
+    from benchmarks import figures
+
+    titles = [title for f in figures.FIGURES for title in (f.title, *(f.space or ())[:1])]
+    numbers = {title.partition(":")[0] for title in titles}
+    assert numbers >= {f"Golab {n}" for n in range(9, 17)} | {f"Hammad {n}" for n in range(10, 17)}
 
 
 def test_plots_are_drawn_over_a_logarithmic_axis():
@@ -218,6 +225,27 @@ def test_plots_are_drawn_over_a_logarithmic_axis():
     assert drawn.count("<circle") == 3
     assert "0.1" in drawn
     assert plot.bars("Time", "seconds", {"q<1": {"ours": 1.0}}).count("q&lt;1") == 2
+
+
+def test_figures_stand_in_the_page_with_what_their_papers_found(tmp_path: Path):
+    found = record.Record("figures", machine={"cores": 2}, commit="abc")
+    seconds = {
+        "upa": [("Q1", 1.5), ("Q5", 1.0)],
+        "negative": [("Q1", 1.0), ("Q5", 3.0)],
+        "direct": [("Q1", 2), ("Q5", 2)],
+    }
+    across = {"upa": [(5, 100.0)], "negative": [(5, 400.0)], "direct": [(5, 100.0)]}
+    found.lines = [
+        {"title": "A 1", "across": "query", "unit": "CPU seconds", "series": seconds, "paper": "The paper says so."},
+        {"title": "A 2", "across": "rate", "unit": page.SPACE, "series": across},
+    ]
+    text = page.page([found], tmp_path).read_text()
+    assert "**A 1**. The paper says so." in text
+    assert "1.50 (Q1), 0.50 (Q5)" in text
+    assert "Of 2 measured points `upa` is beyond 1.2 times the better one at 1: A 1 at Q1: 1.50." in text
+    first, second = (tmp_path / f"benchmarks-figures-figure-{n}.svg" for n in (0, 1))
+    assert "CPU seconds" in first.read_text()
+    assert "elements a tick" in second.read_text()
 
 
 @pytest.mark.slow
