@@ -27,6 +27,7 @@ AXES = {
     "window": "window, ticks",
     "rate": "elements a tick",
     "elements": "elements of the slice",
+    "reports": "reports a second",
     "query": "query of the workload",
 }
 """What an axis of a figure is called, where its name does not say it."""
@@ -108,7 +109,7 @@ def _figures(kept: record.Record, folder: Path) -> list[str]:
     for number, figure in enumerate(kept.lines):
         name = f"benchmarks-{kept.name}-figure-{number}.svg"
         title, unit = figure["title"], figure["unit"]
-        across = AXES.get(figure["across"], figure["across"])
+        across = AXES.get(figure["across"]) or str(figure["across"])
         series = {one: dict(points) for one, points in figure["series"].items()}
         if any(isinstance(place, str) for points in series.values() for place in points):
             groups = {str(p): {one: points[p] for one, points in series.items()} for p in series["upa"]}
