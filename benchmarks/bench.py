@@ -31,6 +31,7 @@ RIVALS = ("sweeparea", "flink", "duckdb")
 OTHERS = {
     "planning": [],
     "strategies": ["--name", "{name}"],
+    "linear_road": ["--name", "{name}"],
     "kernels": [],
     "late_repair": [],
     "state_scaling": [],
@@ -110,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, given in OTHERS.items() if options.full else ():
         tell(name)
         text, fault = printed(name, [argument.replace("{name}", kept.name) for argument in given])
-        kept.lines = record.read(kept.path).lines  # strategies.py has put its own there
+        kept.lines = record.read(kept.path).lines  # some put their own there
         kept.printed[name] = text + fault
         kept.write()
     wrong = [f"{c['suite']} {c['query']}" for c in kept.cases if _ours(c).get("answer") == "differs"]

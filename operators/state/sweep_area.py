@@ -171,6 +171,8 @@ class SweepArea:
 
     def _merged(self, partition: int) -> Iterator[pa.Table]:
         """The current rows of the files to merge whose hashes are in a worker's share of all hashes, range by range."""
+        # behind a union other inputs' tasks may come first: those of these workers follow each other, from any number
+        partition %= self.partitions
         opened = [OpenFile(file, self.stored, self.storage_options) for file in self.merge]
         partitions, whole = self.partitions, len(self.merge) == len(self.files)
         steps = max(1, -(-sum(file.rows for file in self.merge) // (_PIECE * partitions)))

@@ -34,10 +34,12 @@ ATTEMPT = "a"
 
 
 class Kept:
-    """A SweepArea over several slices, as the driver and the workers of each slice use it."""
+    """A SweepArea over several slices, as the driver and the workers of each slice use it, the first of which is task
+    ``first`` of its stage.
+    """
 
-    def __init__(self, root: str, schema: pa.Schema, key: tuple[str, ...], due, workers: int) -> None:
-        self.root, self.workers = root, workers
+    def __init__(self, root: str, schema: pa.Schema, key: tuple[str, ...], due, workers: int, first: int = 0) -> None:
+        self.root, self.workers, self.first = root, workers, first
         self.area = SweepArea(root, "op", schema, key, due, 0, 0, 0, partitions=workers)
         self.described: dict[str, int] = {}
         self.live = 0
@@ -53,7 +55,7 @@ class Kept:
             hints = named.filter(pa.array(where == worker))
             held = area.held(pa.concat_tables([mine, hints.select(mine.column_names)]))
             delta, carry = sweep(pa.concat_tables([mine, held.select(mine.column_names)]), h0, h1)
-            area.stage(carry, held, attempt, worker)
+            area.stage(carry, held, attempt, self.first + worker)
             deltas.append(delta)
         kept = [f for f in area.files if f not in area.merge]
         folder = Path(self.root, "data", attempt)
@@ -220,14 +222,14 @@ def test_what_has_expired_goes_though_little_comes_after_it(tmp_path, monkeypatc
     assert kept.rows().num_rows == 40
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_merge_loses_no_hash_at_the_edges_of_the_shares(tmp_path, monkeypatch, workers):
+@pytest.mark.parametrize(("workers", "first"), [(1, 0), (3, 0), (1, 2), (3, 3), (3, 2)])
+def test_a_merge_loses_no_hash_at_the_edges_of_the_shares(tmp_path, monkeypatch, workers, first):
     cuts = [(i << 64) // 3 - (1 << 63) for i in range(4)]
     edges = np.array([*cuts[:3], *(cut - 1 for cut in cuts[1:]), -1, 0], np.int64)
     monkeypatch.setattr(sweep_area, "key_hash", lambda columns, size: edges[keys.int64_of(columns[0])])
     schema = two_counts.rows_schema([pa.field("k", pa.int64())])
     spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (True, True))
-    kept, everything = Kept(str(tmp_path), schema, ("k",), bag_due, workers), range(len(edges))
+    kept, everything = Kept(str(tmp_path), schema, ("k",), bag_due, workers, first), range(len(edges))
     for at in range(1, 9):
         kept.slice(
             bag([(k, at, INF, 1, 0) for k in everything if at == 1 or k % 4 == at % 4], schema), at - 1, at, spec.sweep
