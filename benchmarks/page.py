@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,7 +107,7 @@ def _section(kept: record.Record, folder: Path) -> list[str]:
 def _figures(kept: record.Record, folder: Path) -> list[str]:
     """A picture for each figure, and under it what its paper found and what was measured here."""
     parts, places, beyond = [], 0, []
-    for number, figure in enumerate(kept.lines):
+    for number, figure in enumerate(sorted(kept.lines, key=lambda line: _order(line["title"]))):
         name = f"benchmarks-{kept.name}-figure-{number}.svg"
         title, unit = figure["title"], figure["unit"]
         across = AXES.get(figure["across"]) or str(figure["across"])
@@ -130,6 +131,11 @@ def _figures(kept: record.Record, folder: Path) -> list[str]:
         told = f": {'; '.join(beyond)}" if beyond else ""
         parts += [f"Of {places} measured points `upa` is beyond {AIM} times the better one at {len(beyond)}{told}.", ""]
     return parts
+
+
+def _order(title: str) -> list[tuple[int, str]]:
+    """Figure 9 stands before figure 10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", title)]
 
 
 def _ratios(series: dict[str, dict[Any, float]]) -> dict[Any, float]:

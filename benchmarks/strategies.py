@@ -102,6 +102,7 @@ def keep(name: str, new: Sequence[dict[str, Any]]) -> None:
     """Puts lines into a file of results, in the place of those with their titles."""
     exists = (record.FOLDER / f"{name}.json").exists()
     kept = record.read(name) if exists else record.Record(name)
+    kept.commit = ", ".join(dict.fromkeys([*filter(None, kept.commit.split(", ")), record.commit()]))
     titles = {line["title"] for line in new}
     kept.lines = [line for line in kept.lines if line["title"] not in titles] + list(new)
     kept.write()

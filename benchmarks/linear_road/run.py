@@ -80,15 +80,20 @@ class Ran:
         return DeltaLog(self.application.layout.result(query)).read()
 
 
-def begin(program: Program, data: Path, folder: Path, last: int, spark: SparkSession) -> Ran:
-    """An application in ``folder`` that has admitted what ``data`` holds up to second ``last``, which is all."""
+def opened(program: Program, data: Path, folder: Path) -> tuple[Application, Path]:
+    """An application in ``folder``, made anew, and the folder of its texts; it reads the tables in ``data``."""
     shutil.rmtree(folder, ignore_errors=True)
     queries = folder / f"road_{program.name}"
     queries.mkdir(parents=True)
     texts = [source.declared(data, name) for name in program.inputs]
     (queries / "inputs.cql").write_text("\n".join(texts), encoding="utf-8")
     (queries / "queries.cql").write_text(program.text, encoding="utf-8")
-    ran, begun = Ran(Application.open(queries, folder / "data"), queries), time.perf_counter()
+    return Application.open(queries, folder / "data"), queries
+
+
+def begin(program: Program, data: Path, folder: Path, last: int, spark: SparkSession) -> Ran:
+    """The same, with all that ``data`` holds admitted, which is up to second ``last``."""
+    ran, begun = Ran(*opened(program, data, folder)), time.perf_counter()
     for name in program.inputs:
         admit(ran.application, name, spark)
         if name != source.STATIC:
@@ -100,7 +105,7 @@ def begin(program: Program, data: Path, folder: Path, last: int, spark: SparkSes
 def catch_up(ran: Ran, cuts: Sequence[int], spark: SparkSession) -> None:
     """All queries up to each of the seconds ``cuts``, one slice each; two at a time, each behind what it reads."""
 
-    def opened() -> Application:
+    def another() -> Application:
         return Application.open(ran.queries, ran.application.data)
 
     for cut in cuts:
@@ -109,7 +114,7 @@ def catch_up(ran: Ran, cuts: Sequence[int], spark: SparkSession) -> None:
         def work(mine: Application, name: str, until: int = until) -> Processed:
             return process(mine, name, spark, until=until)
 
-        done = each_of(ran.application, opened, list(ran.application.catalog.queries), work, THREADS)
+        done = each_of(ran.application, another, list(ran.application.catalog.queries), work, THREADS)
         for _, report in done:
             if isinstance(report, SweepAreaError):
                 raise report

@@ -16,7 +16,6 @@ import pytest
 from benchmarks.linear_road import __main__ as linear_road
 from benchmarks.linear_road import generator, recompute, run, source
 from benchmarks.linear_road.generator import MILE, REPORT, Traffic
-from sweeparea.cql.declarations.catalog import Catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,14 +90,16 @@ def test_tables_tell_the_same_reports(small: Traffic):
 
 
 def test_both_texts_are_of_the_language(small: Traffic, tmp_path: Path):
+    source.write(tmp_path / "traffic", small)
     for name, count in (("script", 37), ("page", 16)):
         program = run.PROGRAMS[name]
-        (tmp_path / name).mkdir()
-        texts = [source.declared(tmp_path, declared) for declared in program.inputs]
-        (tmp_path / name / "all.cql").write_text("\n".join([*texts, program.text]))
-        queries = Catalog.load(tmp_path / name).queries
+        application = run.opened(program, tmp_path / "traffic", tmp_path / name)[0]
+        queries = application.catalog.queries
         assert len(queries) == count
         assert {*program.streams, *program.relations} <= set(queries)
+        relations = {query for query in queries if not application.plans.plan(query).stream}
+        assert relations.isdisjoint(program.streams)
+        assert relations >= set(program.relations)
 
 
 def test_toll_of_a_crowded_slow_segment_by_hand():
