@@ -46,6 +46,10 @@ writes nothing. **DuckDB** and **Spark** compute the whole answer anew and write
 instant but the last. **Structured Streaming** runs one batch of all that is there into a Delta table, with its state in
 RocksDB. Starting up is part of no time. A time counts only where the answer was equal to the reference's. "x" is the
 rival's time by ours: above 1 SweepArea is faster.
+
+The papers' figures have CPU seconds of a slice behind a full window, by the strategies `upa`, `negative` and `direct`
+([explain.md](explain.md#strategies)). The papers' engines take one element at a time, so that shapes can be compared
+and seconds cannot.
 """
 
 
