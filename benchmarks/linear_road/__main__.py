@@ -30,7 +30,7 @@ RANDOM_SECONDS = 10
 
 
 class WrongAnswers(Exception):
-    """Answers that are not those of the recomputation, or not the same in both slicings."""
+    """Answers that are not those of the recomputation, not the same in both slicings, or none at all."""
 
 
 def measured(
@@ -50,7 +50,8 @@ def measured(
         sliced = run.begin(program, folder / "traffic", folder / "sliced", last, spark)
         run.catch_up(sliced, [*range(length - 1, traffic.seconds, length), last], spark)
         answers = program.answers(traffic, seconds)
-        faults = [f"one slice: {told}" for told in run.wrong(whole, program, answers, seconds)]
+        faults = [f"no {name}: give more cars or minutes" for name in program.streams if not answers.streams[name]]
+        faults += [f"one slice: {told}" for told in run.wrong(whole, program, answers, seconds)]
         faults += [f"many slices: {told}" for told in run.wrong(sliced, program, answers, seconds)]
         faults += [f"not the same in one slice and in many: {name}" for name in run.unlike(whole, sliced)]
     if faults:

@@ -777,6 +777,13 @@ MUTANTS = (
     ),
     Mutant(
         "operators/state/sweep_area.py",
+        "partition %= self.partitions",
+        "partition = min(partition, self.partitions - 1)",
+        "behind a union a merge keeps one worker's share and loses the others'",
+        _AREA,
+    ),
+    Mutant(
+        "operators/state/sweep_area.py",
         "kept[at] = seq[at] == newest[code]",
         "kept[at] = True",
         "a merge keeps what was replaced",
