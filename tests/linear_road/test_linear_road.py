@@ -192,7 +192,7 @@ class Told:
 
 @pytest.mark.parametrize("name", [*run.PROGRAMS])
 def test_one_wrong_row_is_found_in_every_answer(name: str):
-    program, seconds = run.PROGRAMS[name], [140, 190]
+    program, seconds = run.PROGRAMS[name], [140, 300]
     traffic = generator.traffic(1, 300, 6)
     right, told = program.answers(traffic, seconds), program.answers(traffic, seconds)
     ran = cast("run.Ran", Told(told, seconds))
