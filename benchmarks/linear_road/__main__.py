@@ -131,7 +131,7 @@ def _keep(name: str, lines: list[str], series: dict[str, Any], length: int) -> N
     kept = record.read(name) if exists else record.Record(name)
     title = f"Linear Road: slices of {length} seconds"
     paper = (
-        "Both texts over the same traffic, all answers equal to the recomputation's. A text keeps up where its slice"
+        "The texts over the same traffic, all answers equal to the recomputation's. A text keeps up where its slice"
         f" takes less than {length} seconds."
     )
     figure = {"title": title, "across": "reports", "unit": "CPU seconds", "series": series["cpu"], "paper": paper}
