@@ -144,7 +144,7 @@ class SweepAreas:
         parts.append(self.spark.range(1).selectExpr(*nothing))
         due = self.due(area)
         if due and not area.alone:
-            stored = self.spark.read.schema(frames.ddl(area.stored)).parquet(*(file.path for file in due))
+            stored = frames.of_files(self.spark, frames.ddl(area.stored), *(file.path for file in due))
             keys = set(area.key_columns)
             named = (
                 f"`{f.name}`" if f.name in keys else f"CAST(NULL AS {frames.spark_type(f.type)}) AS `{f.name}`"

@@ -194,4 +194,4 @@ class Evaluation:
         else:
             bag.write.parquet(path)
         self._spilled.append(path)
-        return self.slice.spark.read.schema(bag.schema).parquet(path)
+        return frames.of_files(self.slice.spark, bag.schema, path)

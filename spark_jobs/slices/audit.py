@@ -61,7 +61,7 @@ def audit(
 
 def _staged(spark: SparkSession, plan: Plan, path: str, schema: pa.Schema, files: list[DataFile]) -> DataFrame:
     """The staged rows with the truths of the constraints."""
-    frame = spark.read.schema(frames.ddl(schema)).parquet(*(f"{path}/{f.path}" for f in files))
+    frame = frames.of_files(spark, frames.ddl(schema), *(f"{path}/{f.path}" for f in files))
     names = {c.id: frames.quoted(c.label) for c in plan.root.columns}
     inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
     return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *suites.truths(plan.constraints))

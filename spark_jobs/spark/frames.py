@@ -25,7 +25,7 @@ from sweeparea.tables.log.schema import arrow_type, ddl_type, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 
 LOCAL_ROWS = 50_000
@@ -88,6 +88,13 @@ def kinds(schema: pa.Schema) -> Types:
     return {f.name: spark_type(f.type) for f in schema}
 
 
+def of_files(spark: SparkSession, schema: str | StructType, *paths: str) -> DataFrame:
+    """The rows of Parquet files, or folders of such, of ours. Brackets, braces or stars in the folders' names are no
+    pattern, which Spark takes them for unless it is told.
+    """
+    return spark.read.schema(schema).option("__globPaths__", "false").parquet(*paths)
+
+
 ROW = "__row"
 """The position of a row in a table that reached Spark as a file."""
 
@@ -101,7 +108,7 @@ def as_file(spark: SparkSession, table: pa.Table, scratch: str) -> Iterator[Data
     numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
     try:
         pq.write_table(numbered, f"{base}/rows.parquet", filesystem=fs, compression=QUICK, coerce_timestamps="us")
-        yield spark.read.schema(ddl(numbered.schema)).parquet(f"{folder}/rows.parquet")
+        yield of_files(spark, ddl(numbered.schema), f"{folder}/rows.parquet")
     finally:
         remove_folder(folder, quietly=True)
 
@@ -154,11 +161,7 @@ def read_as(
 
 def from_files(spark: SparkSession, plan: ScanPlan, columns: Sequence[str], ranges: Sequence[Range] = ()) -> DataFrame:
     """As ``read``, by Spark alone."""
-
-    def files() -> DataFrame:
-        return spark.read.schema(ddl(plan.schema)).parquet(*plan.paths)
-
-    frame = deferred(spark, files, kinds(plan.schema))
+    frame = deferred(spark, lambda: of_files(spark, ddl(plan.schema), *plan.paths), kinds(plan.schema))
     bounds = [(name, low, ">=") for name, low, _ in ranges if low is not None]
     bounds += [(name, high, "<=") for name, _, high in ranges if high is not None]
     for name, value, sign in bounds:

@@ -60,3 +60,16 @@ def test_only_rows_among_some_values_need_be_read(spark, tmp_path, monkeypatch, 
     assert read("x + 1000") is None
     assert read("CAST(x AS INT)") == list(range(900))  # equal values of another type
     assert read("CAST(x AS DOUBLE)") == list(range(900))
+
+
+def test_signs_of_a_pattern_in_a_folder_are_part_of_its_name(spark, tmp_path):
+    """Spark would look for ``data1`` and the like; files of a few rows never reach it as such."""
+    count = 10
+    folder = tmp_path / "data[1]{b,c}*?"
+    table = pa.table({"tick": pa.array(range(count), pa.int64())})
+    log = DeltaLog(str(folder / "t"))
+    log.create(table.schema, name="t", description="", configuration=None)
+    log.commit([write_file(table, log.uri, "a", "few")], [], app=None, base_version=log.version())
+    assert frames.from_files(spark, scan.plan(log), ["tick"]).count() == count
+    with frames.as_file(spark, table, str(folder / "spill")) as frame:
+        assert frame.count() == count

@@ -90,7 +90,7 @@ def netted(
     try:
         schema = held.tables[0].schema
         _spill(chain(held.emptied(), rest), schema, f"{folder}/signed")
-        signed = spark.read.schema(frames.ddl(schema)).parquet(f"{folder}/signed")
+        signed = frames.of_files(spark, frames.ddl(schema), f"{folder}/signed")
         grouped = signed.groupBy(*(frames.quoted(name) for name in schema.names if name != N))
         total = grouped.agg({N: "sum"}).withColumnRenamed(f"sum({N})", N).where(f"{N} <> 0")
         total = total if by is None else total.sort(frames.quoted(by))
