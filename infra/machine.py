@@ -20,6 +20,8 @@ from sweeparea.infra.errors import SetupError, UnfitSetupError
 INHERIT = "SWEEPAREA_SPARK_INHERIT"
 """Variables of other installations that our Spark takes over all the same."""
 JVM_OPTIONS = ("-Duser.language=en", "-Duser.country=US", "-Dfile.encoding=UTF-8", "-Duser.timezone=UTC")
+STACK = "-Xss128m"
+"""Of every thread of a JVM, since Spark walks expressions by recursion. Memory is taken as it is used."""
 WORKER = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
 """What every JVM and worker finds in its environment. A JVM takes the encoding of file names from LC_ALL alone."""
 
@@ -81,17 +83,18 @@ def with_names_as_utf8(environ: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in environ.items() if not k.startswith(_LOCALE)} | WORKER
 
 
-def _bounds() -> dict[str, str]:
-    """What this process was told of the memory of workers, which those of a cluster would not hear of."""
-    given = os.environ.get(settings.WORKER_MEMORY_VARIABLE)
-    return {settings.WORKER_MEMORY_VARIABLE: given} if given else {}
+_TOLD = (settings.WORKER_MEMORY_VARIABLE, settings.SYNC_VARIABLE, "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ALLOW_HTTP")
+"""Settings of this process that hold for Python workers too, where those of a cluster would not hear of them. Keys of
+object stores are not among them: Spark's settings are shown to whoever may look at its page."""
 
 
 def executor_conf() -> dict[str, str]:
     """The same for the executors of a cluster, whose JVMs its own workers start, as settings of Spark."""
+    told = {name: os.environ[name] for name in _TOLD if os.environ.get(name)}
     return {
-        "spark.executor.extraJavaOptions": jvm_options(),
-        **{f"spark.executorEnv.{name}": value for name, value in {**WORKER, **_bounds()}.items()},
+        "spark.executor.extraJavaOptions": jvm_options(STACK),
+        "spark.executor.memory": settings.executor_memory(),
+        **{f"spark.executorEnv.{name}": value for name, value in {**WORKER, **told}.items()},
     }
 
 

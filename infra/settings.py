@@ -12,6 +12,7 @@ SWEEPAREA_SPARK_PORT        29115                                Spark Connect s
 SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API and UI
 SWEEPAREA_SPARK_MEMORY      4g                                   heap of the Spark Connect server, or of Spark in the
                                                                  job's own process
+SWEEPAREA_EXECUTOR_MEMORY   1g                                   heap of each executor of a cluster
 SWEEPAREA_WORKER_MEMORY     3/4 of the machine's                 most that one Python worker of Spark takes; ``off``
 SWEEPAREA_SPARK_CORES       ``*`` (all)                          threads of the Spark Connect server
 SPARK_REMOTE                ``sc://127.0.0.1:<spark port>``      where jobs find Spark
@@ -40,6 +41,7 @@ from sweeparea.infra.errors import SetupError
 
 HOST = "127.0.0.1"
 WORKER_MEMORY_VARIABLE = "SWEEPAREA_WORKER_MEMORY"
+SYNC_VARIABLE = "SWEEPAREA_SYNC"
 _LEAST_MEMORY = 512 << 20
 _UNITS = {"m": 20, "g": 30, "t": 40}
 _CONTAINER_BOUNDS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -138,6 +140,11 @@ def airflow_url() -> str:
 def spark_memory() -> str:
     """The heap of Spark's driver, the Connect server or a JVM of the job's own process, in the notation of ``-Xmx``."""
     return os.environ.get("SWEEPAREA_SPARK_MEMORY") or "4g"
+
+
+def executor_memory() -> str:
+    """The heap of each executor of a standalone cluster: no more than its workers have."""
+    return os.environ.get("SWEEPAREA_EXECUTOR_MEMORY") or "1g"
 
 
 def worker_memory() -> int | None:

@@ -18,9 +18,6 @@ from sweeparea.infra.setup.java import Java, find_java
 
 NAME = "spark-connect"
 
-STACK = "-Xss128m"
-"""Of every thread of a JVM, since Spark walks expressions by recursion. Memory is taken as it is used."""
-
 DEFAULT_FILES = "spark.hadoop.fs.defaultFS"
 """Where a path without a scheme lies: on this machine, for Spark as for us, whatever a HADOOP_CONF_DIR says."""
 
@@ -89,7 +86,7 @@ def service(
         "spark.jars.ivy": str(folder / "ivy"),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC", STACK, jvm_options),
+        "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC", machine.STACK, jvm_options),
     }
     home = spark_home()
     command = [str(home / "bin" / "spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]

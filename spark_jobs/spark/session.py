@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from sweeparea.infra import machine, proxies, worker_daemon
+from sweeparea.infra import machine, proxies, settings, worker_daemon
 from sweeparea.infra.errors import SetupError, shortened
 from sweeparea.infra.services import spark_connect
 from sweeparea.spark_jobs.spark import machine_probe, session_settings
@@ -61,9 +61,7 @@ CONF = {
 _STATIC = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": machine.jvm_options(
-        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", spark_connect.STACK
-    ),
+    "spark.driver.extraJavaOptions": machine.jvm_options("-XX:+UseSerialGC -XX:TieredStopAtLevel=1", machine.STACK),
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": worker_daemon.MODULE,
     spark_connect.DEFAULT_FILES: "file:///",
@@ -75,6 +73,9 @@ that is sought in one package after the other, each time in all jars: 1 ms, some
 
 PATIENCE = 5.0
 """Seconds within which a server must answer: one that is being started again may take some."""
+
+PATIENCE_WITH_CLUSTER = 20.0
+"""Seconds without an executor of a cluster after which that is told, and told again."""
 
 RESET = "settings"
 """How it is noted that foreign settings of a session were reset."""
@@ -168,8 +169,7 @@ def _remote() -> str | None:
     given = os.environ.get("SPARK_REMOTE")
     if given or os.environ.get("SWEEPAREA_SPARK_MASTER"):
         return given
-    from sweeparea.infra import settings
-    from sweeparea.infra.services import processes, spark_connect
+    from sweeparea.infra.services import processes
 
     serves = processes.running(spark_connect.NAME) is not None and processes.port_answers(settings.spark_port())
     return settings.spark_remote() if serves else None
@@ -185,8 +185,7 @@ def _configure(spark: SparkSession) -> SparkSession:
 
 
 def _local() -> SparkSession:
-    from sweeparea.infra import settings, storage
-    from sweeparea.infra.services.spark_connect import LOGGING
+    from sweeparea.infra import storage
     from sweeparea.infra.setup import jars
     from sweeparea.infra.setup.java import find_java
 
@@ -197,7 +196,7 @@ def _local() -> SparkSession:
     scratch = settings.run_folder() / "spark-local"
     (scratch / "conf").mkdir(parents=True, exist_ok=True)
     # Spark reads its logging from the class path; its progress bar and banner belong to nobody's standard output
-    (scratch / "conf" / "log4j2.properties").write_text(LOGGING)
+    (scratch / "conf" / "log4j2.properties").write_text(spark_connect.LOGGING)
     for name in machine.foreign_spark(os.environ):
         del os.environ[name]  # of another installation, whose jars and addresses our Spark would take for its own
     ours = {
@@ -231,8 +230,29 @@ def _local() -> SparkSession:
             spark = builder.getOrCreate()
     except Exception as error:
         raise _not_started(error, log, said) from error
+    _await_executor(spark)
     _import_into_jvm(spark)
     return _configure(spark)
+
+
+def _await_executor(spark: SparkSession) -> None:
+    """Returns when a cluster has given an executor: without one the first job would wait, and nobody would know why."""
+    context: Any = spark.sparkContext
+    master = str(context.master)
+    if master.startswith("local"):
+        return
+    begun, told = time.monotonic(), 0.0
+    while context._jsc.sc().getExecutorMemoryStatus().size() < 2:  # the driver is one
+        waited = time.monotonic() - begun
+        if waited > told + PATIENCE_WITH_CLUSTER:
+            told = waited
+            print(
+                f"Waiting for an executor of {master} for {waited:.0f} s: its workers are taken, have less than the"
+                f" {settings.executor_memory()} of memory that SWEEPAREA_EXECUTOR_MEMORY asks for, or executors cannot"
+                f" reach this process at {settings.driver_host()} (SWEEPAREA_DRIVER_HOST). See the master's page.",
+                file=sys.stderr,
+            )
+        time.sleep(0.05)
 
 
 def _not_started(error: Exception, log: Path, said: int) -> SetupError:
@@ -347,9 +367,7 @@ class _Lease:
 
 @contextmanager
 def _lease() -> Iterator[_Lease]:
-    from sweeparea.infra.settings import run_folder
-
-    pool = run_folder() / "sessions"
+    pool = settings.run_folder() / "sessions"
     pool.mkdir(parents=True, exist_ok=True)
     place = 0
     while True:

@@ -21,14 +21,14 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from sweeparea.infra import storage
+from sweeparea.infra import settings, storage
 from sweeparea.tables.errors import TableError
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.stats import float_leaves_with_nan, stats_json
 from sweeparea.tables.log.write_errors import explain_write_errors
 
-SYNC = "SWEEPAREA_SYNC"
+SYNC = settings.SYNC_VARIABLE
 """Environment variable; ``off``: files are not forced to the disk, so that a power cut may take what was committed."""
 QUICK = "snappy"
 """How files are compressed that are written often. Not with LZ4: where Spark filters by a column whose dictionary has

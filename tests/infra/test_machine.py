@@ -32,6 +32,23 @@ def test_a_jvm_finds_nothing_of_the_machine_and_of_other_installations():
     assert found["TZ"] == "UTC"
 
 
+def test_executors_of_a_cluster_are_told_what_their_machines_do_not_know(monkeypatch: pytest.MonkeyPatch):
+    given = {"SWEEPAREA_SYNC": "off", "SWEEPAREA_WORKER_MEMORY": "2g", "AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}
+    for name, value in {**given, "AWS_SECRET_ACCESS_KEY": "key", "SWEEPAREA_EXECUTOR_MEMORY": "3g"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.delenv("AWS_ALLOW_HTTP", raising=False)
+    found = machine.executor_conf()
+    environment = {
+        n.removeprefix("spark.executorEnv."): v for n, v in found.items() if n.startswith("spark.executorEnv")
+    }
+    assert environment == {**machine.WORKER, **given}
+    assert found["spark.executor.memory"] == "3g"
+    # expressions are walked by recursion in executors too
+    assert machine.STACK in found["spark.executor.extraJavaOptions"].split()
+    assert "key" not in found.values()
+
+
 SOMEBODYS_PYTHON = {
     "PYTHONWARNINGS": "error",
     "PYTHONDEVMODE": "1",
