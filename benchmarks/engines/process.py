@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from benchmarks.cpu import cpu_seconds, spent
+from benchmarks.cpu import cpu_seconds
 from benchmarks.engines import flink_setup
 from benchmarks.engines.task import Query, Source
 from sweeparea.infra import machine, settings
@@ -37,11 +38,23 @@ class EngineFault(Exception):
 
 
 class EngineProcess:
-    """An engine that has started. ``startup`` are the seconds of that, ``versions`` what it says of itself."""
+    """An engine that has started. ``startup`` are the seconds of that, ``versions`` what it says of itself.
 
-    def __init__(self, name: str, source: Source, patience: float = 600):
+    ``master``: the cluster that SweepArea computes on, else in its own process; ``beside``: the processes of that
+    cluster, whose CPU seconds are the engine's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        patience: float = 600,
+        *,
+        master: str = "local[2]",
+        beside: Sequence[psutil.Process] = (),
+    ):
         self.name = name
-        self._patience = patience
+        self._patience, self._beside = patience, beside
         scratch = Path(source.scratch) / name
         scratch.mkdir(parents=True)
         self.log = scratch / "log.txt"
@@ -54,7 +67,7 @@ class EngineProcess:
                 stderr=log,
                 text=True,
                 cwd=settings.source_root(),
-                env=_environment(name, scratch),
+                env=_environment(name, scratch, master),
             )
         told = dataclasses.asdict(dataclasses.replace(source, scratch=str(scratch)))
         begun = time.perf_counter()
@@ -73,8 +86,7 @@ class EngineProcess:
     def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        me = psutil.Process(self._process.pid)
-        before = cpu_seconds(me)
+        before = self._cpu()
         late = threading.Timer(self._patience, self.stop)
         late.start()
         try:
@@ -92,7 +104,16 @@ class EngineProcess:
         found = json.loads(line)
         if "error" in found:
             raise EngineFault(f"{self.name}: {found['error'][:2000]}")
-        return {**found, "cpu": round(sum(spent(before, me).values()), 2)}
+        return {**found, "cpu": round(self._cpu() - before, 2)}
+
+    def processes(self) -> list[psutil.Process]:
+        """Those that it and the cluster consist of at this moment."""
+        first = [psutil.Process(self._process.pid), *self._beside]
+        return [found for each in first for found in (each, *each.children(recursive=True))]
+
+    def _cpu(self) -> float:
+        first = [psutil.Process(self._process.pid), *self._beside]
+        return sum(sum(cpu_seconds(process).values()) for process in first)
 
     def alive(self) -> bool:
         """Whether it can be asked."""
@@ -117,7 +138,7 @@ def _tail(log: Path) -> str:
     return " / ".join(log.read_text(errors="replace").splitlines()[-3:])[-600:]
 
 
-def _environment(name: str, scratch: Path) -> dict[str, str]:
+def _environment(name: str, scratch: Path, master: str) -> dict[str, str]:
     """Each engine gets the same Java and none of the settings of somebody's own Spark, Flink or SweepArea."""
     mine = machine.jvm_environment(os.environ)
     for variable in ("SPARK_REMOTE", "SWEEPAREA_DATA", "SWEEPAREA_RUN", "PYTHONPATH"):
@@ -134,7 +155,7 @@ def _environment(name: str, scratch: Path) -> dict[str, str]:
             "LOG4J_PROPERTIES": str(logging),
         }
     elif name == "sweeparea":
-        mine |= {"SWEEPAREA_SPARK_MASTER": "local[2]", "SWEEPAREA_RUN": str(scratch / "run")}
+        mine |= {"SWEEPAREA_SPARK_MASTER": master, "SWEEPAREA_RUN": str(scratch / "run")}
     else:
         mine |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     return mine
