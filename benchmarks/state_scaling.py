@@ -1,6 +1,7 @@
 """Seconds per slice of 1,000 new rows into SweepAreas of 10,000 to 10,000,000 rows: sum, distinct, join, difference.
 
-``relation``: into a table of which about two thirds as many rows are open.
+``relation``: into a table of which about two thirds as many rows are open. Of the rows that come first it tells
+seconds, CPU seconds, the greatest memory of driver, JVM and a worker, and bytes on disk.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from benchmarks.cpu import cpu_seconds
+from benchmarks.memory import peaks
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.spark.session import spark_session
 
 ROWS, SLICES, WARM_UP = 1_000, 9, 3
+PIECE = 5_000_000
+"""Rows that this program holds at once."""
 START = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp())
 QUERIES = {
     "sum": "ISTREAM (SELECT k, SUM(v) AS total FROM a [RANGE INTERVAL 1 DAY] GROUP BY k)",
@@ -55,6 +59,46 @@ def elements(count: int, keys: int, first: int, seconds: int, chance: np.random.
     return pa.table({"at": stamps, "k": chance.integers(0, keys, count), "v": chance.integers(0, 1000, count)})
 
 
+def arrived(source: str, count: int, keys: int, first: int, seconds: int, chance: np.random.Generator) -> None:
+    """``elements`` in a source, in as many versions as they have pieces."""
+    pieces = -(-count // PIECE)
+    for i in range(pieces):
+        most = count * (i + 1) // pieces - count * i // pieces
+        write_deltalake(
+            source, elements(most, keys, first + seconds * i // pieces, seconds // pieces, chance), mode="append"
+        )
+
+
+class Measured:
+    """Seconds, CPU seconds and greatest memory of a block."""
+
+    seconds = cpu = 0.0
+
+    def __enter__(self) -> Measured:
+        self._watch = peaks()
+        self.memory = self._watch.__enter__()
+        self._begun, self._before = time.perf_counter(), sum(cpu_seconds().values())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._begun
+        self.cpu = sum(cpu_seconds().values()) - self._before
+        self._watch.__exit__(None, None, None)
+
+    def __str__(self) -> str:
+        memory = ", ".join(f"{kind} {size:.2f}" for kind, size in self.memory.items())
+        return f"{self.seconds:.2f} s, CPU {self.cpu:.2f} s, GB {memory}"
+
+
+def on_disk(data: Path) -> str:
+    """Bytes of the folders of an application's data."""
+    sizes = {
+        folder.name: sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        for folder in sorted(data.iterdir())
+    }
+    return "on disk GB " + ", ".join(f"{name} {size / 1e9:.2f}" for name, size in sizes.items() if size > 1e6)
+
+
 def measure(spark, size: int, names: list[str], most: int) -> dict[str, list[tuple[float, float]]]:
     """(seconds, CPU seconds) of each small slice after the warm-up, by query."""
     chance, found = np.random.default_rng(size), {name: [] for name in names}
@@ -62,22 +106,25 @@ def measure(spark, size: int, names: list[str], most: int) -> dict[str, list[tup
         queries = Path(folder) / "bench"
         queries.mkdir()
         (queries / "bench.cql").write_text(declarations(most))
-        application = Application.open(queries)
+        application, data = Application.open(queries), queries / ".data"
+        streams = "ab" if {"join", "difference"} & {*names} else "a"
         for number in range(SLICES + 1):
             first, seconds, count = (0, 3600, size) if number == 0 else (3600 + 60 * number, 60, ROWS)
-            for stream in "ab":
-                rows = elements(count, size, first, seconds, chance)
-                write_deltalake(str(application.data / f"source/{stream}"), rows, mode="append")
-                admit(application, stream, spark)
-            for name in names:
-                begun, before = time.perf_counter(), sum(cpu_seconds().values())
-                report = process(application, f"q_{name}", spark)
-                took, cpu = time.perf_counter() - begun, sum(cpu_seconds().values()) - before
+            for stream in streams:
+                arrived(str(application.data / f"source/{stream}"), count, size, first, seconds, chance)
+                with Measured() as admitted:
+                    admit(application, stream, spark)
                 if number == 0:
-                    print(f"  {name}: {size:,} rows in {report.slices} slices {took:.1f} s", flush=True)
+                    print(f"  admission of {stream}: {admitted}, {on_disk(data)}", flush=True)
+            for name in names:
+                with Measured() as measured:
+                    report = process(application, f"q_{name}", spark)
+                if number == 0:
+                    told = f"{size:,} rows in {report.slices} slices: {measured}"
+                    print(f"  {name}: {told}, {on_disk(data)}", flush=True)
                 elif number > WARM_UP:
-                    found[name].append((took, cpu))
-                    print(f"  {name} slice {number}: {took:.2f} s, CPU {cpu:.2f} s, {report.phases}", flush=True)
+                    found[name].append((measured.seconds, measured.cpu))
+                    print(f"  {name} slice {number}: {measured}, {report.phases}", flush=True)
     return found
 
 
