@@ -3,9 +3,9 @@
     python -m benchmarks.cluster --events 200000 --query q4 --query q5 --repeat 3
 
 Master, workers, driver and executors run on this machine and listen on 127.0.0.1 only, which is looked at. Each place
-admits the streams anew and computes each query twice to warm up, then ``--repeat`` times. All tables of results and the
-admitted streams are written sorted, as CSV; if one of a place differs in a byte from that of the first place, or a
-query fails, the exit code is 1. Whatever was started is ended.
+admits the streams anew and computes each query twice to warm up; then they take turns ``--repeat`` times. All tables of
+results and the admitted streams are written sorted, as CSV; if one of a place differs in a byte from that of the first
+place, or a query fails, the exit code is 1. Whatever was started is ended.
 
 CPU seconds are those of all processes of a place; seconds of the clock tell a speed-up only where nothing else runs.
 """
@@ -23,8 +23,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +42,10 @@ from sweeparea.tables.log.delta_log import DeltaLog
 PLACES = ("local[1]", "local[2]", "cluster")
 """Where is computed; answers and seconds of the later ones are held against the first."""
 QUERIES = ("q4", "q5", "q18")
+Runs = dict[str, dict[str, list[dict[str, Any]]]]
+"""What an engine told of each run, by query and place."""
 WORKERS = WARM_UP = 2
 """An executor that was not there yet when the first run began warms up in the second one."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """Of one place: the runs of each query as their engine told them, and each table's digest."""
-
-    runs: dict[str, list[dict[str, Any]]]
-    tables: dict[str, str]
 
 
 @contextmanager
@@ -66,31 +59,37 @@ def master(place: str, folder: Path) -> Iterator[tuple[str, list[psutil.Process]
         yield address, [psutil.Process(service.pid) for service in found]
 
 
-def measure(place: str, suite: Suite, queries: Sequence[str], repeat: int, folder: Path) -> Found:
-    """Runs the queries in a place, in folders of its own. EngineFault where one fails."""
+@contextmanager
+def started(place: str, suite: Suite, folder: Path) -> Iterator[EngineProcess]:
+    """An engine that computes in a place, with folders of its own, and has admitted the streams."""
     folder.mkdir()
-    runs: dict[str, list[dict[str, Any]]] = {}
     with master(place, folder / "cluster") as (address, beside):
         source = Source(suite.tables, suite.begin, suite.end, str(folder))
         engine = EngineProcess("sweeparea", source, 1800, master=address, beside=beside)
         try:
             tell(f"{place}: started, and streams admitted, in {engine.startup:.1f} s")
-            for name in queries:
-                query = suite.query(name, "sweeparea")
-                if isinstance(query, str):
-                    raise EngineFault(f"{name}: {query}")
-                for _ in range(WARM_UP):
-                    engine.run(query)
-                if wide := listening_beyond(engine.processes()):
-                    raise EngineFault(f"{place} listens on {', '.join(wide)}")
-                runs[name] = [engine.run(query) for _ in range(repeat)]
-                told = ", ".join(f"{run['seconds']:.1f} s (CPU {run['cpu']:.1f})" for run in runs[name])
-                tell(f"{place} {name}: {told}")
+            yield engine
         finally:
             engine.stop()
-        if place == "cluster" and (used := executors(folder / "cluster")) != WORKERS:
-            raise EngineFault(f"{used} of {WORKERS} workers have computed")
-    return Found(runs, digests(folder / "sweeparea" / "bench" / ".data"))
+
+
+def measure(engines: dict[str, EngineProcess], suite: Suite, names: Sequence[str], repeat: int) -> Runs:
+    """Runs the queries in all places, in turns. EngineFault where one fails, or listens for the whole world."""
+    runs: Runs = {name: {place: [] for place in engines} for name in names}
+    for name in names:
+        query = suite.query(name, "sweeparea")
+        if isinstance(query, str):
+            raise EngineFault(f"{name}: {query}")
+        for turn in range(WARM_UP + repeat):
+            for place, engine in engines.items():
+                ran = engine.run(query)
+                if turn >= WARM_UP:
+                    runs[name][place].append(ran)
+                    tell(f"{name} {place}: {ran['seconds']:.1f} s, CPU {ran['cpu']:.1f} s")
+    for place, engine in engines.items():
+        if wide := listening_beyond(engine.processes()):
+            raise EngineFault(f"{place} listens on {', '.join(wide)}")
+    return runs
 
 
 def listening_beyond(found: Sequence[psutil.Process]) -> list[str]:
@@ -130,24 +129,24 @@ def digests(data: Path) -> dict[str, str]:
     return found
 
 
-def different(found: dict[str, Found]) -> list[str]:
-    """What differs between the first place and another one."""
+def different(found: dict[str, dict[str, str]]) -> list[str]:
+    """What differs between the tables of the first place and of another one."""
     (first, wanted), *others = found.items()
     return [
-        f"{table}: {first} {wanted.tables.get(table)}, {place} {other.tables.get(table)}"
-        for place, other in others
-        for table in sorted({*wanted.tables, *other.tables})
-        if wanted.tables.get(table) != other.tables.get(table)
+        f"{table}: {first} {wanted.get(table)}, {place} {tables.get(table)}"
+        for place, tables in others
+        for table in sorted({*wanted, *tables})
+        if wanted.get(table) != tables.get(table)
     ]
 
 
-def report(found: dict[str, Found]) -> None:
-    """A line a query and place: medians, and how many times faster than the first place."""
-    first = next(iter(found.values()))
-    for name in first.runs:
-        for place, each in found.items():
-            seconds, cpu = (statistics.median(run[of] for run in each.runs[name]) for of in ("seconds", "cpu"))
-            times = statistics.median(run["seconds"] for run in first.runs[name]) / seconds
+def report(runs: Runs) -> None:
+    """A line a query and place: medians, and how many times faster than the first place, by turns."""
+    for name, places in runs.items():
+        first = next(iter(places.values()))
+        for place, each in places.items():
+            seconds, cpu = (statistics.median(run[of] for run in each) for of in ("seconds", "cpu"))
+            times = statistics.median(one["seconds"] / run["seconds"] for one, run in zip(first, each, strict=True))
             print(f"{name:>5} {place:>9}: {seconds:6.2f} s, CPU {cpu:6.2f} s, {times:.2f} times as fast", flush=True)
 
 
@@ -164,21 +163,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     suite = nexmark.suite(given.events, given.slices)
     below = settings.data_folder() / "benchmarks"
     below.mkdir(parents=True, exist_ok=True)
-    scratch, found = Path(tempfile.mkdtemp(prefix="cluster-", dir=below)), {}
+    scratch, places = Path(tempfile.mkdtemp(prefix="cluster-", dir=below)), given.place or PLACES
     try:
         tell(f"{suite.name}, {suite.label}; load {os.getloadavg()[0]:.1f}")
-        for place in given.place or PLACES:
-            found[place] = measure(place, suite, given.query or QUERIES, given.repeat, scratch / place)
+        with ExitStack() as stack:
+            engines = {place: stack.enter_context(started(place, suite, scratch / place)) for place in places}
+            runs = measure(engines, suite, given.query or QUERIES, given.repeat)
+        found = {place: digests(scratch / place / "sweeparea" / "bench" / ".data") for place in places}
+        used = executors(scratch / "cluster" / "cluster")
     except EngineFault as fault:
-        tell(f"{place}: {fault}")
+        tell(str(fault))
         return 1
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    report(found)
-    for table, digest in next(iter(found.values())).tables.items():
+    report(runs)
+    for table, digest in found[places[0]].items():
         tell(f"{table}: {digest}")
     wrong = different(found)
     tell("\n".join(("tables differ:", *wrong)) if wrong else f"equal byte for byte in {', '.join(found)}")
+    if "cluster" in places and used != WORKERS:
+        tell(f"{used} of {WORKERS} workers have computed")
+        return 1
     return 1 if wrong else 0
 
 
