@@ -36,6 +36,8 @@ OTHERS = {
     "late_repair": [],
     "state_scaling": [],
     "a_year_of_minutes": ["slices"],
+    "history": [],
+    "cluster": [],
     "year_of_flights": [],
 }
 """Benchmarks of this folder with their arguments."""

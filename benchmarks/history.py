@@ -1,6 +1,6 @@
 """CPU seconds of equal slices behind 10, 100 and 1,000 earlier ones, each of them admitted and published by itself.
 
-    SWEEPAREA_SPARK_MASTER=local[2] python -m benchmarks.history --history 10 100 1000 --slices 10
+    python -m benchmarks.history --history 10 100 1000 --slices 10
 
 One application goes through all of the history, with maintenance every hour of its own time; at each length its data
 folder is copied. Then each copy goes on by a slice in turn, so that other work on the machine meets all alike: what is
@@ -94,8 +94,9 @@ def main() -> None:
     parser.add_argument("--history", type=int, nargs="+", default=[10, 100, 1_000])
     parser.add_argument("--slices", type=int, default=10)
     given = parser.parse_args()
-    if "SWEEPAREA_SPARK_MASTER" not in os.environ or "SPARK_REMOTE" in os.environ:
-        raise SystemExit("Set SWEEPAREA_SPARK_MASTER=local[2], without SPARK_REMOTE: of a server no CPU is seen.")
+    if "SPARK_REMOTE" in os.environ:
+        raise SystemExit("Unset SPARK_REMOTE: of a server no CPU is seen.")
+    os.environ.setdefault("SWEEPAREA_SPARK_MASTER", "local[2]")  # even where the installation's server runs
     with tempfile.TemporaryDirectory() as folder, spark_session() as spark:
         found = histories(given.history, Path(folder), spark)
         for each in found:
