@@ -88,7 +88,7 @@ def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
         ("SELECT a.k FROM N [Range 5] AS a FULL JOIN N [Range 5] AS b ON b.t - b.t = a.t - a.t", "INTERVAL"),
         (
             "SELECT COUNT(DISTINCT named_struct('a b', arr, 'c', array(NULL)), k) AS z FROM N [Range 5]",
-            r"STRUCT<`a b`: ARRAY<INT>, C: ARRAY<VOID>>",
+            "C:ARRAY<VOID>",
         ),
     ],
 )
