@@ -75,7 +75,7 @@ def _opened(
     Of a whole SweepArea they came through Spark with the new ones; of a keyed one they are read here, by the keys of
     what came, of which rows with NULL copies only name a key.
     """
-    given = _gather(watched.counted(batches), schema)
+    given = gathered_rows(watched.counted(batches), schema)
     if isinstance(area, Target):
         if given is not None:
             watched.gathered(given)
@@ -87,7 +87,7 @@ def _opened(
     watched.gathered(rows)
 
     def stage(carry: pa.Table) -> None:
-        area.stage(carry, held, attempt, _place())
+        area.stage(carry, held, attempt, place())
 
     if not rows.num_rows:
         stage(rows)
@@ -95,9 +95,13 @@ def _opened(
     return rows, stage
 
 
-def write_carry(carry: pa.Table, target: Target, attempt: str) -> None:
-    """Stages what a sweep carries to the next slice, also when it is nothing: the file tells that the sweep has run."""
-    _write(carry.select(target.schema.names), target, attempt, _partition())
+def write_carry(carry: pa.Table, target: Target, attempt: str, number: int | None = None) -> None:
+    """Stages what a sweep carries to the next slice, also when it is nothing: the file tells that the sweep has run.
+
+    ``number``: that of the part, this partition's if not given.
+    """
+    suffix = _partition() if number is None else f"{number:05d}"
+    _write(carry.select(target.schema.names), target, attempt, suffix)
 
 
 def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[str, Any]:
@@ -130,7 +134,7 @@ class SweepTask:
                 return
             delta, carry = self.sweep.run(rows, h0=self.h0, h1=self.h1)
             stage(carry)
-            yield from _filled_batches(conform(delta, self.sweep.result))
+            yield from filled_batches(conform(delta, self.sweep.result))
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ class ExpandTask:
             pieces, carry = expand(rows, self.spec, self.h0, self.h1)
             stage(carry)
             for piece in pieces:
-                yield from _filled_batches(conform(piece, self.output))
+                yield from filled_batches(conform(piece, self.output))
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,7 @@ class MapTask:
         for batch in batches:
             if batch.num_rows:
                 table = self.apply(pa.Table.from_batches([batch]).cast(self.schema))
-                yield from _filled_batches(conform(table, self.output))
+                yield from filled_batches(conform(table, self.output))
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class ExtendTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield from _filled_batches(self.apply(pa.Table.from_batches([batch])))
+            yield from filled_batches(self.apply(pa.Table.from_batches([batch])))
 
 
 @dataclass(frozen=True)
@@ -202,11 +206,11 @@ class CombineTask:
         kept: list[pa.Table] = []
         size, worth, enough = 0, True, self.first or COMBINED_AT_ONCE
         for batch in self._pieces(batches):
-            rows = _gather(iter((batch,)), self.schema)
+            rows = gathered_rows(iter((batch,)), self.schema)
             if rows is None:
                 continue
             if not worth:
-                yield from _filled_batches(rows)
+                yield from filled_batches(rows)
                 continue
             kept.append(rows)
             size += rows.num_rows
@@ -216,10 +220,10 @@ class CombineTask:
                 worth = made.num_rows <= WORTH * size
                 kept, size = [made], made.num_rows
                 if size > COMBINED_AT_ONCE // 2 or not worth:
-                    yield from _filled_batches(made)
+                    yield from filled_batches(made)
                     kept, size = [], 0
         if kept:
-            yield from _filled_batches(self.combine(pa.concat_tables(kept).combine_chunks()))
+            yield from filled_batches(self.combine(pa.concat_tables(kept).combine_chunks()))
 
     def _pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, each divided behind its first rows: what a sweep has made is one batch, however large."""
@@ -289,7 +293,7 @@ class MaterializeTask:
         from sweeparea.operators.sweeps.relation_to_stream import sweep
 
         if self.carry is None:
-            rows, stage = _gather(watched.counted(batches), self.schema), None
+            rows, stage = gathered_rows(watched.counted(batches), self.schema), None
         else:
             rows, stage = _opened(batches, self.schema, self.carry, self.attempt, watched)
         if rows is None:
@@ -316,7 +320,7 @@ class MaterializeTask:
                 # the truths of constraints are judged beside the rows and never become part of a table
                 judged = table.select([*target.schema.names, *self.spec.checks])
                 lines.append({**line, "broken": json.dumps(self.judges[key](judged))})
-        yield from _filled_batches(pa.Table.from_pylist(lines, FILES_SCHEMA))
+        yield from filled_batches(pa.Table.from_pylist(lines, FILES_SCHEMA))
 
     def _opened(self, levels: pa.Table) -> pa.Table:
         import pyarrow.compute as pc
@@ -378,7 +382,7 @@ class StreamTask:
         ones = pa.array([1] * stream.num_rows, pa.int64())
         columns = [*(stream.column(c) for c in self.spec.columns), tick, pc.add(tick, 1), ones]
         elements = pa.Table.from_arrays([_single(c) for c in columns], names=self.schema.names)
-        yield from _filled_batches(elements.cast(self.schema))
+        yield from filled_batches(elements.cast(self.schema))
 
 
 @dataclass(frozen=True)
@@ -402,7 +406,7 @@ class HoldTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self.watch.over() as watched:
-            rows = _gather(watched.counted(batches), self.schema)
+            rows = gathered_rows(watched.counted(batches), self.schema)
             if rows is None:
                 return
             watched.gathered(rows)
@@ -410,7 +414,7 @@ class HoldTask:
             for number, part in enumerate(divided(bag, self.h1, self.division, self.net, self.touching)):
                 _write(part.select(self.log.schema.names), self.log, self.attempt, f"{number:03d}.{_partition()}")
             new = rows.filter(rows.column("__new"))
-            yield from _filled_batches(net_changes(new) if self.delta else new)
+            yield from filled_batches(net_changes(new) if self.delta else new)
 
 
 @dataclass(frozen=True)
@@ -433,6 +437,11 @@ class ChainedTask:
         yield from self.second(between)
 
 
+def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task that makes of rows what they are."""
+    return batches
+
+
 @dataclass(frozen=True)
 class Pipe:
     """What a task makes of the ``workers`` partitions of a DataFrame, before Spark has it again.
@@ -444,6 +453,11 @@ class Pipe:
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     workers: int
     columns: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: DataFrame, workers: int) -> Pipe:
+        """The rows of a DataFrame as they are, which Spark computes."""
+        return cls(given, passed, workers, {name: name for name in given.columns})
 
     def then(self, task: Callable[..., Any], names: Sequence[str]) -> ChainedTask:
         """The task with another one behind it, which is given the columns ``names``."""
@@ -503,10 +517,10 @@ def staged_carry(folder_listing: Sequence[str]) -> list[str]:
 
 
 def _partition() -> str:
-    return f"{_place():05d}"
+    return f"{place():05d}"
 
 
-def _place() -> int:
+def place() -> int:
     """The number of this partition."""
     from pyspark import TaskContext
 
@@ -514,7 +528,7 @@ def _place() -> int:
     return context.partitionId() if context else 0
 
 
-def _gather(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | None:
+def gathered_rows(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | None:
     """All rows in the columns of ``schema``; one that was not sent is NULL in all of them."""
     kept = [b for b in batches if b.num_rows]
     if not kept:
@@ -527,7 +541,7 @@ def _gather(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table | 
     return rows.cast(schema).combine_chunks()
 
 
-def _filled_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+def filled_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """The rows as batches for Spark, none of them empty: no reader may take an empty one for the end."""
     return (batch for batch in table.to_batches() if batch.num_rows)
 
@@ -550,8 +564,13 @@ __all__ = [
     "SweepTask",
     "Target",
     "comparable",
+    "filled_batches",
+    "gathered_rows",
+    "passed",
+    "place",
     "run",
     "spread",
     "staged_carry",
+    "write_carry",
     "write_target",
 ]

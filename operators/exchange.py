@@ -22,9 +22,9 @@ from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.folders import filesystem
 
-SENT_DDL = "receiver INT, path STRING"
-SENT_SCHEMA = pa.schema([("receiver", pa.int32()), ("path", pa.string())])
-"""A line a file: for whom it is."""
+SENT_DDL = "receiver INT, path STRING, rows BIGINT"
+SENT_SCHEMA = pa.schema([("receiver", pa.int32()), ("path", pa.string()), ("rows", pa.int64())])
+"""A line a file: for whom it is, and how many rows it has."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SendTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         fs, base = filesystem(self.folder)
         fs.create_dir(base, recursive=True)
-        name, opened = uuid.uuid4().hex, {}
+        name, opened, rows = uuid.uuid4().hex, {}, [0] * self.receivers
         for given in batches:
             if not given.num_rows:
                 continue
@@ -59,12 +59,16 @@ class SendTask:
                         sink = fs.open_output_stream(path)
                         opened[receiver] = (path, sink, pa.ipc.new_stream(sink, self.schema))
                     opened[receiver][2].write_batch(batch.take(pa.array(chosen)))
+                    rows[receiver] += len(chosen)
         for _, sink, writer in opened.values():
             writer.close()
             sink.close()
         if opened:
             paths = [f"{self.folder}/{path.rsplit('/', 1)[-1]}" for path, _, _ in opened.values()]
-            yield pa.RecordBatch.from_arrays([pa.array(list(opened), pa.int32()), pa.array(paths)], schema=SENT_SCHEMA)
+            counts = pa.array([rows[receiver] for receiver in opened], pa.int64())
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(list(opened), pa.int32()), pa.array(paths), counts], schema=SENT_SCHEMA
+            )
 
 
 @dataclass(frozen=True)

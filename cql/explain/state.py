@@ -28,7 +28,7 @@ def state(plan: Plan, static: Container[str]) -> Iterator[str]:
 
 
 def evaluation(plan: Plan, static: Container[str]) -> Iterator[str]:
-    """Which operators run by snapshot expansion, and why; which combine rows before they travel."""
+    """Which operators run by snapshot expansion, and why; which combine rows before they travel, or divide a group."""
     found, edges = False, Edges.of(plan, static)
     for name, node in _named(plan):
         why = lowering.expansion(node)
@@ -37,6 +37,9 @@ def evaluation(plan: Plan, static: Container[str]) -> Iterator[str]:
             yield f"{name}: snapshot expansion, because of {why}"
         if node.combines(edges):
             yield f"{name}: in a large slice each worker combines its rows before they travel to their group's"
+        how = node.divides(edges)
+        if how is not None:
+            yield f"{name}: workers of a large slice share a group that has too many of its rows, {how}"
     yield "incremental everywhere else" if found else "incremental everywhere"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sweeparea.operators.aggregates.names import INCREMENTAL, OF_VALUES, ORDERED, SKIP_NULLS
+from sweeparea.operators.aggregates.names import ADDITIVE, AVERAGES, INCREMENTAL, OF_VALUES, ORDERED, SKIP_NULLS
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.node import Evaluated, ExpressionKind, plain
 from sweeparea.operators.plan.words import listed, order_text
@@ -70,6 +70,16 @@ class AggregateCall(Part):
         if self.function in ("MAX_BY", "MIN_BY") and len(self.extra) > 1:
             return f"{self.function}(.., .., number)"
         return None
+
+    @property
+    def sums(self) -> bool:
+        """Whether its state is a sum."""
+        return not self.distinct and not self.running and self.function in ADDITIVE | AVERAGES
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it is the value of one element, the first of an order."""
+        return not self.running and self.function in ORDERED | {"MIN", "MAX"}
 
     def without_filter(self) -> AggregateCall:
         """The same value, without FILTER where the function leaves out NULLs."""

@@ -13,6 +13,8 @@ SUMS_OF_POWERS = frozenset(
 TOTALS = frozenset({"SUM", "TRY_SUM"})
 ADDITIVE = SUMS_OF_POWERS | TOTALS | {"COUNT"}
 """Their state is a sum: elements of one group that end together are one row."""
+AVERAGES = frozenset({"AVG", "TRY_AVG"})
+"""A sum divided by a count."""
 ORDERED = frozenset({"FIRST", "LAST", "MAX_BY", "MIN_BY"})
 """The value of the first row in an order."""
 OF_VALUES = frozenset({"PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC", "MODE", "BIT_AND", "BIT_OR", "BIT_XOR"})

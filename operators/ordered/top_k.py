@@ -36,7 +36,7 @@ from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import STRICT, Edge
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, plain
 from sweeparea.operators.plan.numbers import ALL, COUNTED, DENSE_RANK, NUMBERINGS, RANK, ROW_NUMBER, UP_TO_PEERS
-from sweeparea.operators.plan.words import listed, order_text
+from sweeparea.operators.plan.words import BY_TIME, listed, order_text
 from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values.bag import BAG
@@ -135,6 +135,9 @@ class TopK(Node):
         buckets = all_in_buckets(self.input.ends)
         return buckets and self.shortens and ends.expiry_known(self.input)
 
+    def divides(self, ends: Ends) -> str | None:
+        return BY_TIME if self.shortens and ends.expiry_known(self.input) else None
+
     @property
     def shortens(self) -> bool:
         """Whether ``shortened`` may be asked."""
@@ -219,6 +222,11 @@ class TopKSpec:
     numbers: tuple[tuple[str, str], ...] = ()
     expiry_known: bool = False
 
+    @property
+    def limited(self) -> bool:
+        """Whether only rows are kept that may be shown some day."""
+        return self.expiry_known and is_cut(self.limit, self.by, self.numbers)
+
 
 def sweep(rows: pa.Table, spec: TopKSpec, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
     """(what the slice ``(h0, h1]`` adds to the result, carry). ``rows`` in any order: carry and new rows.
@@ -226,6 +234,13 @@ def sweep(rows: pa.Table, spec: TopKSpec, h0: int, h1: int) -> tuple[pa.Table, p
     Errors (DataError): a net number of copies below zero.
     """
     return _Swept(rows, spec, h0, h1).run()
+
+
+def carried(rows: pa.Table, h: int, spec: TopKSpec) -> pa.Table:
+    """Rows that began by ``h`` as a slice after h needs them, where what is kept is ``limited``: those that may be
+    shown.
+    """
+    return _Swept(rows, spec, h, h).carry()
 
 
 def shortened(rows: pa.Table, spec: TopKSpec, until: int) -> pa.Table:
@@ -278,8 +293,10 @@ class _Swept:
         self.by = NUMBERINGS.index(spec.by)
 
     def run(self) -> tuple[pa.Table, pa.Table]:
-        limited = self.spec.expiry_known and is_cut(self.spec.limit, self.spec.by, self.spec.numbers)
-        return self._changes(), self.at.carry(self._undominated if limited else None)
+        return self._changes(), self.carry()
+
+    def carry(self) -> pa.Table:
+        return self.at.carry(self._undominated if self.spec.limited else None)
 
     def _changes(self) -> pa.Table:
         at, spec = self.at, self.spec

@@ -269,6 +269,10 @@ class Node(ABC):
         """Whether rows that meet in this node are made fewer by the workers that made them, before they travel."""
         return False
 
+    def divides(self, ends: Ends) -> str | None:
+        """How several workers share a group of this node, for explain; None: they do not."""
+        return None
+
     def lowered(self) -> Node:
         """What an incremental operator can do in its place (``lowering.py``); its inputs are left as they are."""
         return self

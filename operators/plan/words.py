@@ -10,6 +10,10 @@ from sweeparea.operators.time.domain import TimeDomain
 WIDTH = 150
 
 
+BY_TIME = "by time"
+"""How workers share a group, for explain."""
+
+
 def cut(text: str) -> str:
     """The text on one line of bearable length."""
     text = " ".join(text.split())

@@ -8,9 +8,11 @@ because something of theirs expires (``due.py``), and the merging of files.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.state.due import Due
@@ -31,6 +33,9 @@ class Sweep:
 
     ``keys``: the columns by which rows meet; without any, all do. ``rows`` is the schema of what it takes and of what
     it carries, ``result`` that of what it adds. ``due``: when a key needs a look though nothing new has come.
+
+    ``carried`` makes of rows, none of which begins after h, what a slice after h needs of them, in few rows; None: a
+    key is not divided by time. ``values``: how it is divided by values before.
     """
 
     keys: tuple[str, ...]
@@ -38,3 +43,23 @@ class Sweep:
     result: pa.Schema
     due: Due
     run: Run
+    carried: Callable[[pa.Table, int], pa.Table] | None = None
+    values: ByValue | None = None
+
+
+@dataclass(frozen=True)
+class ByValue:
+    """How several workers share the rows of a key by what they hold, before a sweep ``then`` puts together what they
+    have made of it; h0 and h1 as of ``Run``.
+
+    ``combined(rows, h0)``: rows that can be shared; ``places(rows, workers)``: the worker of each of them; ``counted``:
+    which of them it has to do with, others pass; ``run(rows, h0, h1)``: (rows for ``then``, what is carried of those
+    that are counted); ``remembered``: what ``then`` carries as rows of the sweep.
+    """
+
+    combined: Callable[[pa.Table, int], pa.Table]
+    places: Callable[[pa.Table, int], np.ndarray]
+    counted: Callable[[pa.Table], np.ndarray]
+    run: Callable[[pa.Table, int, int], tuple[pa.Table, pa.Table]]
+    then: Sweep
+    remembered: Callable[[pa.Table], pa.Table]

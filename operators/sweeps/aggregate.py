@@ -41,7 +41,7 @@ from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, renamed
 from sweeparea.operators.plan.edge import Edge
 from sweeparea.operators.plan.node import Ends, Evaluated, ExpressionKind, Ids, Node
-from sweeparea.operators.plan.words import cut
+from sweeparea.operators.plan.words import BY_TIME, cut
 from sweeparea.operators.sql.expressions import Column, Expr, reference
 from sweeparea.operators.sweeps import distinct
 from sweeparea.operators.time.domain import TimeDomain
@@ -215,6 +215,17 @@ class Aggregate(Node):
         values = any(call.distinct for _, call in self.calls) and ends.expiry_known(self.input)
         return buckets or values or self.of_distinct or not self.keys
 
+    def divides(self, ends: Ends) -> str | None:
+        """As ``counted_values.sweep_of`` has it."""
+        known = ends.expiry_known(self.input)
+        if self.lowered().expansion is not None or (self.is_distinct and known):
+            return None
+        calls = [call for _, call in self.calls]
+        rest = [call for call in calls if not (call.distinct and call.function == "COUNT")]
+        if not all(call.sums or (known and call.chooses) for call in rest):
+            return None
+        return BY_TIME if len(rest) == len(calls) else f"by the values that are counted, then {BY_TIME}"
+
     @property
     def expansion(self) -> str | None:
         found = dict.fromkeys(call.expansion for _, call in self.calls)
@@ -283,7 +294,7 @@ def sweep(rows: pa.Table, spec: AggregateSpec, h0: int, h1: int) -> tuple[pa.Tab
     Errors (DataError): a net number of elements below zero, SUM beyond its result type at an instant of the slice,
     more than one element under SINGLE_VALUE.
     """
-    return _Aggregation(rows, spec, h0, h1).run()
+    return Aggregation(rows, spec, h0, h1).run()
 
 
 def combined(rows: pa.Table, spec: AggregateSpec, h0: int) -> pa.Table:
@@ -292,10 +303,10 @@ def combined(rows: pa.Table, spec: AggregateSpec, h0: int) -> pa.Table:
     It is what a slice in which no time passes would carry to the next: sums stay exact, and which rows are combined
     with which makes no difference.
     """
-    return _Aggregation(rows, spec, h0, h0).carry()
+    return Aggregation(rows, spec, h0, h0).carry()
 
 
-class _Aggregation:
+class Aggregation:
     """One call of ``sweep``: the input as NumPy arrays in the order of its rows, and ``order``, which sorts them."""
 
     def __init__(self, rows: pa.Table, spec: AggregateSpec, h0: int, h1: int):

@@ -46,7 +46,8 @@ class SweepAreas:
     (Golab & Oezsu 2005, sections 5.3.2 and 6.1). ``counts``: how many of the rows in the files of a keyed operator
     count, where it is known. Noted by the slice: ``staged``, the files that it replaces, by operator that it has run;
     ``workers``, ``keys``, how many workers share a keyed operator, and its keys; ``may_be_silent``, operators that
-    leave nothing when nothing came; ``versions``, at which the tables were read.
+    leave nothing when nothing came; ``twice``, those whose workers have left some of it in a job before;
+    ``versions``, at which the tables were read.
     """
 
     spark: SparkSession
@@ -64,6 +65,7 @@ class SweepAreas:
     workers: dict[str, int] = field(default_factory=dict)
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     may_be_silent: set[str] = field(default_factory=set)
+    twice: set[str] = field(default_factory=set)
     versions: dict[str, int] = field(default_factory=dict)
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ they lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state.due import Due
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import SweepArea
+from sweeparea.spark_jobs.evaluation import hot_keys
 from sweeparea.spark_jobs.evaluation.running import Bags, RunningSlice
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.frames import concatenated
@@ -47,6 +48,11 @@ class Sweeps:
         ``source``: how ``new`` comes about, or columns of it if no row has others, where Spark SQL has no part in that.
         """
         task = partial(self._task, sweep)
+        if new is not None and self._slice.partitions > 1 and hot_keys.divisible(sweep):
+            # rows that Spark has computed are sent by us as well: so it is seen of which keys there are too many
+            source = source or bridge.Pipe.of(new, self._slice.partitions)
+            if not sweep.keys:
+                return self._whole(op, source, sweep)
         if source is not None and new is not None and sweep.keys:
             made = self._piped(op, source, sweep, task)
             if made is not None:
@@ -67,31 +73,64 @@ class Sweeps:
         if workers == 1 and source.workers > 1:
             return None
         area = self._slice.areas.keyed(op, sweep.rows, sweep.keys, sweep.due, workers)
-        if workers == self._slice.partitions:
-            self._spread.add(op)
         sent = pa.schema([f for f in sweep.rows if f.name in source.columns])
         if workers > 1:
-            source = self._exchanged(op, source, sent, area)
+            lines = self._sent(op, (source, *self._due(sent, area)), sent, area.key_columns)
+            divided = hot_keys.divided(self._slice, op, lines, sweep, area, self._slice.areas.watch(op, sweep.keys))
+            if divided is not None:
+                return self._made(op, self._numbers(workers), divided, workers, sweep.result)
+            source = self._received(lines, workers, sent)
+        if workers == self._slice.partitions:
+            self._spread.add(op)
         watched = self._watched(op, sweep.keys, task(area))
         return self._made(op, source.given, source.then(watched, sent.names), workers, sweep.result)
+
+    def _whole(self, op: str, source: bridge.Pipe, sweep: Sweep) -> DataFrame:
+        """``swept`` of a sweep without keys, whose rows one worker has unless they are too many."""
+        state, names = self._slice.areas.read(op), sweep.rows.names
+        nothing = self._slice.spark.range(1).selectExpr(*(f"NULL AS `{name}`" for name in names))  # that it runs at all
+        also = [bridge.Pipe.of(rows, 1) for rows in (nothing, state) if rows is not None]
+        lines = self._sent(op, (source, *also), sweep.rows, ())
+        area = self._slice.areas.target(op, sweep.rows)
+        watch = self._slice.areas.watch(op, ())
+        task = hot_keys.divided(self._slice, op, lines, sweep, area, watch)
+        workers, given = self._slice.partitions, self._numbers(self._slice.partitions)
+        if task is None:
+            workers, received = 1, self._received(lines, 1, sweep.rows)
+            given, task = received.given, received.then(replace(self._task(sweep, area), watch=watch), names)
+        return self._made(op, given, task, workers, sweep.result)
 
     def _workers(self, sweep: Sweep) -> int:
         return self._slice.partitions if bridge.hashable(sweep.rows, sweep.keys) else 1
 
     def _exchanged(self, op: str, source: bridge.Pipe, sent: pa.Schema, area: SweepArea) -> bridge.Pipe:
         """The rows of ``source``, and those that name a due key, with the workers of their keys: a job of its own."""
-        spark, workers = self._slice.spark, area.partitions
-        send = exchange.SendTask(sent, area.key_columns, workers, f"{self._slice.areas.spill}/exchange/{op}")
-        rows = [source.given.mapInArrow(source.then(send, sent.names), exchange.SENT_DDL)]
-        due = self._slice.areas.due(area)
-        if due:
-            shares = reading.shares([(file.path, file.rows) for file in due], workers)
-            keys = exchange.DueTask(shares, area.stored, sent, area.key_columns, area.h0, area.h1)
-            named = bridge.ChainedTask(keys, tuple(sent.names), tuple(sent.names), send)
-            rows.append(spark.range(0, workers, 1, workers).mapInArrow(named, exchange.SENT_DDL))
-        lines = [line.asDict() for line in concatenated(rows).collect()]
+        lines = self._sent(op, (source, *self._due(sent, area)), sent, area.key_columns)
+        return self._received(lines, area.partitions, sent)
+
+    def _due(self, sent: pa.Schema, area: SweepArea) -> Sequence[bridge.Pipe]:
+        """Rows that name the keys that are due."""
+        due, workers = self._slice.areas.due(area), area.partitions
+        if not due:
+            return ()
+        shares = reading.shares([(file.path, file.rows) for file in due], workers)
+        keys = exchange.DueTask(shares, area.stored, sent, area.key_columns, area.h0, area.h1)
+        return [bridge.Pipe(self._numbers(workers), keys, workers, {name: name for name in sent.names})]
+
+    def _sent(
+        self, op: str, sources: Sequence[bridge.Pipe], sent: pa.Schema, keys: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """Sends the rows of the sources to the workers of their keys; a line a file."""
+        send = exchange.SendTask(sent, tuple(keys), self._slice.partitions, f"{self._slice.areas.spill}/exchange/{op}")
+        rows = [pipe.given.mapInArrow(pipe.then(send, sent.names), exchange.SENT_DDL) for pipe in sources]
+        return [line.asDict() for line in concatenated(rows).collect()]
+
+    def _received(self, lines: Sequence[Mapping[str, Any]], workers: int, sent: pa.Schema) -> bridge.Pipe:
         receive = exchange.ReceiveTask(exchange.by_receiver(lines, workers))
-        return bridge.Pipe(frames.workers(spark, workers), receive, workers, {name: name for name in sent.names})
+        return bridge.Pipe(self._numbers(workers), receive, workers, {name: name for name in sent.names})
+
+    def _numbers(self, workers: int) -> DataFrame:
+        return frames.workers(self._slice.spark, workers)
 
     def swept_whole(self, op: str, new: DataFrame | None, sweep: Sweep) -> DataFrame:
         """As ``swept``, of a sweep that looks at every row in every slice: its SweepArea is read and written whole."""

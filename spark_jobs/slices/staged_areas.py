@@ -35,11 +35,11 @@ def _carried(name: str, op: str, attempt: str, areas: SweepAreas) -> list[DataFi
     """The files that the sweep of ``op`` has staged: of a keyed one each worker has left one at least."""
     root = areas.log(op).uri
     names = [f.base_name for f in files_in(f"{root}/data/{attempt}") if f.extension == "parquet"]
-    complete = bool(names) or op in areas.may_be_silent or not areas.files(op)
+    complete, jobs = bool(names) or op in areas.may_be_silent or not areas.files(op), 2 if op in areas.twice else 1
     if op in areas.workers:
-        complete = len({n.split("-")[1] for n in names if n.startswith(f"{op}.c-")}) == areas.workers[op]
+        complete = len({n.split("-")[1] for n in names if n.startswith(f"{op}.c-")}) == jobs * areas.workers[op]
     elif op not in areas.may_be_silent:  # a partition more is one whose sweep has run twice
-        complete = complete and len({n.split("-")[1] for n in names}) <= areas.partitions
+        complete = complete and len({n.split("-")[1] for n in names}) <= jobs * areas.partitions
     if not complete:
         raise SweepAreaError(
             f"{name}: the sweep of {op} did not run, or not for every key. Nothing was"

@@ -1137,5 +1137,33 @@ MUTANTS = (
         "nobody hears what a killed worker was at",
         ("tests/spark_jobs/test_memory.py",),
     ),
+    Mutant(
+        "operators/hot_keys.py",
+        "own &= start > stretch.begin",
+        "own &= start >= stretch.begin",
+        "a row that begins where a stretch does counts twice",
+        ("tests/operators/test_hot_keys.py",),
+    ),
+    Mutant(
+        "operators/hot_keys.py",
+        "np.where(end[before] > stretch.end, INF, end[before])",
+        "np.where(end[before] >= stretch.end, INF, end[before])",
+        "what ends with a stretch does not end",
+        ("tests/operators/test_hot_keys.py",),
+    ),
+    Mutant(
+        "operators/sweeps/counted_values.py",
+        "found[at] = key_hash([values], len(at))",
+        "found[at] = key_hash([pa.array(at)], len(at))",
+        "rows of one value of a COUNT(DISTINCT) are with several workers",
+        ("tests/operators/test_hot_keys.py",),
+    ),
+    Mutant(
+        "operators/hot_keys.py",
+        "by_value.places(rows, len(self.files)), 0)",
+        "by_value.places(rows, len(self.files)), worker)",
+        "every worker counts what is remembered of sums",
+        ("tests/replay/test_shared_keys.py",),
+    ),
 )
 """Each is applied alone."""

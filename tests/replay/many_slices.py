@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 from sweeparea.operators.state import area_files, sweep_area
+from sweeparea.spark_jobs.evaluation import hot_keys
 from sweeparea.spark_jobs.slices import slice as slices
 from tests.replay.generate import STRATEGIES, VALUES, Generator
 
@@ -186,12 +187,15 @@ class Workers:
 
 @contextmanager
 def shared_by(counts: Sequence[int]) -> Iterator[None]:
-    """Has slices run by so many workers in turn, and SweepAreas so small that they are rewritten as large ones are."""
+    """Has slices run by so many workers in turn, and SweepAreas so small that they are rewritten as large ones are.
+    Workers share each key of which one has more rows than the others.
+    """
     workers = Workers(*counts)
     with (
         mock.patch.object(slices, "SMALL_SLICE", workers),
         mock.patch.object(slices, "ROWS_PER_PARTITION", workers),
         mock.patch.object(sweep_area, "_GROUP", 8),
         mock.patch.object(area_files, "_SLACK", 8),  # else no case is large enough for the merge of all files
+        mock.patch.multiple(hot_keys, UNEVEN=1.0, LEAST=-(10**9), HOT=0.0, KEPT=10**9),
     ):
         yield

@@ -13,9 +13,7 @@ from sweeparea.operators import bridge
 from sweeparea.operators.aggregates.averages import averaged
 from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.sql.expressions import Expr
-from sweeparea.operators.state.due import bag_due
-from sweeparea.operators.state.sweep import Sweep
-from sweeparea.operators.sweeps import aggregate, distinct
+from sweeparea.operators.sweeps import aggregate, counted_values, distinct
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.grouped.aggregate_expansion import AggregateExpansions
@@ -124,16 +122,15 @@ class Aggregates(Runner[Aggregate]):
             # what no raw row has need not be sent; a whole SweepArea comes the same way, with all columns
             combines = self.slice.partitions > 1 and node.combines(self.slice.edges)
             sent = pa.schema([f for f in schema if f.name in given or not (grouping.keys or combines)])
-            raw = filled(self.slice.spark, shown, sent, {name: name for name in given})
+            raw = computed = filled(self.slice.spark, shown, sent, {name: name for name in given})
             if combines:
                 first = bridge.TRIED if node.of_distinct else 0
                 task = bridge.CombineTask(partial(aggregate.combined, spec=spec, h0=self.slice.h0), schema, first)
                 raw = frames.mapped(self.slice.spark, raw, task, schema)
-                source = None if source is None else source.behind(task, sent.names, schema.names)
+                source = (source or Pipe.of(computed, self.slice.partitions)).behind(task, sent.names, schema.names)
             rows.append(raw)
         if node.global_:  # a row that counts nothing, so that the sweep runs when nothing else has arrived
             rows.append(filled(self.slice.spark, self.slice.spark.range(1), schema, dict.fromkeys(BAG, "0L")))
-        run, keys = partial(aggregate.sweep, spec=spec), tuple(grouping.keys)
-        sweep = Sweep(keys, schema, aggregate.delta_schema(spec), bag_due, run)
+        sweep = counted_values.sweep_of(spec)
         swept = self.sweeps.swept(op, concatenated(rows) if rows else None, sweep, source)
         return swept.selectExpr(*grouping.keys, *grouping.outputs(types), *BAG)

@@ -63,7 +63,8 @@ class TopKs(Runner[TopK]):
         numbers = (pa.field(column.id, pa.int32()) for column, _ in node.numbers)
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *numbers, *BAG_FIELDS])
         spec = how.top(self.slice.plan.start, self.known(node.input))
-        sweep = Sweep(tuple(keys), schema, output, bag_due, partial(top_k.sweep, spec=spec))
+        carried = partial(top_k.carried, spec=spec) if spec.limited else None
+        sweep = Sweep(tuple(keys), schema, output, bag_due, partial(top_k.sweep, spec=spec), carried)
         if bag is None:
             return self.sweeps.swept(op, None, sweep)
         rows, source = self._shortened(node, spec, schema, shown, how.source(self.bags.pipe(node.input)))
