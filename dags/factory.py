@@ -6,13 +6,15 @@ behind. A second asset per stream and query, which nothing is scheduled on, draw
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetWatcher
 
 from sweeparea.dags.model import ApplicationDags, Query, Source
 from sweeparea.dags.operator import SweepAreaOperator, TaskAction
+from sweeparea.dags.scheduling import Scheduling
 from sweeparea.dags.timetables import HeartbeatSchedule
 from sweeparea.heartbeats.trigger import BehindTrigger
 from sweeparea.infra.dag_names import admit_dag_id, dag_prefix, maintenance_dag_id, query_dag_id
@@ -22,7 +24,6 @@ START = datetime(1900, 1, 1, tzinfo=UTC)
 GROUP = "sweeparea"
 PAGE = "/plugin/continuous-queries"
 """The page of ``plugins/sweeparea_plugin.py`` in Airflow's UI."""
-DEFAULTS = {"owner": "sweeparea", "retries": 2, "retry_delay": timedelta(seconds=10)}
 
 
 def build(application: ApplicationDags) -> list[DAG]:
@@ -40,8 +41,9 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
         description=f"Copies {name} once"
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
-        tags=[GROUP, app, source.kind.value],
         **_common(
+            source.scheduling,
+            [app, source.kind.value],
             source.text,
             source.place,
             f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`.",
@@ -71,8 +73,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
         query_dag_id(app, name),
         schedule=HeartbeatSchedule(assets=_wake(application, name, query_dag_id(app, name)), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
         description=f"Continuous query over {', '.join(query.inputs)}",
-        tags=[GROUP, app, "query"],
-        **_common(query.text, query.place, _results(app, query)),
+        **_common(query.scheduling, [app, "query"], query.text, query.place, _results(app, query)),
     ) as dag:
         SweepAreaOperator(
             task_id="process",
@@ -93,8 +94,11 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
         maintenance_dag_id(app),
         schedule=application.maintenance,
         description="Packs small files, lets go what RETAIN allows, deletes old files",
-        tags=[GROUP, app, "maintenance"],
-        **{**_common("", "", ""), "catchup": False, "doc_md": "`sweeparea maintain`, beside live slices"},
+        **{
+            **_common(application.scheduling, [app, "maintenance"], "", "", ""),
+            "catchup": False,
+            "doc_md": "`sweeparea maintain`, beside live slices",
+        },
     ) as dag:
         SweepAreaOperator(
             task_id="maintain",
@@ -115,7 +119,7 @@ def _results(app: str, query: Query) -> str:
     return f"Results in the table `{query.name}`{also}, read by `sweeparea sql {app}`."
 
 
-def _common(text: str, place: str, tables: str) -> dict[str, Any]:
+def _common(scheduling: Scheduling, tags: Sequence[str], text: str, place: str, tables: str) -> dict[str, Any]:
     return {
         "start_date": START,
         "catchup": True,
@@ -123,7 +127,8 @@ def _common(text: str, place: str, tables: str) -> dict[str, Any]:
         "is_paused_upon_creation": False,
         # made in a function: Airflow would count them as DAGs of whatever file calls it
         "auto_register": False,
-        "default_args": DEFAULTS,
+        "default_args": scheduling.arguments,
+        "tags": list(dict.fromkeys((GROUP, *tags, *scheduling.tags))),
         "doc_md": f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How far it is]({PAGE})",
     }
 

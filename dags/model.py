@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from sweeparea.dags.scheduling import USUAL, Scheduling, length
 from sweeparea.heartbeats.minimum import INFINITE, query_heartbeat
 from sweeparea.infra import dag_names, environments, locations, settings
 from sweeparea.infra.dag_names import dag_prefix
@@ -23,8 +23,6 @@ APPS_VARIABLE = "SWEEPAREA_APPS"
 """
 
 DEFAULT_MAINTENANCE = timedelta(hours=1)
-
-_SLICE = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 
 
 class ApplicationError(SweepAreaError):
@@ -49,6 +47,7 @@ class Source:
     place: str
     clock: bool = False
     files: str | None = None
+    scheduling: Scheduling = USUAL
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Query:
     text: str
     place: str
     tables: tuple[str, ...] = ()
+    scheduling: Scheduling = USUAL
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class ApplicationDags:
     sources: dict[str, Source]
     queries: dict[str, Query]
     maintenance: timedelta = DEFAULT_MAINTENANCE
+    scheduling: Scheduling = USUAL
 
     def watched(self) -> dict[str, Any]:
         """What the application's wake-up trigger looks at (``heartbeats.trigger.Watched``)."""
@@ -125,14 +126,16 @@ def load(name: str) -> ApplicationDags:
     environment = environments.chosen(folder, env)
     catalog = Catalog.load(folder, environment)
     data = environment.data or settings.data(folder_name)
-    sources = {s.name: _source(s, NameKind.STREAM, data) for s in catalog.streams.values()}
-    sources |= {s.name: _source(s, NameKind.RELATION, data) for s in catalog.relations.values()}
+    scheduling = Scheduling.of(catalog.settings)
+    sources = {s.name: _source(s, NameKind.STREAM, data, scheduling) for s in catalog.streams.values()}
+    sources |= {s.name: _source(s, NameKind.RELATION, data, scheduling) for s in catalog.relations.values()}
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
     queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
     if faults := dag_names.faults(name, sources, queries):
         raise ApplicationError(" ".join(faults))
     every = catalog.settings.get("maintenance.every")
-    return ApplicationDags(name, str(data), sources, queries, DEFAULT_MAINTENANCE if every is None else _length(every))
+    maintenance = DEFAULT_MAINTENANCE if every is None else length(every)
+    return ApplicationDags(name, str(data), sources, queries, maintenance, scheduling)
 
 
 def load_all(dag_id: str | None = None) -> tuple[list[ApplicationDags], dict[str, SweepAreaError]]:
@@ -179,7 +182,7 @@ class ApplicationCache:
         return self._loaded
 
 
-def _source(statement: Any, kind: NameKind, data: locations.Folder) -> Source:
+def _source(statement: Any, kind: NameKind, data: locations.Folder, scheduling: Scheduling) -> Source:
     from sweeparea.cql.syntax.statements import HeartbeatKind, SourceKind
 
     static = kind == NameKind.RELATION and statement.contents == "static"
@@ -192,7 +195,7 @@ def _source(statement: Any, kind: NameKind, data: locations.Folder) -> Source:
         from sweeparea.tables.layout import Layout
 
         uri, files = Layout(str(data)).landing(statement.name), uri if in_folder(source) else ""
-    return Source(statement.name, kind, static, uri, statement.written, _line(statement), clock, files)
+    return Source(statement.name, kind, static, uri, statement.written, _line(statement), clock, files, scheduling)
 
 
 def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
@@ -200,23 +203,16 @@ def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
     inputs = tuple(dict.fromkeys(_table_owner(table, known) for table in catalog.dependencies(name)))
     if not moving.intersection(inputs):
         query_heartbeat(f"{name} ({_line(statement)})", dict.fromkeys(inputs, INFINITE))  # refuses it, with the reason
-    length = {**catalog.settings, **dict(statement.settings)}.get("backfill_slice")
-    slice_ = DEFAULT_SLICE if length is None else _length(length)
+    chosen = {**catalog.settings, **dict(statement.settings)}
+    slice_ = length(chosen["backfill_slice"]) if "backfill_slice" in chosen else DEFAULT_SLICE
     tables = tuple(f"{name}__{kind}" for kind, _ in statement.materialize)
-    return Query(name, inputs, slice_, statement.written, _line(statement), tables)
+    return Query(name, inputs, slice_, statement.written, _line(statement), tables, Scheduling.of(chosen))
 
 
 def _table_owner(table: str, names: set[str]) -> str:
     """The query that a materialization (``q__istream``) belongs to; other names stay."""
     owner = table.rpartition("__")[0]
     return owner if table not in names and owner in names else table
-
-
-def _length(text: str) -> timedelta:
-    """``6 hours`` as a length of time. Which texts are one, the catalog has checked."""
-    match = _SLICE.fullmatch(text)
-    assert match is not None, text
-    return timedelta(**{f"{match[2].lower()}s": int(match[1])})
 
 
 def _locate(uri: str, data: locations.Folder) -> str:

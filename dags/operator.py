@@ -42,9 +42,9 @@ class SweepAreaOperator(BaseOperator):
 
     def execute(self, context: Any) -> dict[str, Any]:
         report = self._run(context)
-        events = context.get("outlet_events")
-        for outlet in self.outlets if events is not None else ():
-            events[outlet].extra = report
+        if (events := context.get("outlet_events")) is not None:
+            for outlet in self.outlets:
+                events[outlet].extra = report
         return report
 
     def _run(self, context: Any) -> dict[str, Any]:

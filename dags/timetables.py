@@ -19,9 +19,10 @@ def ends_now(end: datetime) -> bool:
     return end.microsecond == UNTIL_NOW.microseconds
 
 
-def _just_before_now() -> datetime:
+def _just_before_now() -> Any:
     # earlier than what Airflow takes for the present, which it has looked up before
-    return timezone.utcnow().replace(microsecond=0) - timedelta(seconds=2) + UNTIL_NOW
+    now = timezone.utcnow().replace(microsecond=0) - timedelta(seconds=2) + UNTIL_NOW
+    return timezone.coerce_datetime(now)
 
 
 def _refuse_future(start: datetime) -> NoReturn:

@@ -27,6 +27,13 @@ from sweeparea.cql.syntax.statements import CreateQuery, Statement
 
 NEUTRAL_SETTINGS = (
     "dag",
+    "owner",
+    "tags",
+    "retries",
+    "retry_delay",
+    "timeout",
+    "pool",
+    "priority",
     "strategy",
     "strict",
     "backfill_slice",

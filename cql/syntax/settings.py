@@ -37,6 +37,8 @@ def _rules() -> tuple[str, ...]:
 
 _ROWS = r"[0-9_]{0,12}[1-9][0-9_]{0,12}"
 _LENGTH = r"\s*[1-9][0-9]{0,5}\s*"
+_UNIT = r"(second|minute|hour|day|week)s?\s*"
+_TAG = r"\s*[^\s,][^,]{0,99}"
 
 SETTINGS: dict[str, Setting] = {
     "range_bounds": Setting("what a plain [Range T] means", ("inclusive", "exclusive")),
@@ -48,15 +50,20 @@ SETTINGS: dict[str, Setting] = {
         "how many parts the log of a join's side divides its window into", (), r"[1-9][0-9]{0,3}", "10"
     ),
     "state.lazy_percent": Setting("how late expired rows go, in % of the window", (), r"[1-9][0-9]?|100", "5"),
-    "backfill_slice": Setting(
-        "length of the slices of an Airflow backfill", (), _LENGTH + r"(second|minute|hour|day|week)s?\s*", "6 hours"
-    ),
+    "backfill_slice": Setting("length of the slices of an Airflow backfill", (), _LENGTH + _UNIT, "6 hours"),
     "maintenance.retention": Setting(
         "how long former versions of tables can be read", (), _LENGTH + r"(hour|day|week)s?\s*", "7 days", whole=True
     ),
     "maintenance.every": Setting(
         "how often Airflow maintains an application", (), _LENGTH + r"(minute|hour|day)s?\s*", "1 hour", whole=True
     ),
+    "owner": Setting("owner of its Airflow DAG", (), r"\s*[^\s,][^,]{0,99}", "data-platform"),
+    "tags": Setting("tags of its Airflow DAG, by comma", (), rf"{_TAG}(,{_TAG}){{0,19}}", "sales, hourly"),
+    "retries": Setting("how often Airflow tries a failed task again", (), r"[0-9]{1,2}", "2"),
+    "retry_delay": Setting("time before the first of these", (), _LENGTH + _UNIT, "10 seconds"),
+    "timeout": Setting("after which Airflow ends a task", (), _LENGTH + _UNIT, "2 hours"),
+    "pool": Setting("Airflow's pool that bounds how many of its tasks run", (), r"[\w.\-]{1,200}", "spark"),
+    "priority": Setting("weight of its tasks among those that wait in Airflow", (), r"[1-9][0-9]{0,5}", "10"),
     "rewrites": Setting("which rewrite rules may change plans", example="all", words=_rules),
     "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]{1,200}", "flights"),
 }

@@ -16,7 +16,7 @@ def test_an_application_knows_who_reads_whom(home):
     sales, surges = shop.queries["sales"], shop.queries["surges"]
     assert (sales.inputs, sales.slice) == (("orders", "products"), timedelta(hours=6))
     assert (surges.inputs, surges.slice) == (("sales",), timedelta(days=1))
-    assert sales.place.endswith("shop.cql:8")
+    assert sales.place.endswith("shop.cql:9")
     assert shop.watched() == {
         "data_folder": str(home / ".data/shop"),
         "sources": uris,
@@ -25,6 +25,36 @@ def test_an_application_knows_who_reads_whom(home):
         "queries": {"sales": ["orders", "products"], "surges": ["sales"]},
         "formats": {},
     }
+
+
+def test_settings_say_how_airflow_runs_a_dag(home):
+    path = home / "queries" / "shop" / "shop.cql"
+    own = "WITH (owner = 'ann', tags = 'hourly, money', retries = 5, retry_delay = '1 hour', timeout = '2 hours',"
+    query = f"CREATE CONTINUOUS QUERY more {own} pool = 'spark', priority = 7) AS SELECT kind FROM sales;"
+    path.write_text(f"{path.read_text()}\nSET owner = 'shop team';\nSET retries = 0;\n{query}")
+    shop = model.load("shop")
+    assert (shop.scheduling.owner, shop.sources["orders"].scheduling.arguments["retries"]) == ("shop team", 0)
+    assert shop.queries["sales"].scheduling.owner == "shop team"
+    more = shop.queries["more"].scheduling
+    assert more.tags == ("hourly", "money")
+    hour = timedelta(hours=1)
+    assert more.arguments == {
+        "owner": "ann",
+        "retries": 5,
+        "retry_delay": hour,
+        "retry_exponential_backoff": 2.0,
+        "max_retry_delay": hour,
+        "execution_timeout": 2 * hour,
+        "priority_weight": 7,
+        "pool": "spark",
+    }
+
+
+@pytest.mark.parametrize("setting", ["tags = 'a,,b'", "retries = -1", "timeout = 'soon'", "owner = ''", "priority = 0"])
+def test_a_setting_of_airflow_s_that_cannot_be_is_told_with_its_place(home, setting):
+    (home / "queries" / "mill" / "more.cql").write_text(f"SET {setting};\n")
+    with pytest.raises(SweepAreaError, match=r"more\.cql:1:\d+: .*setting"):
+        model.load("mill")
 
 
 def test_a_source_from_files_is_watched_by_its_folder(home):
