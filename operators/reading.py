@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sweeparea.operators.values.bag import BAG, TE, TS
 from sweeparea.operators.values.keys import int64_of
-from sweeparea.operators.windows import TimeWindow
+from sweeparea.operators.windows import BucketWindow, TimeWindow
 from sweeparea.tables.log import scan
 
 T = TypeVar("T")
@@ -35,7 +35,8 @@ class BagOf:
 
     ``tick``: the column of instants, in ticks or as TIMESTAMP; ``copies``: that of copies, None: one each. ``clock``:
     microseconds a tick lasts, 0: time is BIGINT. ``instant``: the id of a column that shows the instant itself.
-    ``window``: None: elements stay elements ``[s, s+1)``; what is never valid is left out.
+    ``window``: None: elements stay elements ``[s, s+1)``; what is never valid is left out. ``bounds``: as of
+    ``through``.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -44,6 +45,7 @@ class BagOf:
     clock: int
     instant: str | None = None
     window: TimeWindow | None = None
+    bounds: tuple[str, str] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -58,24 +60,47 @@ class BagOf:
         found: list[pa.ChunkedArray] = [rows.column(name) for _, name in self.columns]
         ids = [id_ for id_, _ in self.columns]
         if self.instant is not None:
-            shown = pa.array(tick * self.clock).cast(pa.timestamp("us", "UTC")) if self.clock else pa.array(tick)
-            found.append(pa.chunked_array([shown]))
+            found.append(pa.chunked_array([instants(tick, self.clock)]))
             ids.append(self.instant)
         copies = np.ones(len(tick), np.int64) if self.copies is None else int64_of(rows.column(self.copies))
         found += [pa.chunked_array([pa.array(values)]) for values in (tick, tick + 1, copies)]
         bag = pa.Table.from_arrays(found, names=[*ids, *BAG])
-        return bag if self.window is None else through(self.window, bag)
+        return bag if self.window is None else through(bag, self.window, self.bounds, self.clock)
 
     def schema(self, table: pa.Schema) -> pa.Schema:
         """The bag's schema, from that of the table."""
         return self.of(table.empty_table()).schema
 
 
-def through(window: TimeWindow, elements: pa.Table) -> pa.Table:
-    """Elements ``[s, s+1)`` as a window of which each instant tells the interval has them; what is never valid is left
-    out.
+def instants(ticks: np.ndarray, clock: int) -> pa.Array:
+    """Ticks as values of the query's time: TIMESTAMP by a ``clock`` of so many microseconds, BIGINT by none."""
+    if not clock:
+        return pa.array(ticks)
+    return pc.multiply_checked(pa.array(ticks), pa.scalar(clock, pa.int64())).cast(pa.timestamp("us", "UTC"))
+
+
+def seen_by(window: TimeWindow, bounds: bool) -> bool:
+    """Whether ``through`` knows a window; ``bounds``: those of buckets, too."""
+    nothing = np.zeros(0, np.int64)
+    if bounds:
+        return isinstance(window, BucketWindow) and window.one_bucket(nothing) is not None
+    return window.intervals(nothing) is not None
+
+
+def through(elements: pa.Table, window: TimeWindow, bounds: tuple[str, str] | None = None, clock: int = 0) -> pa.Table:
+    """Elements ``[s, s+1)`` as a window of which each instant tells the interval has them (``seen_by``); what is never
+    valid is left out. ``bounds``: columns for the bounds of the bucket, as ``instants`` of the ``clock``.
     """
-    found = window.intervals(int64_of(elements.column(TS)))
+    s = int64_of(elements.column(TS))
+    if bounds is None:
+        found = window.intervals(s)
+    else:
+        assert isinstance(window, BucketWindow)
+        buckets = window.one_bucket(s)
+        assert buckets is not None
+        for name, values in zip(bounds, buckets[:2], strict=True):
+            elements = elements.append_column(name, instants(values, clock))
+        found = buckets[2:]
     assert found is not None  # else nobody asks
     for name, values in zip((TS, TE), found, strict=True):
         elements = elements.set_column(elements.schema.get_field_index(name), name, pa.array(values))

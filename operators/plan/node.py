@@ -187,6 +187,13 @@ class Node(ABC):
         return ()
 
     @property
+    def keeps_readable(self) -> bool:
+        """Whether this keeps rows in its SweepArea that could be read from the inputs: another version, that read them,
+        may have left no row of it (``stale.py``).
+        """
+        return False
+
+    @property
     def cheap(self) -> bool:
         """Whether computing this edge twice costs little: scans, selections, projections, unions, and windows that
         look at one element at a time.

@@ -37,7 +37,7 @@ AND __lts < __rte AND __rts < __lte)
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sweeparea.operators.base.stored_names import stored
@@ -64,11 +64,12 @@ _WORDS = {
 }
 
 
-@stored("Join", "left", "right", "condition", "kind")
+@stored("Join", "left", "right", "condition", "kind", later=("by_key",))
 @dataclass(frozen=True)
 class Join(Node):
     """Join on any condition (None: every pair matches). Semi and anti join are ``semi_join.py``, left and full join
-    ``outer_join.py``.
+    ``outer_join.py``. ``by_key``: a semi or anti join that ``existence.py`` sweeps key by key, if the types that its
+    equalities turn out to compare allow it.
 
     Output: left columns, then right columns; of semi and anti the left columns alone.
     """
@@ -77,6 +78,7 @@ class Join(Node):
     right: Node
     condition: Expr | None = None
     kind: JoinKind = JoinKind.INNER
+    by_key: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -153,7 +155,22 @@ class Join(Node):
     def looks_back(self) -> int:
         return 0
 
+    def lowered(self) -> Node:
+        """Semi and anti joins that equalities decide are swept key by key."""
+        if self.kind not in (JoinKind.SEMI, JoinKind.ANTI) or self.by_key:
+            return self
+        alternatives = take_apart(self.condition, ids_of(self.left), ids_of(self.right))
+        decided = len(alternatives) == 1 and alternatives[0].equalities and not alternatives[0].rest
+        return replace(self, by_key=True) if decided else self
+
+    @property
+    def keeps_readable(self) -> bool:
+        return self.by_key and self.left.readable_again
+
     def kept(self, ends: Ends) -> str | None:
+        if self.by_key and not any(side.settled(ends.static) for side in self.inputs):
+            rows = "intervals in which there is any row" if ends.expiry_known(self.right) else "number of rows"
+            return f"by key the rows of its left input that are valid after h1, and of its right one the {rows}"
         if self.kind != JoinKind.INNER:
             return f"the values of the right input and the rows of both that are valid after h1 ({self.kind} join)"
         pairs = (("left", self.left, self.right), ("right", self.right, self.left))

@@ -75,8 +75,8 @@ def plan_of(node: Join, type_of: TypeOf) -> SemiJoinPlan:
 
 
 def _lookup(node: Join, condition: Condition) -> Join:
-    left = _selected(node.left, condition.left)
-    right = _selected(node.right, condition.right)
+    left = selected(node.left, condition.left)
+    right = selected(node.right, condition.right)
     if condition.rest:
         used = frozenset().union(*(p.columns for p in condition.rest), *(e.right.columns for e in condition.equalities))
         kept = [c for c in node.right.columns if c.id in used]
@@ -91,7 +91,8 @@ def _lookup(node: Join, condition: Condition) -> Join:
     return Join(left, Aggregate(right, tuple(keys), ()), conjunction(equal))
 
 
-def _selected(node: Node, conditions: tuple[Expr, ...]) -> Node:
+def selected(node: Node, conditions: tuple[Expr, ...]) -> Node:
+    """The rows of a node that meet all of some conditions; of none the node itself."""
     condition = conjunction(conditions)
     return node if condition is None else Select(node, condition)
 

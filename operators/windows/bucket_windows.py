@@ -96,6 +96,12 @@ class Hopping(BucketWindow):
         # a hop longer than the bucket: s may fall between two buckets
         return ts, np.where(oldest > newest, ts, sums(newest, self.length - 1 + self.slide))
 
+    def one_bucket(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        if self.length != self.slide:
+            return None
+        start = s - (s % self.slide - self.anchor % self.slide) % self.slide
+        return start, sums(start, self.length), sums(start, self.length - 1), sums(start, self.length - 1 + self.slide)
+
     def buckets_sql(self, s: str) -> tuple[str, tuple[str, str, str, str]]:
         oldest, newest = self._starts_sql(s)
         if self.length == self.slide:
@@ -222,6 +228,10 @@ class Fixed(BucketWindow):
 
     def intervals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return s, sums(s, self.length - (s % self.length - self.anchor % self.length) % self.length)
+
+    def one_bucket(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        ts, te = self.intervals(s)
+        return s - (s % self.length - self.anchor % self.length) % self.length, te, ts, te
 
     def _into_sql(self, s: str) -> str:
         # how far s lies in its bucket

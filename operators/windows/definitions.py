@@ -122,6 +122,12 @@ class BucketWindow(TimeWindow):
         visible gets ts >= te.
         """
 
+    def one_bucket(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        """The (start, end, ts, te) of ``buckets`` over an array of ticks (int64) where each lies in one bucket; None:
+        in several, or Spark SQL alone knows it.
+        """
+        return None
+
     def bounds_steps(self, s: str) -> Sequence[tuple[str, str]]:
         """As ``steps``, for ``buckets_sql``."""
         return self.steps(s)

@@ -24,5 +24,7 @@ def stale_state(plan: Plan, row: LedgerRow) -> bool:
     known = row.of_query.plan
     if known is not None and strategy_in(known) != strategy_of(plan):
         return True  # also where only the result has rows: who tells of an end that is still to come has changed
+    running = lowered(plan)
     areas = {op: n for op, n in row.of_query.state.rows.items() if op != "materialize"}
-    return known is not None and any(areas.values()) and known != state_identity(lowered(plan))
+    held = any(areas.values()) or any(node.keeps_readable for node in running.root.walk())
+    return known is not None and held and known != state_identity(running)

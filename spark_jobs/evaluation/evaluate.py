@@ -106,7 +106,7 @@ class Evaluation:
             UnionAll: linear.Unions(slice, self),
             Window: Windows(slice, self, sweeps, self._encoder),
             Enrich: Enriches(slice, self, sweeps),
-            Join: Joins(slice, self, counts),
+            Join: Joins(slice, self, sweeps, counts),
             Difference: sets,
             Intersect: sets,
             Aggregate: Aggregates(slice, self, sweeps, counts),

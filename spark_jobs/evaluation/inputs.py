@@ -145,9 +145,15 @@ class InputReader:
         rows = self._new_rows[id(node)] = self._rows_of_elements(node, low, self.h1)
         return self._elements(node, rows)
 
-    def pipe(self, node: StreamScan, workers: int, window: TimeWindow | None = None) -> Pipe | None:
+    def pipe(
+        self,
+        node: StreamScan,
+        workers: int,
+        window: TimeWindow | None = None,
+        bounds: tuple[str, str] | None = None,
+    ) -> Pipe | None:
         """How workers read ``new_elements(node)``, which has been made, without Spark SQL, in a window of time if there
-        is one; None: its rows have to be put together first.
+        is one, with the ``bounds`` of its buckets in these columns; None: its rows have to be put together first.
         """
         source, rows = self.inputs[node.name], self._new_rows.get(id(node))
         if rows is None or source.taken_back or self.only is not None:
@@ -155,7 +161,7 @@ class InputReader:
         tick, copies = ("__tick", N) if source.kind is InputKind.STREAM else ("ts", None)
         columns = tuple((column.id, name) for column, name in node.source)
         instant = None if node.instant is None else node.instant.id
-        bag = reading.BagOf(columns, tick, copies, self.time.clock, instant, window)
+        bag = reading.BagOf(columns, tick, copies, self.time.clock, instant, window, bounds)
         names = bag.schema(rows.plan.schema).names
         if rows.table is not None:
             workers, task = 1, reading.GivenTask(bag.of(rows.table))

@@ -42,19 +42,30 @@ class Sweeps:
         """Whether a sweep that gets no new rows has nothing to do."""
         return self._slice.areas.quiet(op) if keys else not self._slice.areas.files(op)
 
-    def swept(self, op: str, new: DataFrame | None, sweep: Sweep, source: bridge.Pipe | None = None) -> DataFrame:
+    def swept(
+        self,
+        op: str,
+        new: DataFrame | None,
+        sweep: Sweep,
+        *sources: bridge.Pipe | None,
+        lie_by: frozenset[str] | None = None,
+    ) -> DataFrame:
         """What a sweep makes of new rows and of what its SweepArea, a log by key, holds (``areas.py``). The usual.
 
-        ``source``: how ``new`` comes about, or columns of it if no row has others, where Spark SQL has no part in that.
+        ``sources``: how ``new`` comes about, in parts, or columns of it if no row has others, where Spark SQL has no
+        part in that. ``lie_by``: keys by which the rows of the one source there is lie in the slice's partitions.
         """
         task = partial(self._task, sweep)
+        known = [source for source in sources if source is not None]
+        complete = bool(known) and len(known) == len(sources)
         if new is not None and self._slice.partitions > 1 and hot_keys.divisible(sweep):
             # rows that Spark has computed are sent by us as well: so it is seen of which keys there are too many
-            source = source or bridge.Pipe.of(new, self._slice.partitions)
+            known = known if complete else [bridge.Pipe.of(new, self._slice.partitions)]
+            complete = True
             if not sweep.keys:
-                return self._whole(op, source, sweep)
-        if source is not None and new is not None and sweep.keys:
-            made = self._piped(op, source, sweep, task)
+                return self._whole(op, known[0], sweep)
+        if complete and new is not None and sweep.keys:
+            made = self._piped(op, known, sweep, task, lie_by)
             if made is not None:
                 return made
         return self.through(op, new, sweep.rows, sweep.keys, sweep.due, task, sweep.result)
@@ -62,20 +73,22 @@ class Sweeps:
     def _piped(
         self,
         op: str,
-        source: bridge.Pipe,
+        sources: Sequence[bridge.Pipe],
         sweep: Sweep,
         task: Callable[[bridge.Target | SweepArea], Callable[..., Any]],
+        lie_by: frozenset[str] | None,
     ) -> DataFrame | None:
         """``swept`` behind what makes the rows: in the same worker, or sent to the workers of their keys. None: they
-        are many and have to come together in one.
+        are many, or come in parts, and have to come together in one.
         """
-        workers = self._workers(sweep)
-        if workers == 1 and source.workers > 1:
+        workers, source = self._workers(sweep), sources[0]
+        if workers == 1 and (source.workers > 1 or len(sources) > 1):
             return None
         area = self._slice.areas.keyed(op, sweep.rows, sweep.keys, sweep.due, workers)
         sent = pa.schema([f for f in sweep.rows if f.name in source.columns])
-        if workers > 1:
-            lines = self._sent(op, (source, *self._due(sent, area)), sent, area.key_columns)
+        stay = len(sources) == 1 and workers == source.workers and self._stay(lie_by, sweep.keys, area)
+        if workers > 1 and not stay:
+            lines = self._sent(op, (*sources, *self._due(sent, area)), sent, area.key_columns)
             divided = hot_keys.divided(self._slice, op, lines, sweep, area, self._slice.areas.watch(op, sweep.keys))
             if divided is not None:
                 return self._made(op, self._numbers(workers), divided, workers, sweep.result)
@@ -100,12 +113,18 @@ class Sweeps:
             given, task = received.given, received.then(replace(self._task(sweep, area), watch=watch), names)
         return self._made(op, given, task, workers, sweep.result)
 
+    def _stay(self, lie_by: frozenset[str] | None, keys: Sequence[str], area: SweepArea) -> bool:
+        """Whether rows need not move that lie in the slice's partitions by some columns: no worker has to be told of a
+        key that only its SweepArea has.
+        """
+        return bool(not area.alone and lie_by and lie_by <= set(keys) and not self._slice.areas.due(area))
+
     def _workers(self, sweep: Sweep) -> int:
         return self._slice.partitions if bridge.hashable(sweep.rows, sweep.keys) else 1
 
-    def _exchanged(self, op: str, source: bridge.Pipe, sent: pa.Schema, area: SweepArea) -> bridge.Pipe:
-        """The rows of ``source``, and those that name a due key, with the workers of their keys: a job of its own."""
-        lines = self._sent(op, (source, *self._due(sent, area)), sent, area.key_columns)
+    def _exchanged(self, op: str, sources: Sequence[bridge.Pipe], sent: pa.Schema, area: SweepArea) -> bridge.Pipe:
+        """The rows of ``sources``, and those that name a due key, with the workers of their keys: a job of its own."""
+        lines = self._sent(op, (*sources, *self._due(sent, area)), sent, area.key_columns)
         return self._received(lines, area.partitions, sent)
 
     def _due(self, sent: pa.Schema, area: SweepArea) -> Sequence[bridge.Pipe]:
@@ -169,13 +188,13 @@ class Sweeps:
             self._spread.add(op)
         if new is not None and of is not None:
             pipe, lie_by = self._pipe_with(of, schema.names), self._bags.spread_by(of)
-            stay = workers > 1 and lie_by and lie_by <= set(keys) and not self._slice.areas.due(area)
+            stay = self._stay(lie_by, keys, area)
             if pipe is not None and pipe.workers == workers and (stay or area.alone):
                 return self._mapped(pipe.given, pipe.then(watched, schema.names), made)
             if stay:
                 return self._mapped(new, watched, made)
             if pipe is not None and workers > 1:
-                moved = self._exchanged(op, pipe, schema, area)
+                moved = self._exchanged(op, [pipe], schema, area)
                 return self._mapped(moved.given, moved.then(watched, schema.names), made)
         # one worker where others have several: rows move to it, since sweeps below must not run in its task
         by = keys if workers == self._slice.partitions else ()

@@ -52,6 +52,7 @@ _AREA = ("tests/operators/test_sweep_area.py",)
 _ARRIVALS = tuple(f"tests/operators/test_{kind}_window.py" for kind in ("rows", "session", "condition"))
 _BOUNDS = ("tests/operators/test_bounds.py",)
 _ENRICH = ("tests/operators/test_enrich.py",)
+_EXISTENCE = ("tests/operators/test_existence.py",)
 _LOG = ("tests/operators/test_expiry_log.py",)
 _FRAMED = ("tests/operators/test_framed.py",)
 _NAVIGATION = ("tests/operators/test_navigation.py",)
@@ -1164,6 +1165,62 @@ MUTANTS = (
         "by_value.places(rows, len(self.files)), worker)",
         "every worker counts what is remembered of sums",
         ("tests/replay/test_shared_keys.py",),
+    # -- semi and anti joins by key
+    Mutant(
+        "operators/kernels/existence.py",
+        "if copies < 0 and negative < 0 and tick[s] <= last:",
+        "if copies < 0 and negative < 0 and tick[s] < last:",
+        "fewer than no rows of a key at the last instant of a slice pass",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "operators/kernels/existence.py",
+        "ends[k - 1] == since and signs[k - 1] == sign:",
+        "ends[k - 1] == since:",
+        "where a key comes as it was to go is one piece with where it goes",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "operators/kernels/existence.py",
+        "if (copies > 0) != (before > 0):",
+        "if copies > 0 and before <= 0:",
+        "a key that goes earlier than expected takes nothing back",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "operators/kernels/existence.py",
+        "        if without and free < end[i]:",
+        "        if without and free < end[i] and free > start[i]:",
+        "a row of an anti join that meets nothing is not shown",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "operators/sweeps/existence.py",
+        "used = (end > start) & (n != 0) & ~(right & alone)",
+        "used = (end > start) & (n != 0)",
+        "NULL matches NULL",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "operators/sweeps/existence.py",
+        "-sign_ if self.spec.anti else sign_)",
+        "sign_)",
+        "a key that appears brings the rows of an anti join again",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "operators/sweeps/existence.py",
+        "~self.right & (self.end > self.h1 + 1) & ~self.alone",
+        "~self.right & (self.end > self.h1 + 1)",
+        "left rows that can match nothing are kept",
+        _EXISTENCE,
+    ),
+    Mutant(
+        "spark_jobs/deployment/stale.py",
+        "any(areas.values()) or any(node.keeps_readable for node in running.root.walk())",
+        "any(areas.values())",
+        "an empty SweepArea of a version that read left rows again is taken for one without live rows",
+        ("tests/spark_jobs/test_planning.py",),
     ),
 )
 """Each is applied alone."""

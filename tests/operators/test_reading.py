@@ -14,7 +14,7 @@ from sweeparea.operators.state.area_files import DUE, HASH, SEQ
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.key_hash import key_hash
-from sweeparea.operators.windows import Calendar, Range, Unbounded
+from sweeparea.operators.windows import Calendar, Hopping, Range, Unbounded
 from tests.operators.window_scopes import LAGS, LENGTHS, TICKS, bucket_windows, time_windows
 
 ELEMENTS = st.lists(st.tuples(st.integers(0, 5), TICKS, st.integers(-2, 2).filter(bool)), max_size=30)
@@ -39,6 +39,24 @@ def test_an_element_of_a_bag_is_valid_in_its_interval(window, elements):
     wanted = [(v, s, *window.interval(s), n) for v, s, n in elements if window.interval(s) is not None]
     assert bag.schema.names == ["c0", "c1", *BAG]
     assert rows_of(bag.to_batches()) == wanted
+
+
+@settings(deadline=None)
+@given(bucket_windows(LENGTHS, TICKS).filter(lambda window: reading.seen_by(window, bounds=True)), ELEMENTS)
+def test_an_element_is_shown_with_the_bounds_of_its_bucket(window, elements):
+    values, ticks, copies = (pa.array([e[i] for e in elements], pa.int64()) for i in range(3))
+    rows = pa.table({"v": values, "t": ticks, "n": copies})
+    bag = reading.BagOf((("c0", "v"),), "t", "n", 0, None, window, ("c1", "c2")).of(rows)
+    wanted = [(v, *bounds, n) for v, s, n in elements for bounds in window.buckets(s)]
+    assert rows_of([bag.select(["c0", "c1", "c2", *BAG])]) == wanted
+
+
+def test_bounds_of_the_clock_beyond_its_last_instant_are_refused():
+    elements = pa.table({"__ts": [0, 1 << 50], "__te": [1, 1 << 51]})
+    found = reading.through(elements.slice(0, 1), Hopping(10, 10), ("c1", "c2"), 1_000_000)
+    assert found.column("c2").cast(pa.int64()).to_pylist() == [10_000_000]
+    with pytest.raises(pa.ArrowInvalid, match="overflow"):
+        reading.through(elements, Hopping(10, 10), ("c1", "c2"), 1_000_000)
 
 
 def test_without_a_window_elements_last_a_tick():

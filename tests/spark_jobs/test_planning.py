@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from sweeparea import operators
 from sweeparea.infra import environments
+from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan_identity import state_identity
 from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.application import Application
@@ -125,6 +126,21 @@ def test_types_in_a_list_of_columns_that_a_deployed_text_has_change_nothing(fold
     assert (step.name, step.action) == ("q", Action.UPDATE)
     refused = plan(opened(folder, text.replace("v(t, p)", "v(t, p INT)")))
     assert "Name the columns alone" in str(refused.problems[0])
+
+
+def test_left_rows_that_an_earlier_version_read_again_are_not_thought_to_be_gone(folder):
+    """A semi join that ran as a join kept nothing of rows that can be read again; now its SweepArea has them."""
+    semi = "SELECT x FROM a [RANGE 10] WHERE EXISTS (SELECT 1 FROM b [RANGE 5] WHERE b.x = a.x)"
+    app = opened(folder, f"{STREAMS}CREATE CONTINUOUS QUERY q AS {semi};\n")
+    applied(app)
+    for name in "abc":
+        admitted(app, name, 10, 0, 100)
+    ran(app, "q")  # under the identity that such a plan had
+    plan_, row = app.plans.plan("q"), app.ledger.head()["q"]
+    empty = {**row.info, "state_rows": {"join_right0": 0, "materialize": 3}}
+    assert app.registry.stale(plan_, row)
+    assert app.registry.stale(plan_, replace(row, info=empty))
+    assert not app.registry.stale(plan_, replace(row, info={**row.info, "plan": state_identity(lowered(plan_))}))
 
 
 # -- rates -------------------------------------------------------------------------------------------------------------

@@ -53,7 +53,19 @@ class Aggregates(Runner[Aggregate]):
         keys = [f"({e.sql}) AS {c.id}" for c, e in node.keys]
         bag = self.bags.new(node.input)
         left = None if bag is None else bag.selectExpr(*keys, *BAG)
-        return self.counts.swept(node, distinct.operation(), (left, None), (True, True))
+        source, lie_by = (None, None) if bag is None else self._lying(node)
+        return self.counts.swept(node, distinct.operation(), (left, None), (True, True), source, lie_by)
+
+    def _lying(self, node: Aggregate) -> tuple[Pipe | None, frozenset[str] | None]:
+        """How the distinct rows' keys come about, and the keys by which they lie, if a sweep has brought equal ones
+        together.
+        """
+        lie_by, names = self.bags.spread_by(node.input), {expr.bare: column.id for column, expr in node.keys}
+        below = self.bags.pipe(node.input)
+        if below is None or not lie_by or not lie_by <= names.keys():
+            return None, None
+        chosen = {column.id: expr.bare for column, expr in node.keys} | {name: name for name in BAG}
+        return below.renamed(chosen), frozenset(names[c] for c in lie_by)
 
     def _is_interval_distinct(self, node: Aggregate) -> bool:
         """Whether this is a duplicate elimination over known expiry."""
@@ -73,6 +85,8 @@ class Aggregates(Runner[Aggregate]):
 
     def pipe(self, node: Aggregate) -> Pipe | None:
         made, types = self.sweeps.pipe(self.name(node)), self._types.get(id(node))
+        if self._is_interval_distinct(node):
+            return made
         finished = None if made is None or types is None else self._grouping(node).finished(types)
         if made is None or finished is None:
             return None

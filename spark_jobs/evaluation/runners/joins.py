@@ -10,15 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.sweeps import join, negation, outer_join, semi_join, two_counts
 from sweeparea.operators.sweeps.join import Join
 from sweeparea.operators.values.bag import BAG, TE, TS, N
+from sweeparea.spark_jobs.evaluation.runners.by_key import ByKey
 from sweeparea.spark_jobs.evaluation.runners.inner_join import InnerJoins
 from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
+from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
 from sweeparea.spark_jobs.spark.frames import concatenated
 from sweeparea.tables.log.schema import ddl_type
 
@@ -29,15 +32,17 @@ if TYPE_CHECKING:
 class Joins(Runner[Join]):
     """Joins of every kind."""
 
-    def __init__(self, slice: RunningSlice, bags: Bags, counts: TwoCounts) -> None:
+    def __init__(self, slice: RunningSlice, bags: Bags, sweeps: Sweeps, counts: TwoCounts) -> None:
         super().__init__(slice, bags)
-        self.inner, self.counts = InnerJoins(slice, bags), counts
+        self.inner, self.counts, self.by_key = InnerJoins(slice, bags), counts, ByKey(slice, bags, sweeps)
         self._semi_plans: dict[int, semi_join.SemiJoinPlan] = {}
         self._outer_parts: dict[int, tuple[Join, ...]] = {}
 
     def new(self, node: Join) -> DataFrame | None:
         if node.kind == JoinKind.INNER:
             return self.inner.new(node)
+        if self._is_by_key(node):
+            return self.by_key.new(node)
         return self._semi_join(node) if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else self._outer_join(node)
 
     def held(self, node: Join) -> DataFrame | None:
@@ -47,6 +52,19 @@ class Joins(Runner[Join]):
     def empty(self, node: Join) -> DataFrame:
         both = join.apply(node, self.bags.empty(node.left), self.bags.empty(node.right))
         return both.selectExpr(*ids_of(node), *BAG)
+
+    def pipe(self, node: Join) -> Pipe | None:
+        return self.by_key.pipe(node) if self._is_by_key(node) else None
+
+    def spread_by(self, node: Join) -> frozenset[str] | None:
+        return self.by_key.spread_by(node) if self._is_by_key(node) else None
+
+    def _is_by_key(self, node: Join) -> bool:
+        """Whether a semi or anti join is one sweep. Of two sides of which one never changes the sums keep less: neither
+        the left rows beside a relation that is static, nor static rows that are read again.
+        """
+        settled = any(side.settled(self.slice.static) for side in node.inputs)
+        return node.by_key and not settled and self._semi_plan(node).by_sum
 
     def _semi_join(self, node: Join) -> DataFrame | None:
         """What a slice adds to a semi or anti join (``operators/sweeps/semi_join.py``)."""

@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from sweeparea.operators.bridge import Pipe
 from sweeparea.operators.linear import union_all
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.state import expiry_log
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.sweeps import two_counts
+from sweeparea.operators.sweeps.existence import of_side
 from sweeparea.operators.sweeps.set_operation import SetOperation
 from sweeparea.operators.values.bag import BAG
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
@@ -34,8 +39,12 @@ class TwoCounts:
         operation: two_counts.Operation,
         given: tuple[DataFrame | None, DataFrame | None],
         known: tuple[bool, bool],
+        source: Pipe | None = None,
+        lie_by: frozenset[str] | None = None,
     ) -> DataFrame | None:
-        """What a slice adds; of a duplicate elimination the second bag is empty. ``known``: whose ends are."""
+        """What a slice adds; of a duplicate elimination the second bag is empty. ``known``: whose ends are. ``source``:
+        how the first bag, if there is no other, comes about without Spark SQL; ``lie_by``: as of ``Sweeps.swept``.
+        """
         op, ids = self.slice.names[id(node)], ids_of(node)
         sides = [
             bag.selectExpr(*ids, *BAG, f"CAST({side} AS TINYINT) AS {two_counts.SIDE}")
@@ -52,7 +61,13 @@ class TwoCounts:
         # what is emitted ahead of time only has to go some time
         due = self.slice.areas.lazily(bag_due, expiry_log.reach(node)) if spec.ahead else bag_due
         sweep = Sweep(tuple(ids), schema, output, due, spec.sweep)
-        return self.sweeps.swept(op, concatenated([like, *sides]), sweep)
+        piped = None if source is None else _first_side(source, schema)
+        return self.sweeps.swept(op, concatenated([like, *sides]), sweep, piped, lie_by=lie_by)
+
+
+def _first_side(source: Pipe, schema: pa.Schema) -> Pipe | None:
+    names = [name for name in schema.names if name != two_counts.SIDE]
+    return source.mapped(partial(of_side, schema=schema, side=two_counts.LEFT), names, schema.names)
 
 
 class SetOperations(Runner[SetOperation]):

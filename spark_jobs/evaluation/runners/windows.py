@@ -7,7 +7,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators import bridge, reading, user
@@ -48,14 +47,17 @@ class Windows(Runner[Window]):
     def pipe(self, node: Window) -> bridge.Pipe | None:
         """Windows of which each instant tells its interval are seen through where elements are read."""
         spec, below = node.spec, node.input
-        if not isinstance(spec, TimeWindow) or node.bounds is not None or id(below) in self.slice.once_computed:
+        if not isinstance(spec, TimeWindow) or id(below) in self.slice.once_computed:
             return None
-        if spec.intervals(np.zeros(0, np.int64)) is None:
+        bounds = None if node.bounds is None else (node.bounds[0].id, node.bounds[1].id)
+        if not reading.seen_by(spec, bounds is not None):
             return None
         if isinstance(below, StreamScan):
-            return self.slice.reader.pipe(below, self.slice.partitions, spec)
+            return self.slice.reader.pipe(below, self.slice.partitions, spec, bounds)
         elements, names = self.bags.pipe(below), [*ids_of(below), *BAG]
-        return None if elements is None else elements.mapped(partial(reading.through, spec), names, names)
+        clock = self.slice.reader.time.clock
+        through = partial(reading.through, window=spec, bounds=bounds, clock=clock)
+        return None if elements is None else elements.mapped(through, names, [*names, *(bounds or ())])
 
     def empty(self, node: Window) -> DataFrame:
         below, instant = self.bags.empty(node.input), self.slice.reader.instant_sql
