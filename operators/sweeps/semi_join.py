@@ -6,8 +6,10 @@ instead, see ``derived.py``). The condition is any; a match needs it to be TRUE,
 and NOT IN, which holds only where no comparison is TRUE or unknown, is the anti join on ``coalesce(x = y, TRUE)``.
 Columns out: the left record, ``__ts``, ``__te``, ``__n``.
 
-Where the condition is made of equalities x = y and of parts that read one side, D, the distinct values of y, matches
-a left record at most once. Then both are sums of bags, and no left record is ever looked at again:
+Where the condition is made of equalities x = y and of parts that read one side, it is one sweep by key
+(``existence.py``, ``Join.by_key``). Beside a side that never changes, and in outer joins, whose inner join has the rows
+already, it is made of joins: D, the distinct values of y, matches a left record at most once. Then both are sums of
+bags, and no left record is ever looked at again:
 
     L semi R  =  L join D              L anti R  =  L - L join D
 
@@ -15,9 +17,9 @@ Else the matches M = L join R, projected to the left record, are counted beside 
 its record's count in M is positive (semi) or zero (anti). It does not matter how often a match is counted, so that M
 may be the sum of several joins, one for each alternative: that is how NOT IN is looked up by equality.
 
-SweepArea: D with its distinct values (``aggregate``), of known expiry one interval a value; the live rows of both
-sides of the joins, as in every join; in the second form also the counts of live records that have matches. Expiry of a
-semi join is known where that of both inputs is; an anti join's is unknown, since an arrival on the right undoes it.
+SweepArea of joins: D with its distinct values (``aggregate``), of known expiry one interval a value; the live rows of
+both sides, as in every join; in the second form also the counts of live records that have matches. Expiry of a semi
+join is known where that of both inputs is; an anti join's is unknown, since an arrival on the right undoes it.
 
 >>> from sweeparea.operators.sql.expressions import Column
 >>> from sweeparea.operators.nodes import RelationScan

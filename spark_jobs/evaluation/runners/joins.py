@@ -7,6 +7,7 @@ SweepAreas of their own, named after the node that they belong to.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,17 @@ from sweeparea.spark_jobs.evaluation.runners.inner_join import InnerJoins
 from sweeparea.spark_jobs.evaluation.runners.two_counts import TwoCounts
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.evaluation.sweeping import Sweeps
-from sweeparea.spark_jobs.spark.frames import concatenated
+from sweeparea.spark_jobs.spark.frames import concatenated, storable
 from sweeparea.tables.log.schema import ddl_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_HELD = re.compile(
+    r"(tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string|decimal).*"
+)
+"""Types of columns that a table can hold, as everybody knows."""
 
 
 class Joins(Runner[Join]):
@@ -37,6 +44,7 @@ class Joins(Runner[Join]):
         self.inner, self.counts, self.by_key = InnerJoins(slice, bags), counts, ByKey(slice, bags, sweeps)
         self._semi_plans: dict[int, semi_join.SemiJoinPlan] = {}
         self._outer_parts: dict[int, tuple[Join, ...]] = {}
+        self._by_key: dict[int, bool] = {}
 
     def new(self, node: Join) -> DataFrame | None:
         if node.kind == JoinKind.INNER:
@@ -50,6 +58,8 @@ class Joins(Runner[Join]):
         return None if both[0] is None or both[1] is None else join.apply(node, both[0], both[1])
 
     def empty(self, node: Join) -> DataFrame:
+        if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.bags.empty(node.left)
         both = join.apply(node, self.bags.empty(node.left), self.bags.empty(node.right))
         return both.selectExpr(*ids_of(node), *BAG)
 
@@ -63,8 +73,18 @@ class Joins(Runner[Join]):
         """Whether a semi or anti join is one sweep. Of two sides of which one never changes the sums keep less: neither
         the left rows beside a relation that is static, nor static rows that are read again.
         """
-        settled = any(side.settled(self.slice.static) for side in node.inputs)
-        return node.by_key and not settled and self._semi_plan(node).by_sum
+        if id(node) not in self._by_key:
+            settled = any(side.settled(self.slice.static) for side in node.inputs)
+            told = node.by_key and not settled and self._semi_plan(node).by_sum
+            self._by_key[id(node)] = told and self._may_hold(node.left)
+        return self._by_key[id(node)]
+
+    def _may_hold(self, node: Node) -> bool:
+        """Whether a table can hold the rows of a node: those that are read again may have an INTERVAL, say."""
+        types = [column.type for column in node.columns]
+        if not node.readable_again or all(kind is not None and _HELD.fullmatch(kind) for kind in types):
+            return True
+        return all(storable(f.dataType) for f in self.bags.empty(node).schema)
 
     def _semi_join(self, node: Join) -> DataFrame | None:
         """What a slice adds to a semi or anti join (``operators/sweeps/semi_join.py``)."""

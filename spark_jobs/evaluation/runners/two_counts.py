@@ -53,16 +53,18 @@ class TwoCounts:
         ]
         if not sides and self.sweeps.idle(op, ids):
             return None
-        # the types of both inputs, whether or not they have rows now
-        like = self.bags.empty(node).selectExpr(*ids, *BAG, f"CAST(0 AS TINYINT) AS {two_counts.SIDE}")
-        schema = two_counts.rows_schema(fields(like, ids))
+        if not (operation is two_counts.DISTINCT and sides):
+            # the types of both inputs, whether or not they have rows now
+            like = self.bags.empty(node).selectExpr(*ids, *BAG, f"CAST(0 AS TINYINT) AS {two_counts.SIDE}")
+            sides = [like, *sides]
+        schema = two_counts.rows_schema(fields(sides[0], ids))
         spec = two_counts.TwoCountsSpec(tuple(ids), operation, known, self.slice.edges.ahead(node))
         output = schema.remove(schema.get_field_index(two_counts.SIDE))
         # what is emitted ahead of time only has to go some time
         due = self.slice.areas.lazily(bag_due, expiry_log.reach(node)) if spec.ahead else bag_due
         sweep = Sweep(tuple(ids), schema, output, due, spec.sweep)
         piped = None if source is None else _first_side(source, schema)
-        return self.sweeps.swept(op, concatenated([like, *sides]), sweep, piped, lie_by=lie_by)
+        return self.sweeps.swept(op, concatenated(sides), sweep, piped, lie_by=lie_by)
 
 
 def _first_side(source: Pipe, schema: pa.Schema) -> Pipe | None:
