@@ -36,6 +36,7 @@ def test_the_oracle_agrees(file: Path):
 SPREAD = (
     "edge_maps",
     "outer_joins",
+    "semi_and_anti_joins",
     "difference_and_intersection",
     "window_rows",
     "combining",

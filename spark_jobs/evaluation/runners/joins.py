@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _HELD = re.compile(
-    r"(tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string|decimal).*"
+    r"(tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string|decimal)\b.*"
 )
 """Types of columns that a table can hold, as everybody knows."""
 
