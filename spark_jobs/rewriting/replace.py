@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from sweeparea.heartbeats.minimum import query_heartbeat
+from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import result_identity, state_identity
 from sweeparea.operators.plan.stream_kind import ResultKind
@@ -74,7 +75,8 @@ class Build(Shadow):
     """A shadow of all of a query's time under a new plan, in a folder that the next try finds again."""
 
     def __init__(self, application: Application, plan: Plan, spark: SparkSession, tell: Tell) -> None:
-        identity = f"{application.registry.fingerprint(plan.name)} {state_identity(plan)} {result_identity(plan)}"
+        state = state_identity(lowered(plan))  # another version may run the same plan otherwise
+        identity = f"{application.registry.fingerprint(plan.name)} {state} {result_identity(plan)}"
         head = application.ledger.head()
         pins = {name: row.seq for name, row in _inputs(application, plan, head).items()}
         super().__init__(
