@@ -1165,6 +1165,7 @@ MUTANTS = (
         "by_value.places(rows, len(self.files)), worker)",
         "every worker counts what is remembered of sums",
         ("tests/replay/test_shared_keys.py",),
+    ),
     # -- semi and anti joins by key
     Mutant(
         "operators/kernels/existence.py",
