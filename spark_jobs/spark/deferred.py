@@ -60,6 +60,10 @@ class Deferred:
         """Its columns."""
         return self._types()
 
+    def of(self, make: Callable[[], DataFrame]) -> DataFrame:
+        """What ``make`` gives, with these columns."""
+        return cast("DataFrame", Deferred(self._spark, make, lambda: self.types))
+
     @property
     def columns(self) -> list[str]:
         """The names of its columns."""
@@ -75,7 +79,7 @@ class Deferred:
 
     def where(self, condition: Any) -> DataFrame:
         """A selection."""
-        return cast("DataFrame", Deferred(self._spark, lambda: self._frame.where(condition), lambda: self.types))
+        return self.of(lambda: self._frame.where(condition))
 
     def mapInArrow(self, task: Callable[..., Any], schema: Any, *more: Any) -> DataFrame:
         """What a task makes of the rows."""
@@ -100,6 +104,24 @@ class Deferred:
         columns = {f"`{name.replace('`', '``')}`": _ddl(kind) for name, kind in self.types.items()}
         nulls = (f"NULL AS {name}" if t == "void" else f"CAST(NULL AS {t}) AS {name}" for name, t in columns.items())
         return types_of(self._spark.range(0).selectExpr(*nulls).selectExpr(*texts))
+
+
+def united(bags: Sequence[DataFrame]) -> DataFrame:
+    """The rows of DataFrames whose columns stand in the same order: made when they are wanted, if the first one is and
+    all have its types.
+    """
+
+    def union() -> DataFrame:
+        total = bags[0]
+        for other in bags[1:]:
+            total = total.union(other)
+        return total
+
+    first: object = bags[0]
+    if len(bags) == 1 or type(first) is not Deferred or any(type(bag) is not Deferred for bag in bags):
+        return union()
+    kinds = [[*map(_ddl, types_of(bag).values())] for bag in bags]
+    return first.of(union) if all(other == kinds[0] for other in kinds[1:]) else union()
 
 
 def types_of(frame: DataFrame) -> Types:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sweeparea.spark_jobs.spark.deferred import Types, deferred, types_of
+from sweeparea.spark_jobs.spark.deferred import Types, deferred, types_of, united
 from sweeparea.spark_jobs.spark.errors import UnheldTypeError
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.files import QUICK
@@ -203,10 +203,7 @@ __all__ = ["arrow_type", "ddl", "from_arrow", "quoted", "read", "spark_type"]
 
 def concatenated(bags: Sequence[DataFrame]) -> DataFrame:
     """The rows of all frames, whose columns stand in the same order."""
-    total = bags[0]
-    for other in bags[1:]:
-        total = total.union(other)
-    return total
+    return united(bags)
 
 
 def comparable_types(frame: DataFrame, names: Sequence[str]) -> dict[str, pa.DataType]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sweeparea.spark_jobs.spark.deferred import Deferred, deferred, types_of
+from sweeparea.spark_jobs.spark.deferred import Deferred, deferred, types_of, united
 from sweeparea.tables.log.schema import ddl_type
 
 if TYPE_CHECKING:
@@ -72,6 +72,19 @@ def test_it_is_made_once_when_its_rows_are_wanted(spark: SparkSession) -> None:
     assert sorted(row.x for row in spark.range(1).selectExpr("7L AS x").union(later).collect()) == [2, 3, 7]
     assert sorted(row.x for row in later.crossJoin(later.selectExpr("x AS y")).collect()) == [2, 2, 3, 3]
     assert made == [1]
+
+
+@pytest.mark.spark
+def test_a_union_is_made_when_its_rows_are_wanted_or_where_types_differ(spark: SparkSession) -> None:
+    later = deferred(spark, _never, {"a": "int", "b": "string"})
+    same = deferred(spark, _never, {"x": "int", "y": "string"})
+    assert united([later, same]).columns == ["a", "b"]
+    wide = deferred(spark, lambda: spark.range(2), {"id": "bigint"})
+    narrow = deferred(spark, lambda: spark.range(1).selectExpr("CAST(id AS INT) AS id"), {"id": "int"})
+    both = united([narrow, wide])
+    assert type(both) is not Deferred
+    assert [*both.schema][0].dataType.simpleString() == "bigint"
+    assert sorted(row.id for row in united([wide, wide]).collect()) == [0, 0, 1, 1]
 
 
 @pytest.mark.spark

@@ -108,7 +108,7 @@ class ByKey:
         schema = two_counts.rows_schema(record)
         rows = []
         if bags[0] is not None:
-            rows.append(left.selectExpr("*", _side(two_counts.LEFT)))
+            rows.append(left.selectExpr(*(f"`{name}`" for name in left.columns), _side(two_counts.LEFT)))
         if bags[1] is not None:
             given = {key.name: f"({key.right.sql})" for key in sides.keys}
             shown = (f"CAST({given.get(f.name, 'NULL')} AS {spark_type(f.type)}) AS `{f.name}`" for f in record)
