@@ -26,6 +26,12 @@ Types = Mapping[str, "str | DataType"]
 _NAME = r"(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*))"
 _SHOWN = re.compile(rf"(\()?{_NAME}(?(1)\))(?: AS {_NAME})?")
 """A column as it is, perhaps under another name."""
+_CAST = re.compile(
+    rf"CAST\((?:-?\d+|NULL|\(?{_NAME}\)?) AS"
+    rf" (tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string)\) AS {_NAME}",
+    re.IGNORECASE,
+)
+"""A column or a number as another type."""
 _NAMED = re.compile(rf".* AS {_NAME}", re.DOTALL)
 
 
@@ -92,6 +98,8 @@ class Deferred:
             _, source = _column(text)
             if source in self.types:
                 found[name] = self.types[source]
+            elif cast_to := _CAST.fullmatch(text):
+                found[name] = cast_to[3].lower()
             elif name in BAG:
                 found[name] = "bigint"
             else:

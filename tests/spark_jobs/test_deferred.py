@@ -27,6 +27,10 @@ TEXTS = [
     "c1 + 1L AS __ts",
     "(c1 + `a b`) AS sum",
     "CAST(c2 AS DATE) AS d",
+    "CAST(1 AS TINYINT) AS __side",
+    "CAST((c1) AS string) AS c1s",
+    "CAST(NULL AS Timestamp_NTZ) AS u",
+    "CAST(c1 AS INT) + CAST(c1 AS BIGINT) AS both",
     "NULL AS nothing",
     "TRUE AS __new",
     "array(c1, NULL) AS l",
@@ -83,7 +87,7 @@ def test_a_union_is_made_when_its_rows_are_wanted_or_where_types_differ(spark: S
     narrow = deferred(spark, lambda: spark.range(1).selectExpr("CAST(id AS INT) AS id"), {"id": "int"})
     both = united([narrow, wide])
     assert type(both) is not Deferred
-    assert [*both.schema][0].dataType.simpleString() == "bigint"
+    assert next(iter(both.schema)).dataType.simpleString() == "bigint"
     assert sorted(row.id for row in united([wide, wide]).collect()) == [0, 0, 1, 1]
 
 
