@@ -17,7 +17,8 @@ class World:
     """Services by name, whether they live and answer, and a clock; it notes what is started and ended."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, *names: str) -> None:
-        self.now, self.lives, self.speaks = 0.0, dict.fromkeys(names, True), dict.fromkeys(names, True)
+        self.now, self.lives = 0.0, dict.fromkeys(names, True)
+        self.speaks: dict[str, bool | None] = dict.fromkeys(names, True)
         self.done: list[str] = []
         self.said: list[str] = []
         self.fails = False

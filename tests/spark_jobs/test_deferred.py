@@ -49,6 +49,10 @@ def _told(frame: DataFrame) -> list[tuple[str, str]]:
     return [(name, t if isinstance(t, str) else ddl_type(t)) for name, t in types_of(frame).items()]
 
 
+def _is_deferred(frame: object) -> bool:
+    return type(frame) is Deferred
+
+
 def _never() -> DataFrame:
     raise AssertionError("it was made")
 
@@ -64,14 +68,14 @@ def test_types_are_those_that_spark_says(spark: SparkSession, chosen: list[str])
 
 @pytest.mark.spark
 def test_it_is_made_once_when_its_rows_are_wanted(spark: SparkSession) -> None:
-    made = []
+    made: list[int] = []
 
     def make() -> DataFrame:
         made.append(1)
         return spark.range(3)
 
     later = deferred(spark, make, {"id": "bigint"}).selectExpr("id + 1 AS x").where("x > 1")
-    assert type(later) is Deferred
+    assert _is_deferred(later)
     assert not made
     assert sorted(row.x for row in spark.range(1).selectExpr("7L AS x").union(later).collect()) == [2, 3, 7]
     assert sorted(row.x for row in later.crossJoin(later.selectExpr("x AS y")).collect()) == [2, 2, 3, 3]
@@ -86,7 +90,7 @@ def test_a_union_is_made_when_its_rows_are_wanted_or_where_types_differ(spark: S
     wide = deferred(spark, lambda: spark.range(2), {"id": "bigint"})
     narrow = deferred(spark, lambda: spark.range(1).selectExpr("CAST(id AS INT) AS id"), {"id": "int"})
     both = united([narrow, wide])
-    assert type(both) is not Deferred
+    assert not _is_deferred(both)
     assert next(iter(both.schema)).dataType.simpleString() == "bigint"
     assert sorted(row.id for row in united([wide, wide]).collect()) == [0, 0, 1, 1]
 
