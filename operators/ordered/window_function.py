@@ -81,7 +81,8 @@ class WindowFunction(Part):
         yield from plain(*self.partition, *(key.expr for key in self.order), remembered=True)
         if self.function in WINDOW_ONLY:
             yield from plain(*self.arguments)
-            yield Evaluated(self.sql, [e.text for e in self.arguments])
+            # the values of other rows are remembered as the call gives them
+            yield Evaluated(self.sql, [e.text for e in self.arguments], remembered=True)
         else:
             argument, extra = (*self.arguments, None)[0], self.arguments[1:]
             yield from evaluated_call(

@@ -90,6 +90,7 @@ def test_signatures_are_what_spark_says(spark: SparkSession) -> None:
             "SELECT COUNT(DISTINCT named_struct('a b', arr, 'c', array(NULL)), k) AS z FROM N [Range 5]",
             "C:ARRAY<VOID>",
         ),
+        ("SELECT k, LAG(named_struct('a b', arr, 'c', NULL)) OVER (ORDER BY t, k) AS z FROM N [Range 5]", "C:VOID"),
     ],
 )
 def test_what_no_table_remembers_is_told_with_its_place(spark: SparkSession, text: str, kind: str) -> None:
