@@ -79,9 +79,14 @@ class ReceiveTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for path in mine(self.files, batches):
-            fs, base = filesystem(path)
-            with fs.open_input_file(base) as source, pa.ipc.open_stream(source) as reader:
-                yield from reader
+            yield from read(path)
+
+
+def read(path: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a file that was sent."""
+    fs, base = filesystem(path)
+    with fs.open_input_file(base) as source, pa.ipc.open_stream(source) as reader:
+        yield from reader
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sweeparea.operators.bridge import Target, filled_batches, gathered_rows, place, write_carry
-from sweeparea.operators.exchange import ReceiveTask
+from sweeparea.operators.exchange import read
 from sweeparea.operators.reading import mine
 from sweeparea.operators.state.sweep import ByValue, Sweep
 from sweeparea.operators.state.sweep_area import SweepArea
@@ -32,7 +33,6 @@ from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.operators.worker_memory import UNWATCHED, Watch
 from sweeparea.tables.log.folders import filesystem
 
-SURVEY_DDL = "receiver INT, hash BIGINT, rows DOUBLE, starts BINARY, ends BINARY"
 SURVEY_SCHEMA = pa.schema(
     [
         ("receiver", pa.int32()),
@@ -43,7 +43,6 @@ SURVEY_SCHEMA = pa.schema(
     ]
 )
 """A line a hash of which a part of a file has many rows: how many, and where some of them start and end (int64)."""
-DIVIDED_DDL = "receiver INT, stretch INT, path STRING"
 DIVIDED_SCHEMA = pa.schema([("receiver", pa.int32()), ("stretch", pa.int32()), ("path", pa.string())])
 WHOLE, VALUES = -1, -2
 """A line a file: for whom, and for which stretch it is; ``WHOLE``: whole keys; ``VALUES``: to be counted before."""
@@ -64,7 +63,7 @@ class SentRows:
 
     def read(self) -> pa.Table:
         """They, in one piece."""
-        return pa.Table.from_batches(_read(self.path)).slice(self.begin, self.end - self.begin).combine_chunks()
+        return pa.Table.from_batches(read(self.path)).slice(self.begin, self.end - self.begin).combine_chunks()
 
 
 def shares(files: Sequence[tuple[int, str, int]], number: int) -> tuple[tuple[SentRows, ...], ...]:
@@ -110,8 +109,7 @@ class SurveyTask:
                 mine_ = code == i
                 about = size * int(counts[i]) / len(hashes)
                 found.append((part.receiver, int(values[i]), about, start[mine_].tobytes(), end[mine_].tobytes()))
-        lines = [dict(zip(SURVEY_SCHEMA.names, line, strict=True)) for line in found]
-        yield from filled_batches(pa.Table.from_pylist(lines, SURVEY_SCHEMA))
+        yield from _told(found, SURVEY_SCHEMA)
 
 
 def hot_keys(lines: Sequence[tuple[int, int, float, bytes, bytes]], least: float) -> list[HotKey]:
@@ -177,8 +175,7 @@ class DivideTask:
                         lines += self._shared(own, named, by_value)
             if rest.any():
                 lines.append((part.receiver, WHOLE, _written(rows.filter(pa.array(rest)), self.folder)))
-            named = [dict(zip(DIVIDED_SCHEMA.names, line, strict=True)) for line in lines]
-            yield from filled_batches(pa.Table.from_pylist(named, DIVIDED_SCHEMA))
+            yield from _told(lines, DIVIDED_SCHEMA)
 
     def _shared(self, rows: pa.Table, named: pa.Table, by_value: ByValue) -> Iterator[tuple[int, int, str]]:
         rows = by_value.combined(rows, self.h0)
@@ -318,8 +315,7 @@ class CountTask:
                 made, carry = by_value.run(rows, self.h0, self.h1)
                 self._stage(conform(carry, self.sweep.rows), held, worker)
                 lines = [line for hash_ in self._hashes() for line in self._cut(given, made, hash_, by_value.then)]
-                named = [dict(zip(DIVIDED_SCHEMA.names, line, strict=True)) for line in lines]
-                yield from filled_batches(pa.Table.from_pylist(named, DIVIDED_SCHEMA))
+                yield from _told(lines, DIVIDED_SCHEMA)
 
     def _hashes(self) -> list[int | None]:
         return list(dict.fromkeys(stretch.hash for stretch in self.stretches))
@@ -350,16 +346,17 @@ class CountTask:
             yield from cut(conform(rows, then.rows), named, hash_, self.stretches, then, self.folder)
 
 
+def _told(lines: Sequence[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    named = [dict(zip(schema.names, line, strict=True)) for line in lines]
+    return filled_batches(pa.Table.from_pylist(named, schema))
+
+
 def _all_of(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    return (batch for path in files for batch in _read(path))
+    return (batch for path in files for batch in read(path))
 
 
 def _hashes(rows: pa.Table, keys: Sequence[str]) -> np.ndarray:
     return key_hash([rows.column(k) for k in keys], rows.num_rows)
-
-
-def _read(path: str) -> list[pa.RecordBatch]:
-    return list(ReceiveTask(((path,),))(iter([pa.RecordBatch.from_pydict({"id": [0]})])))
 
 
 def _written(rows: pa.Table, folder: str) -> str:

@@ -167,6 +167,11 @@ def executable() -> Path:
     return Path(sys.executable).parent / "airflow"
 
 
+def health_key(service: str) -> str:
+    """What ``health`` calls a service."""
+    return service.removeprefix("airflow-").replace("-", "_")
+
+
 def health() -> dict[str, str]:
     """Status per component as the API server reports it ("healthy", "unhealthy"); empty if it does not answer."""
     return {name: state.get("status") or "unknown" for name, state in _health().items()}
@@ -189,7 +194,7 @@ def _health() -> dict[str, dict[str, str | None]]:
 
 def _component_healthy(name: str, run_folder: Path | None) -> Callable[[], bool]:
     """Is the component healthy by a heartbeat of its own, not by one that its forerunner left in the database?"""
-    key = name.removeprefix("airflow-").replace("-", "_")
+    key = health_key(name)
 
     def healthy() -> bool:
         state = _health().get(key, {})

@@ -152,7 +152,7 @@ def installed() -> list[Supervised]:
         return health()[name] == "healthy" if name in health() else None
 
     def component(wanted: processes.Service) -> Supervised:
-        key = wanted.name.removeprefix("airflow-").replace("-", "_")
+        key = airflow.health_key(wanted.name)
         serves = (lambda: bool(health())) if wanted.name == airflow.API_SERVER else partial(healthy, key)
         return Supervised(wanted.name, lambda: processes.start(wanted), serves)
 

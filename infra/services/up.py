@@ -194,7 +194,7 @@ def _state(name: str, health: dict[str, str]) -> str:
         return "" if health else SILENT[0]
     if name not in airflow.COMPONENTS:
         return ""
-    return health.get(name.removeprefix("airflow-").replace("-", "_"), SILENT[0])
+    return health.get(airflow.health_key(name), SILENT[0])
 
 
 def _memory(process) -> int:

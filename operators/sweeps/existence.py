@@ -38,13 +38,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sweeparea.infra.errors import DataError
 from sweeparea.operators.intervals.coalesce import coalesce
 from sweeparea.operators.kernels import existence as kernel
 from sweeparea.operators.kernels.aggregate import united
 from sweeparea.operators.kernels.instants import segments
 from sweeparea.operators.kernels.sorting import sorted_order
-from sweeparea.operators.sweeps.two_counts import CARRIED, LEFT, RIGHT, SIDE
+from sweeparea.operators.sweeps.two_counts import CARRIED, LEFT, RIGHT, SIDE, refuse_negative_tuples
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.bag import BAG, TE, TS, N, below_zero
@@ -104,19 +103,11 @@ class _BothSides:
         self.rows = chosen(rows, used)
         self.n, self.start, self.end, self.right = n[used], start[used], end[used], right[used]
         self.alone, self.carried = alone[used], side[used] >= CARRIED
-        self._refuse_negative_tuples()
+        refuse_negative_tuples("A semi or anti join", spec.known, self.n, self.right, ~self.carried)
         self.group, self.groups = keys.codes([self.rows.column(c) for c in spec.keys])
 
     def run(self) -> tuple[pa.Table, pa.Table]:
         return self._result(), self._carry()
-
-    def _refuse_negative_tuples(self) -> None:
-        for right, known in enumerate(self.spec.known):
-            if known and np.any((self.n < 0) & (self.right == right) & ~self.carried):
-                raise DataError(
-                    "A semi or anti join whose input was said to know every element's expiry got a negative tuple: the"
-                    " plan is wrong about expiry."
-                )
 
     def _result(self) -> pa.Table:
         whole, changed = self._existence()

@@ -111,6 +111,15 @@ def whole(left: pa.Table, right: pa.Table, columns: Sequence[str], operation: Op
     return sweep(rows, TwoCountsSpec(tuple(columns), operation), int(start.min(initial=0)) - 1, INF - 1)[0]
 
 
+def refuse_negative_tuples(what: str, known: Sequence[bool], n: np.ndarray, right: np.ndarray, new: np.ndarray) -> None:
+    """DataError where a side whose ends are ``known`` has a new row with fewer than no copies."""
+    if any(each and np.any((n < 0) & (right == side) & new) for side, each in enumerate(known)):
+        raise DataError(
+            f"{what} whose input was said to know every element's expiry got a negative tuple: the plan is wrong about"
+            " expiry."
+        )
+
+
 class _TwoBags:
     def __init__(self, rows: pa.Table, spec: TwoCountsSpec, h0: int, h1: int) -> None:
         self.spec, self.h0, self.h1 = spec, h0, h1
@@ -124,20 +133,12 @@ class _TwoBags:
             n, side, start, end, carried = n[used], side[used], start[used], end[used], carried[used]
         self.rows, self.start, self.end, self.n = rows, start, end, n
         self.carried, self.right = carried, (side & RIGHT).astype(np.bool_)
-        self._refuse_negative_tuples()
+        refuse_negative_tuples("A difference or intersection", spec.known, n, self.right, ~carried)
         names = spec.columns
         self.group, self.groups = keys.codes([rows.column(c) for c in names]) if names else (np.zeros(len(n), int), 1)
 
     def run(self) -> tuple[pa.Table, pa.Table]:
         return self._result(), self._carry()
-
-    def _refuse_negative_tuples(self) -> None:
-        for right, known in enumerate(self.spec.known):
-            if known and np.any((self.n < 0) & (self.right == right) & ~self.carried):
-                raise DataError(
-                    "A difference or intersection whose input was said to know every element's expiry got a negative"
-                    " tuple: the plan is wrong about expiry."
-                )
 
     def _result(self) -> pa.Table:
         if not len(self.n):

@@ -5,7 +5,9 @@ are divided (``operators/hot_keys.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from sweeparea.operators import bridge, exchange, hot_keys
 from sweeparea.operators.hot_keys import StretchesTask
@@ -14,9 +16,7 @@ from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.stretches import KeyStretch, stretches, uneven
 from sweeparea.operators.worker_memory import Watch
 from sweeparea.spark_jobs.evaluation.running import RunningSlice
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from sweeparea.spark_jobs.spark import frames
 
 UNEVEN = 1.2
 """Rows are divided where a worker has so many times the mean,"""
@@ -48,7 +48,7 @@ def divided(
         return None
     sent = [(line["receiver"], line["path"], line["rows"]) for line in lines if line["receiver"] in busy]
     shares = hot_keys.shares(sent, len(rows))
-    found = _collected(slice, hot_keys.SurveyTask(shares, sweep.keys), hot_keys.SURVEY_DDL, len(shares))
+    found = _collected(slice, hot_keys.SurveyTask(shares, sweep.keys), hot_keys.SURVEY_SCHEMA, len(shares))
     mean = sum(rows) / len(rows)
     keys = hot_keys.hot_keys([tuple(line) for line in found], HOT * mean)
     cut = tuple(stretches(rows, keys, slice.h0, slice.h1)) if keys else ()
@@ -56,14 +56,14 @@ def divided(
         return None
     folder, workers = f"{slice.areas.spill}/exchange/{op}_divided", len(rows)
     task = hot_keys.DivideTask(shares, sweep, cut, folder, slice.h0, workers)
-    parts = _collected(slice, task, hot_keys.DIVIDED_DDL, len(shares))
+    parts = _collected(slice, task, hot_keys.DIVIDED_SCHEMA, len(shares))
     whole = [line for line in lines if line["receiver"] not in busy]
     whole += [part.asDict() for part in parts if part["stretch"] == hot_keys.WHOLE]
     files = exchange.by_receiver(whole, workers)
     if sweep.values is not None:
         shared = exchange.by_receiver([p.asDict() for p in parts if p["stretch"] == hot_keys.VALUES], workers)
         count = hot_keys.CountTask(sweep, slice.h0, slice.h1, area, slice.attempt, shared, cut, folder, watch)
-        parts = _collected(slice, count, hot_keys.DIVIDED_DDL, workers)
+        parts = _collected(slice, count, hot_keys.DIVIDED_SCHEMA, workers)
         slice.areas.twice.add(op)
     return StretchesTask(sweep, slice.h0, slice.h1, area, slice.attempt, files, _by_worker(cut, parts, workers), watch)
 
@@ -85,6 +85,5 @@ def _by_worker(
     return tuple(tuple(pair for pair in pairs if pair[0].worker == worker) for worker in range(workers))
 
 
-def _collected(slice: RunningSlice, task: Callable[..., Any], ddl: str, workers: int) -> list[Any]:
-    given: DataFrame = slice.spark.range(0, workers, 1, workers)
-    return given.mapInArrow(task, ddl).collect()
+def _collected(slice: RunningSlice, task: Callable[..., Any], schema: pa.Schema, workers: int) -> list[Any]:
+    return frames.mapped(slice.spark, frames.workers(slice.spark, workers), task, schema).collect()

@@ -77,10 +77,10 @@ class Deferred:
 
     def selectExpr(self, *texts: str) -> DataFrame:
         """A projection. One that only Spark can name the columns of is made at once."""
-        shown = [_column(text) for text in texts]
-        if any(name is None for name, _ in shown):
+        shown = [(*_column(text), text) for text in texts]
+        if any(name is None for name, _, _ in shown):
             return self._frame.selectExpr(*texts)
-        types = partial(self._projected, dict(zip((str(name) for name, _ in shown), texts, strict=True)))
+        types = partial(self._projected, [(str(name), source, text) for name, source, text in shown])
         return cast("DataFrame", Deferred(self._spark, lambda: self._frame.selectExpr(*texts), types))
 
     def where(self, condition: Any) -> DataFrame:
@@ -91,11 +91,10 @@ class Deferred:
         """What a task makes of the rows."""
         return self._frame.mapInArrow(task, schema, *more)
 
-    def _projected(self, texts: Mapping[str, str]) -> Types:
+    def _projected(self, shown: Sequence[tuple[str, str, str]]) -> Types:
         found: dict[str, str | DataType] = {}
         asked: list[str] = []
-        for name, text in texts.items():
-            _, source = _column(text)
+        for name, source, text in shown:
             if source in self.types:
                 found[name] = self.types[source]
             elif cast_to := _CAST.fullmatch(text):

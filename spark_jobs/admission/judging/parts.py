@@ -14,7 +14,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from sweeparea.operators.exchange import ReceiveTask, SendTask, by_receiver
+from sweeparea.operators.exchange import SendTask, by_receiver, read
 from sweeparea.spark_jobs.admission.judging.copies import Pile, together
 from sweeparea.tables.log.folders import filesystem, remove_folder
 
@@ -58,8 +58,7 @@ def by_keys(
 
 
 def _received(files: tuple[str, ...]) -> Iterator[pa.Table]:
-    one = pa.RecordBatch.from_pydict({"part": pa.array([0], pa.int64())})
-    return _packed(pa.Table.from_batches([batch]) for batch in ReceiveTask((files,))(iter([one])))
+    return _packed(pa.Table.from_batches([batch]) for path in files for batch in read(path))
 
 
 def _packed(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
