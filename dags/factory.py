@@ -1,4 +1,5 @@
-"""DAGs from an application: one per stream or relation, one per continuous query, one for maintenance.
+"""DAGs from an application: one per stream or relation, one per continuous query, one per group of queries, one for
+maintenance, one for alerts.
 
 Each DAG is woken by an asset of its own, which a watcher in Airflow's triggerer raises while the stream or query is
 behind. A second asset per stream and query, which nothing is scheduled on, draws the lineage graph.
@@ -7,17 +8,26 @@ behind. A second asset per stream and query, which nothing is scheduled on, draw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Asset, AssetWatcher
+from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 
+from sweeparea.dags.alerts import callbacks
 from sweeparea.dags.model import ApplicationDags, Query, Source
 from sweeparea.dags.operator import SweepAreaOperator, TaskAction
 from sweeparea.dags.scheduling import Scheduling
 from sweeparea.dags.timetables import HeartbeatSchedule
-from sweeparea.heartbeats.trigger import BehindTrigger
-from sweeparea.infra.dag_names import admit_dag_id, dag_prefix, maintenance_dag_id, query_dag_id
+from sweeparea.heartbeats.trigger import ALERTS, BehindTrigger, GroupTrigger
+from sweeparea.infra.dag_names import (
+    admit_dag_id,
+    alerts_dag_id,
+    dag_prefix,
+    group_dag_id,
+    lineage_uri,
+    maintenance_dag_id,
+    query_dag_id,
+)
 
 START = datetime(1900, 1, 1, tzinfo=UTC)
 """Before any instant that someone may want to backfill; live runs have no date."""
@@ -30,6 +40,8 @@ def build(application: ApplicationDags) -> list[DAG]:
     """All DAGs of an application."""
     dags = [_admit_dag(application, source) for source in application.sources.values()]
     dags += [_query_dag(application, query) for query in application.queries.values()]
+    dags += [_group_dag(application, name, members) for name, members in application.groups.items()]
+    dags += [_alerts_dag(application)] if application.limits else []
     return [*dags, _maintenance_dag(application)]
 
 
@@ -37,11 +49,12 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
     app, name = application.name, source.name
     with DAG(
         admit_dag_id(app, name),
-        schedule=[_wake(application, name, admit_dag_id(app, name))],
+        schedule=[_wake(application, name, BehindTrigger(name, application.watched(), dag_id=admit_dag_id(app, name)))],
         description=f"Copies {name} once"
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
         **_common(
+            application,
             source.scheduling,
             [app, source.kind.value],
             source.text,
@@ -69,11 +82,15 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
 
 def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     app, name = application.name, query.name
+    alone = query.group is None
+    # of a group nobody raises the asset: the group's DAG runs it live, this one is for backfills and by hand
+    trigger = BehindTrigger(name, application.watched(), dag_id=query_dag_id(app, name)) if alone else None
+    by = "" if alone else f", run live by {group_dag_id(app, str(query.group))}"
     with DAG(
         query_dag_id(app, name),
-        schedule=HeartbeatSchedule(assets=_wake(application, name, query_dag_id(app, name)), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
-        description=f"Continuous query over {', '.join(query.inputs)}",
-        **_common(query.scheduling, [app, "query"], query.text, query.place, _results(app, query)),
+        schedule=HeartbeatSchedule(assets=_wake(application, name, trigger), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
+        description=f"Continuous query over {', '.join(query.inputs)}{by}",
+        **_common(application, query.scheduling, [app, "query"], query.text, query.place, _results(app, query)),
     ) as dag:
         SweepAreaOperator(
             task_id="process",
@@ -88,6 +105,62 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     return dag
 
 
+def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query]) -> DAG:
+    """Runs what is due of several queries in one task, in the order in which they read each other."""
+    app, names = application.name, [query.name for query in members]
+    dag_id = group_dag_id(app, group)
+    own = {name: query_dag_id(app, name) for name in names}
+    with DAG(
+        dag_id,
+        schedule=[_wake(application, f"{group}.group", GroupTrigger(own, application.watched(), dag_id=dag_id))],
+        description=f"Continuous queries {', '.join(names)}"[:1000],
+        **{
+            **_common(application, application.scheduling, [app, "query", "group"], "", "", ""),
+            "doc_md": f"Runs what is due of {len(names)} continuous queries, each after those that it reads."
+            f" [How far they are]({PAGE})\n\n" + "\n".join(f"- `{name}`: DAG `{own[name]}`" for name in names),
+        },
+    ) as dag:
+        SweepAreaOperator(
+            task_id="process",
+            app=app,
+            subject=group,
+            action=TaskAction.PROCESS_GROUP,
+            members=own,
+            parallelism=application.parallelism,
+            max_active_tis_per_dag=1,
+            inlets=[],
+            outlets=[AssetAlias(f"{app}.{group}")],
+        )
+    return dag
+
+
+def _alerts_dag(application: ApplicationDags) -> DAG:
+    """Says once of each name that it is too far behind the clock, and once that it is not any more."""
+    app = application.name
+    dag_id = alerts_dag_id(app)
+    limits = "\n".join(f"- `{name}`: {timedelta(microseconds=m)}" for name, m in application.limits.items())
+    with DAG(
+        dag_id,
+        schedule=[_wake(application, "all.alerts", BehindTrigger(ALERTS, application.watched(), dag_id=dag_id))],
+        description="Alerts of what is too far behind the clock",
+        **{
+            **_common(application, application.scheduling, [app, "alerts"], "", "", ""),
+            "doc_md": f"How far each may be behind the clock (`alert_after`):\n\n{limits}\n\n"
+            f"[How far they are]({PAGE})",
+        },
+    ) as dag:
+        SweepAreaOperator(
+            task_id="alert",
+            app=app,
+            subject=app,
+            action=TaskAction.ALERT,
+            max_active_tis_per_dag=1,
+            inlets=[],
+            outlets=[],
+        )
+    return dag
+
+
 def _maintenance_dag(application: ApplicationDags) -> DAG:
     app = application.name
     with DAG(
@@ -95,7 +168,7 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
         schedule=application.maintenance,
         description="Packs small files, lets go what RETAIN allows, deletes old files",
         **{
-            **_common(application.scheduling, [app, "maintenance"], "", "", ""),
+            **_common(application, application.scheduling, [app, "maintenance"], "", "", ""),
             "catchup": False,
             "doc_md": "`sweeparea maintain`, beside live slices",
         },
@@ -119,7 +192,9 @@ def _results(app: str, query: Query) -> str:
     return f"Results in the table `{query.name}`{also}, read by `sweeparea sql {app}`."
 
 
-def _common(scheduling: Scheduling, tags: Sequence[str], text: str, place: str, tables: str) -> dict[str, Any]:
+def _common(
+    application: ApplicationDags, scheduling: Scheduling, tags: Sequence[str], text: str, place: str, tables: str
+) -> dict[str, Any]:
     return {
         "start_date": START,
         "catchup": True,
@@ -127,7 +202,7 @@ def _common(scheduling: Scheduling, tags: Sequence[str], text: str, place: str, 
         "is_paused_upon_creation": False,
         # made in a function: Airflow would count them as DAGs of whatever file calls it
         "auto_register": False,
-        "default_args": scheduling.arguments,
+        "default_args": scheduling.arguments | callbacks(application, scheduling.notify),
         "tags": list(dict.fromkeys((GROUP, *tags, *scheduling.tags))),
         "doc_md": f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How far it is]({PAGE})",
     }
@@ -141,16 +216,16 @@ def _fenced(text: str) -> str:
     return f"{fence}sql\n{text}\n{fence}"
 
 
-def _wake(application: ApplicationDags, name: str, dag_id: str) -> Asset:
+def _wake(application: ApplicationDags, name: str, trigger: BehindTrigger | None) -> Asset:
+    """The asset that wakes a DAG; without a ``trigger`` nobody raises it."""
     app = application.name
-    trigger = BehindTrigger(name, application.watched(), dag_id=dag_id)
     return Asset(
         f"{app}.{name}.wake",
         uri=f"x-sweeparea://{dag_prefix(app)}/wake/{name}",
         group=GROUP,
-        watchers=[AssetWatcher(f"{app}.{name}.behind", trigger)],
+        watchers=[] if trigger is None else [AssetWatcher(f"{app}.{name}.behind", trigger)],
     )
 
 
 def _lineage(app: str, name: str) -> Asset:
-    return Asset(f"{app}.{name}", uri=f"x-sweeparea://{dag_prefix(app)}/table/{name}", group=GROUP)
+    return Asset(f"{app}.{name}", uri=lineage_uri(app, name), group=GROUP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -55,7 +56,8 @@ class Query:
     """A continuous query. ``inputs`` are the streams, relations and queries that it reads; ``tables`` those that
     MATERIALIZE names, beside the one that is called as the query.
 
-    ``slice`` is the length of a backfill's slices.
+    ``slice`` is the length of a backfill's slices. ``group`` names the DAG that runs it live together with others, None
+    where its own does; ``alert_after`` microseconds behind the clock somebody is alerted, None: never.
     """
 
     name: str
@@ -65,11 +67,16 @@ class Query:
     place: str
     tables: tuple[str, ...] = ()
     scheduling: Scheduling = USUAL
+    group: str | None = None
+    alert_after: int | None = None
 
 
 @dataclass(frozen=True)
 class ApplicationDags:
-    """``data_folder`` holds its tables and its ledger. ``maintenance``: how often these are maintained."""
+    """``data_folder`` holds its tables and its ledger. ``maintenance``: how often these are maintained;
+    ``parallelism``: how many queries of a group run at a time, None: as many as there are cores; ``pool_slots``: how
+    many tasks in a pool that is made for it.
+    """
 
     name: str
     data_folder: str
@@ -77,6 +84,30 @@ class ApplicationDags:
     queries: dict[str, Query]
     maintenance: timedelta = DEFAULT_MAINTENANCE
     scheduling: Scheduling = USUAL
+    parallelism: int | None = None
+    alert_after: int | None = None
+    pool_slots: int | None = None
+
+    @property
+    def groups(self) -> dict[str, tuple[Query, ...]]:
+        """The queries that one DAG runs together, by the name that they give it."""
+        found: dict[str, tuple[Query, ...]] = {}
+        for query in self.queries.values():
+            if query.group is not None:
+                found[query.group] = (*found.get(query.group, ()), query)
+        return found
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """Microseconds that streams, relations and queries may be behind the clock, where somebody is alerted."""
+        own = {name: query.alert_after for name, query in self.queries.items()}
+        sources = {name: self.alert_after for name, source in self.sources.items() if not source.static}
+        return {name: limit for name, limit in {**sources, **own}.items() if limit is not None}
+
+    def notified(self, name: str) -> str | None:
+        """Who is alerted of a stream, a relation or a query; one that is gone is the application's."""
+        query = self.queries.get(name)
+        return (self if query is None else query).scheduling.notify
 
     def watched(self) -> dict[str, Any]:
         """What the application's wake-up trigger looks at (``heartbeats.trigger.Watched``)."""
@@ -87,6 +118,7 @@ class ApplicationDags:
             "clocks": [name for name, source in self.sources.items() if source.clock],
             "queries": {name: list(query.inputs) for name, query in self.queries.items()},
             "formats": {name: source.files for name, source in self.sources.items() if source.files is not None},
+            "limits": self.limits,
         }
 
 
@@ -131,11 +163,21 @@ def load(name: str) -> ApplicationDags:
     sources |= {s.name: _source(s, NameKind.RELATION, data, scheduling) for s in catalog.relations.values()}
     moving = {*catalog.queries, *(name for name, source in sources.items() if not source.static)}
     queries = {query: _query(catalog, query, {*sources, *catalog.queries}, moving) for query in catalog.queries}
-    if faults := dag_names.faults(name, sources, queries):
-        raise ApplicationError(" ".join(faults))
     every = catalog.settings.get("maintenance.every")
-    maintenance = DEFAULT_MAINTENANCE if every is None else length(every)
-    return ApplicationDags(name, str(data), sources, queries, maintenance, scheduling)
+    made = ApplicationDags(
+        name,
+        str(data),
+        sources,
+        queries,
+        DEFAULT_MAINTENANCE if every is None else length(every),
+        scheduling,
+        _whole(catalog.settings, "parallelism"),
+        _micros(catalog.settings),
+        _whole(catalog.settings, "pool.slots"),
+    )
+    if faults := dag_names.faults(name, sources, queries, made.groups, alerts=bool(made.limits)):
+        raise ApplicationError(" ".join(faults))
+    return made
 
 
 def load_all(dag_id: str | None = None) -> tuple[list[ApplicationDags], dict[str, SweepAreaError]]:
@@ -206,7 +248,18 @@ def _query(catalog: Any, name: str, known: set[str], moving: set[str]) -> Query:
     chosen = {**catalog.settings, **dict(statement.settings)}
     slice_ = length(chosen["backfill_slice"]) if "backfill_slice" in chosen else DEFAULT_SLICE
     tables = tuple(f"{name}__{kind}" for kind, _ in statement.materialize)
-    return Query(name, inputs, slice_, statement.written, _line(statement), tables, Scheduling.of(chosen))
+    scheduling, written, group = Scheduling.of(chosen), statement.written, chosen.get("dag")
+    return Query(name, inputs, slice_, written, _line(statement), tables, scheduling, group, _micros(chosen))
+
+
+def _whole(settings: Mapping[str, str], name: str) -> int | None:
+    return int(settings[name]) if name in settings else None
+
+
+def _micros(settings: Mapping[str, str]) -> int | None:
+    """``alert_after`` in microseconds."""
+    after = settings.get("alert_after")
+    return None if after is None else length(after) // timedelta(microseconds=1)
 
 
 def _table_owner(table: str, names: set[str]) -> str:

@@ -1,17 +1,20 @@
-"""The one kind of task: it admits a stream, or brings a continuous query forward, or replays a slice of it."""
+"""The one kind of task: it admits a stream, brings a continuous query or a group of them forward, replays a slice of a
+query, maintains or alerts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from sweeparea.dags import tasks
 from sweeparea.dags.timetables import ends_now
+from sweeparea.infra.dag_names import lineage_uri
 
 UNTIL = "until"
 """The conf of a manual run of a query: an instant (UTC), or a tick, behind which it does not go."""
@@ -23,11 +26,14 @@ class TaskAction(StrEnum):
 
     ADMIT = "admit"
     PROCESS = "process"
+    PROCESS_GROUP = "process_group"
     MAINTAIN = "maintain"
+    ALERT = "alert"
 
 
 class SweepAreaOperator(BaseOperator):
-    """``action`` is admit (``subject``: a stream), process (``subject``: a query) or maintain (all) of the application
+    """``action`` is admit (``subject``: a stream), process (``subject``: a query), process_group (``members``: queries,
+    each with the DAG of its own; ``parallelism`` of them at a time), maintain or alert (all) of the application
     ``app``.
 
     The result is the job's summary. The DAG run decides between live and backfill: a run with a data interval that is
@@ -36,13 +42,24 @@ class SweepAreaOperator(BaseOperator):
 
     ui_color = "#e8f3ec"
 
-    def __init__(self, *, app: str, subject: str, action: str, slice: timedelta | None = None, **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        app: str,
+        subject: str,
+        action: str,
+        slice: timedelta | None = None,
+        members: Mapping[str, str] | None = None,
+        parallelism: int | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.app, self.subject, self.action, self.slice = app, subject, TaskAction(action), slice
+        self.members, self.parallelism = dict(members or {}), parallelism
 
     def execute(self, context: Any) -> dict[str, Any]:
         report = self._run(context)
-        if (events := context.get("outlet_events")) is not None:
+        if self.action is not TaskAction.PROCESS_GROUP and (events := context.get("outlet_events")) is not None:
             for outlet in self.outlets:
                 events[outlet].extra = report
         return report
@@ -51,15 +68,35 @@ class SweepAreaOperator(BaseOperator):
         run = context["dag_run"]
         if self.action is not TaskAction.PROCESS:
             self._conf(run, ())
-            return (
-                tasks.maintain(self.app) if self.action is TaskAction.MAINTAIN else tasks.admit(self.app, self.subject)
-            )
+            match self.action:
+                case TaskAction.MAINTAIN:
+                    return tasks.maintain(self.app)
+                case TaskAction.ALERT:
+                    return tasks.alert(self.app, context)
+                case TaskAction.PROCESS_GROUP:
+                    return self._group(context)
+                case _:
+                    return tasks.admit(self.app, self.subject)
         if run.data_interval_start == run.data_interval_end:
             return tasks.process(self.app, self.subject, self._conf(run, (UNTIL,)).get(UNTIL))
         self._conf(run, ())
         start, end = run.data_interval_start, run.data_interval_end
         self._keep_order(context["ti"], start)
         return tasks.backfill(self.app, self.subject, start, self._whole_slice(context["ti"], start, end))
+
+    def _group(self, context: Any) -> dict[str, Any]:
+        """What is due of the members. A member whose own DAG is at work, such as with a backfill, is left to it."""
+        ti = context["ti"]
+
+        def busy(query: str) -> bool:
+            return ti.get_dr_count(dag_id=self.members[query], states=["queued", "running"]) > 0
+
+        def done(query: str, report: dict[str, Any]) -> None:
+            events, table = context.get("outlet_events"), Asset(f"{self.app}.{query}", uri=lineage_uri(self.app, query))
+            if events is not None:
+                events[self.outlets[0]].add(table, extra=report)
+
+        return tasks.process_group(self.app, list(self.members), busy, done, self.parallelism)
 
     def _conf(self, run: Any, taken: Sequence[str]) -> dict[str, Any]:
         """What a person gave a run as conf. AirflowFailException where it has more than is ``taken``."""

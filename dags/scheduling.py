@@ -17,6 +17,7 @@ _LENGTH = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORE
 class Scheduling:
     """``retry_delay`` is that before the first repetition; it doubles up to ``LONGEST_RETRY_DELAY``, or stays where it
     is longer. ``timeout``: after which a task is ended, None: never. ``pool``: one of Airflow's, None: its default.
+    ``notify``: who is alerted when it fails or falls behind (``alerts.py``), None: nobody.
     """
 
     owner: str = "sweeparea"
@@ -26,6 +27,7 @@ class Scheduling:
     timeout: timedelta | None = None
     pool: str | None = None
     priority: int = 1
+    notify: str | None = None
 
     @staticmethod
     def of(settings: Mapping[str, str]) -> Scheduling:
@@ -39,6 +41,7 @@ class Scheduling:
             ("timeout", length),
             ("pool", str),
             ("priority", int),
+            ("notify", str),
         ):
             if name in settings:
                 found[name] = read(settings[name])

@@ -10,7 +10,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,8 @@ from sweeparea.infra.errors import SweepAreaError, UsageError
 
 log = logging.getLogger(__name__)
 
+WORKED = ("versions", "slices", "repaired", "recomputed")
+"""What of a report counts work. A range that was computed again is work, also where it found what it had found."""
 FINAL = {"ParseError", "BindError", "TypeError", "RefusedError", "DataError"}
 """Kinds of errors that a retry would only repeat: the text, the rows or what is asked for have to change first."""
 
@@ -43,6 +45,48 @@ def maintain(app: str) -> dict[str, Any]:
     from sweeparea.spark_jobs.commands import jobs
 
     return jobs.maintain(app)
+
+
+def alert(app: str, context: Any) -> dict[str, Any]:
+    """Says who is too far behind the clock, and who is not any more. Skipped where that was said before."""
+    from sweeparea.dags import alerts, model
+
+    report = alerts.lag(model.load(app), context)
+    if not report["opened"] and not report["closed"]:
+        raise AirflowSkipException("Nothing new: everybody who is behind was told of.")
+    return report
+
+
+def process_group(
+    app: str,
+    queries: Sequence[str],
+    busy: Callable[[str], bool],
+    done: Callable[[str, dict[str, Any]], None],
+    parallelism: int | None,
+) -> dict[str, Any]:
+    """Processes what is due of ``queries`` and gives each one's report to ``done`` as it ends; those that are ``busy``
+    elsewhere are left out. One that fails stops no other; when all are through, the failures are raised as one.
+    """
+    from sweeparea.spark_jobs.commands import jobs
+
+    reports: dict[str, Any] = {}
+    failures: dict[str, SweepAreaError] = {}
+    for query, outcome in jobs.process_due(app, queries, busy, parallelism):
+        if isinstance(outcome, SweepAreaError):
+            log.error("%s: %s", query, outcome)
+            failures[query] = outcome
+        elif any(outcome.get(what) for what in WORKED):
+            reports[query] = outcome
+            done(query, outcome)
+    if failures:
+        final = all(_is_final(error) for error in failures.values())
+        told = "\n".join(f"{query}: {error}" for query, error in failures.items())
+        through = f" Done: {', '.join(reports)}." if reports else ""
+        text = f"{len(failures)} of the group's queries failed.{through}\n{told}"
+        raise AirflowFailException(text) if final else SweepAreaError(text)
+    if not reports:
+        raise AirflowSkipException("Nothing to do.")
+    return {"queries": reports}
 
 
 def backfill(app: str, query: str, start: datetime, end: datetime) -> dict[str, Any]:
@@ -77,11 +121,15 @@ def interrupt(again: float = 0.5) -> None:
     threading.Thread(target=keep_stopping, name="interrupt-spark", daemon=True).start()
 
 
+def _is_final(error: SweepAreaError) -> bool:
+    return error.type in FINAL or isinstance(error, UsageError)
+
+
 def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
     try:
         report = job(*arguments)
     except SweepAreaError as error:
-        if error.type in FINAL or isinstance(error, UsageError):
+        if _is_final(error):
             raise AirflowFailException(str(error)) from error
         raise
     reached = report.get("backfill") or {}
@@ -94,9 +142,7 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
         )
     if report.get("paused"):
         raise AirflowSkipException("Paused by PAUSE CONTINUOUS QUERY; RESUME CONTINUOUS QUERY lets it go on.")
-    # a range that was computed again is work, also where it found what it had found before
-    worked = ("versions", "slices", "repaired", "recomputed")
-    if not reached and not any(report.get(what) for what in worked):
+    if not reached and not any(report.get(what) for what in WORKED):
         waits = report.get("waits_for")
         raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))
     return report

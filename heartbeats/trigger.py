@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
+from sweeparea.heartbeats.lag import LAG, lags
 from sweeparea.heartbeats.readiness import judge, known
 
 if TYPE_CHECKING:
+    from sweeparea.tables.publication.deployed import DeployedRow
+    from sweeparea.tables.publication.incidents import Incident
     from sweeparea.tables.publication.ledger import LedgerRow
 
 log = logging.getLogger(__name__)
@@ -29,7 +32,10 @@ MAX_REFIRE = 300.0
 """Seconds between two events for the same unchanged position, at most."""
 
 HELD = 2.0
-"""Seconds after which it is asked again whether the run has ended that holds an event back."""
+"""Seconds after which it is asked again whether the run has ended that holds an event back, or has begun that an event
+of a group asks for."""
+ALERTS = "*alerts"
+"""The name under which positions say that somebody has to be alerted; nothing else can be called so."""
 AT = "at"
 """In a position, where a clock stands that has only to be read."""
 
@@ -48,6 +54,7 @@ class Watched:
     queries      per query the names of its inputs
     formats      per stream or relation FROM FORMAT its folder of files, empty where it has none; ``sources`` then has
                  the table in which it is landed
+    limits       microseconds that a stream, relation or query may be behind the clock until somebody is alerted
     """
 
     data_folder: str
@@ -56,11 +63,12 @@ class Watched:
     clocks: list[str] = field(default_factory=list)
     queries: dict[str, list[str]] = field(default_factory=dict)
     formats: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
 
 
 class BehindTrigger(BaseEventTrigger):
-    """Fires while ``name`` is behind: a query behind its inputs' heartbeats, or a stream behind its source table's
-    versions.
+    """Fires while ``name`` is behind: a query behind its inputs' heartbeats, a stream behind its source table's
+    versions, ``ALERTS`` behind what somebody has to be alerted of.
 
     While a run of the DAG ``dag_id`` is queued or running there is no event: that run does the work, and what it leaves
     is told when it has ended. ``poll`` and ``refire`` are seconds; ``watched`` (the fields of ``Watched``) and ``poll``
@@ -82,12 +90,16 @@ class BehindTrigger(BaseEventTrigger):
         held = {"dag_id": self.dag_id} if self.dag_id else {}
         return "sweeparea.heartbeats.trigger.BehindTrigger", {**kwargs, **held}
 
+    def dags(self) -> Mapping[str, Sequence[str]]:
+        """By name that this trigger fires for the DAGs that do its work."""
+        return {self.name: [self.dag_id] if self.dag_id else []}
+
     def shared_stream_key(self) -> tuple[str, ...]:
         return ("sweeparea-behind", json.dumps(self.watched, sort_keys=True), str(self.poll))
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Position]:
-        """Who is behind, again and again: the level. Each subscriber's gate makes events of it."""
+        """Who is behind, again and again: the level. Each subscriber's gates make events of it."""
         store = Store(Watched(**kwargs["watched"]))
         while True:
             for position in (await asyncio.to_thread(store.behind_if_there)).items():
@@ -95,21 +107,55 @@ class BehindTrigger(BaseEventTrigger):
             await asyncio.sleep(float(kwargs["poll"]))
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Position]) -> AsyncIterator[TriggerEvent]:
-        gate, held = Gate(self.refire), 0.0
+        dags = self.dags()
+        gates = {name: Gate(self.refire) for name in dags}
+        held: dict[str, float] = {}  # by DAG that has a run, until when it is not asked for again
         async for name, position in shared_stream:
-            now = time.monotonic()
-            if name != self.name or now < held or not gate.would_pass(position, now):
+            gate, now = gates.get(name), time.monotonic()
+            if gate is None or not gate.would_pass(position, now):
                 continue
-            # in a thread that knows this loop: Airflow's answer comes through it
-            if self.dag_id and await sync_to_async(has_runs)(self.dag_id):
-                held = now + HELD
-            elif gate.passes(position, now):
-                yield TriggerEvent({"name": name, **position})
+            if any(now < held.get(dag_id, 0.0) for dag_id in dags[name]):
+                continue
+            for dag_id in dags[name]:
+                # in a thread that knows this loop: Airflow's answer comes through it
+                if await sync_to_async(has_runs)(dag_id):
+                    held[dag_id] = now + HELD
+                    break
+            else:
+                if gate.passes(position, now):
+                    yield TriggerEvent({"name": name, **position})
+                    if len(dags) > 1:  # the run that comes of it does the work of the others as well
+                        held[dags[name][0]] = now + HELD
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """A loop of its own, for a caller that does not share."""
         async for event in self.filter_shared_stream(self.open_shared_stream(self.serialize()[1])):
             yield event
+
+
+class GroupTrigger(BehindTrigger):
+    """Fires while one of several queries is behind, which one DAG (``dag_id``) runs together. ``members``: each with
+    the DAG of its own, whose runs hold its events back as well: a backfill of one query stops no other.
+    """
+
+    def __init__(
+        self,
+        members: Mapping[str, str],
+        watched: Mapping[str, Any],
+        poll: float = 0.5,
+        refire: float = 30.0,
+        dag_id: str = "",
+    ):
+        super().__init__("", watched, poll, refire, dag_id)
+        self.members = dict(members)
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        _, kwargs = super().serialize()
+        del kwargs["name"]
+        return "sweeparea.heartbeats.trigger.GroupTrigger", {"members": self.members, **kwargs}
+
+    def dags(self) -> Mapping[str, Sequence[str]]:
+        return {name: [self.dag_id, own] for name, own in self.members.items()}
 
 
 def holding_back(
@@ -162,6 +208,23 @@ class Gate:
         return True
 
 
+def news(
+    watched: Watched,
+    head: Mapping[str, LedgerRow],
+    deployed: Mapping[str, DeployedRow],
+    open_: Mapping[str, Incident],
+    now: int,
+) -> dict[str, Any]:
+    """The names that are too far behind the clock and nobody was alerted of (``opened``), and those of which the
+    all-clear is due (``closed``); empty: nothing is new.
+    """
+    if not watched.limits and not open_:
+        return {}
+    late = {name for name, lag in lags(watched.limits, head, deployed, watched.queries, now).items() if lag.too_long}
+    told = {name.removeprefix(LAG) for name in open_ if name.startswith(LAG)}
+    return {} if late == told else {"opened": sorted(late - told), "closed": sorted(told - late)}
+
+
 def _without_at(position: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in position.items() if key != AT}
 
@@ -183,11 +246,13 @@ class Store:
 
     def __init__(self, watched: Watched):
         from sweeparea.tables.publication.deployed import Deployed
+        from sweeparea.tables.publication.incidents import Incidents
         from sweeparea.tables.publication.ledger import Ledger
 
         self.watched = watched
         self.ledger = Ledger(watched.data_folder)
         self.deployed = Deployed(watched.data_folder)
+        self.incidents = Incidents(watched.data_folder)
         self.tables: dict[str, Any] = {}
         self.errors: dict[str, str] = {}
 
@@ -223,7 +288,10 @@ class Store:
         for stream, path in self.watched.formats.items():
             if stream not in found and not (stream in head and stream in self.watched.pinned):
                 found |= self.arrived(stream, path)
-        paused = {row.name for row in self.deployed.rows().values() if row.paused}
+        deployed = self.deployed.rows()
+        if change := news(self.watched, head, deployed, self.incidents.open(), time.time_ns() // 1000):
+            found[ALERTS] = change
+        paused = {row.name for row in deployed.values() if row.paused}
         for query, inputs in self.watched.queries.items():
             if query not in paused:
                 found = {**holding_back(head, query, inputs, self.watched.clocks), **found}

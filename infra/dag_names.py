@@ -30,13 +30,31 @@ def query_dag_id(application: str, query: str) -> str:
     return f"{dag_prefix(application)}__{query}"
 
 
+def group_dag_id(application: str, group: str) -> str:
+    """The DAG that runs the queries of a group (``WITH (dag = 'hourly')``) together."""
+    return f"{dag_prefix(application)}__{group}"
+
+
+def alerts_dag_id(application: str) -> str:
+    """The DAG that alerts of what is too far behind the clock."""
+    return f"{dag_prefix(application)}__alerts"
+
+
 def maintenance_dag_id(application: str) -> str:
     """The DAG that maintains an application's tables."""
     return f"{dag_prefix(application)}__maintenance"
 
 
-def faults(application: str, sources: Iterable[str], queries: Iterable[str]) -> list[str]:
-    """Why Airflow cannot have the DAGs of an application, a sentence each; none: it can.
+def lineage_uri(application: str, name: str) -> str:
+    """The asset of a stream, relation or query in Airflow's graph."""
+    return f"x-sweeparea://{dag_prefix(application)}/table/{name}"
+
+
+def faults(
+    application: str, sources: Iterable[str], queries: Iterable[str], groups: Iterable[str] = (), alerts: bool = False
+) -> list[str]:
+    """Why Airflow cannot have the DAGs of an application, a sentence each; none: it can. ``groups`` are the names that
+    its queries give as ``dag``; ``alerts``: it has a DAG that alerts.
 
     >>> faults("shop", ["orders"], ["sales"])
     []
@@ -55,26 +73,24 @@ others: rename the folder.
             f"The name of the application {application} has {len(prefix)} characters, and a tag of Airflow's at most"
             f" {LONGEST_TAG}: rename the folder."
         ]
-    sources, queries = list(sources), list(queries)
-    ids = {**{query_dag_id(application, q): f"the continuous query {q}" for q in queries}}
+    made: dict[str, str] = {}
     found = []
-    for query in queries:
-        if query_dag_id(application, query) == maintenance_dag_id(application):
-            found.append(
-                f"The continuous query {query} of the application {application} would get the same DAG as its"
-                " maintenance. Rename the query."
-            )
-    for source in sources:
-        if admit_dag_id(application, source) in ids:
-            found.append(
-                f"The continuous query admit_{source} of the application {application} would get the same DAG as the"
-                f" admission of {source}. Rename the query."
-            )
-        ids[admit_dag_id(application, source)] = f"the admission of {source}"
-    found += [
-        f"The id of a DAG of Airflow's has at most {LONGEST_ID} characters, and that of {what} of the application"
-        f" {application} would have {len(id_)}: give it a shorter name."
-        for id_, what in ids.items()
-        if len(id_) > LONGEST_ID
+    wanted = [
+        (maintenance_dag_id(application), "its maintenance", ""),
+        *([(alerts_dag_id(application), "its alerts", "")] if alerts else []),
+        *((admit_dag_id(application, s), f"the admission of {s}", "") for s in sources),
+        *((query_dag_id(application, q), f"the continuous query {q}", "the query") for q in queries),
+        *((group_dag_id(application, g), f"dag = {g!r} of its queries", "the group: dag = '..'") for g in groups),
     ]
+    for id_, what, rename in wanted:
+        if id_ in made:
+            found.append(
+                f"In the application {application} {what} would get the same DAG as {made[id_]}. Rename {rename}."
+            )
+        elif len(id_) > LONGEST_ID:
+            found.append(
+                f"The id of a DAG of Airflow's has at most {LONGEST_ID} characters, and that of {what} of the"
+                f" application {application} would have {len(id_)}: give it a shorter name."
+            )
+        made.setdefault(id_, what)
     return found

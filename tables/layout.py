@@ -62,6 +62,11 @@ class Layout:
         """The definitions of everything that is deployed."""
         return self._table("_sweeparea", "deployed")
 
+    @property
+    def incidents(self) -> str:
+        """What somebody has been alerted of and is not over."""
+        return self._table("_sweeparea", "incidents")
+
     def dropped(self, name: str, registration: str) -> str:
         """Where the tables of a name go that was dropped without PURGE."""
         return self._table("_sweeparea", "dropped", f"{check_name(name)}-{registration}")

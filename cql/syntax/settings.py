@@ -64,8 +64,23 @@ SETTINGS: dict[str, Setting] = {
     "timeout": Setting("after which Airflow ends a task", (), _LENGTH + _UNIT, "2 hours"),
     "pool": Setting("Airflow's pool that bounds how many of its tasks run", (), r"[\w.\-]{1,200}", "spark"),
     "priority": Setting("weight of its tasks among those that wait in Airflow", (), r"[1-9][0-9]{0,5}", "10"),
+    "dag": Setting(
+        "name of the Airflow DAG that runs it together with others", (), r"[A-Za-z0-9_.\-]{1,200}", "hourly"
+    ),
+    "parallelism": Setting("how many queries such a DAG runs at a time", (), r"[1-9][0-9]?", "2", whole=True),
+    "pool.slots": Setting(
+        "how many tasks run at a time in a pool that `make up` makes", (), r"[1-9][0-9]{0,3}", "2", whole=True
+    ),
+    "alert_after": Setting(
+        "how far it may be behind the clock until somebody is alerted", (), _LENGTH + _UNIT, "15 minutes"
+    ),
+    "notify": Setting(
+        "who is alerted: an Airflow notifier in the application's Python code",
+        (),
+        r"[A-Za-z_][\w.]{0,199}:[A-Za-z_]\w{0,99}",
+        "alerts:on_call",
+    ),
     "rewrites": Setting("which rewrite rules may change plans", example="all", words=_rules),
-    "dag": Setting("name of the Airflow DAG that runs it", (), r"[\w.\-]{1,200}", "flights"),
 }
 
 

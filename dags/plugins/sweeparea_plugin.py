@@ -4,7 +4,6 @@ is done from outside: moving the heartbeat of what is declared HEARTBEAT MANUAL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from pydantic import BaseModel
 
 from sweeparea.dags.model import ApplicationCache, ApplicationDags
 from sweeparea.dags.timetables import HeartbeatSchedule
-from sweeparea.tables.publication.name_kinds import NameKind
 
 PAGE = (Path(__file__).parent / "continuous_queries.html").read_text(encoding="utf-8")
 
@@ -92,19 +90,21 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
 
 
 def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[str, Any]:
+    from sweeparea.heartbeats.lag import chronons
     from sweeparea.heartbeats.readiness import judge
     from sweeparea.infra.dag_names import admit_dag_id, query_dag_id
     from sweeparea.tables.publication.ledger import Ledger
 
     head = Ledger(application.data_folder).head()
-    positions = judge(head, application.watched()["queries"])
-    chronons = _chronons(application, head)
+    watched = application.watched()
+    positions = judge(head, watched["queries"])
+    ticks = chronons(head, watched["queries"])
     streams, queries = [], []
     for name, source in application.sources.items():
         row, dag_id = head.get(name), admit_dag_id(application.name, name)
         if dag_id not in allowed:
             continue
-        heartbeat = instant(row.committed, chronons.get(name)) if row else None
+        heartbeat = instant(row.committed, ticks.get(name)) if row else None
         streams.append(
             {
                 "name": name,
@@ -119,7 +119,7 @@ def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[
         row, dag_id = head.get(name), query_dag_id(application.name, name)
         if dag_id not in allowed:
             continue
-        chronon = chronons.get(name)
+        chronon = ticks.get(name)
         queries.append(
             {
                 "name": name,
@@ -132,31 +132,6 @@ def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[
             }
         )
     return {"name": application.name, "streams": streams, "queries": queries}
-
-
-def _chronons(application: ApplicationDags, head: Mapping[str, Any]) -> dict[str, int]:
-    """Microseconds a tick lasts, 0 for BIGINT time: what a name's ledger row tells, else what its query has.
-
-    A query and its streams share a chronon; a relation takes the query's and counts microseconds itself.
-    """
-    found = {name: row.of_query.chronon for name, row in head.items() if row.of_query.chronon is not None}
-    together = [
-        [
-            query.name,
-            *(
-                n
-                for n in query.inputs
-                if n not in application.sources or application.sources[n].kind == NameKind.STREAM
-            ),
-        ]
-        for query in application.queries.values()
-    ]
-    for _ in together:  # as often as a chronon may have to travel from query to query
-        for names in together:
-            chronon = next((found[name] for name in names if name in found), None)
-            if chronon is not None:
-                found.update((name, chronon) for name in names if name not in found)
-    return found
 
 
 def instant(tick: int | None, chronon: int | None) -> str | int | None:

@@ -106,6 +106,21 @@ class AirflowClient:
         """Pause a DAG or let it run."""
         self.request("PATCH", f"/dags/{quote(dag_id)}", body={"is_paused": paused}, params={"update_mask": "is_paused"})
 
+    # Pools
+
+    def pools(self) -> list[dict[str, Any]]:
+        """All pools."""
+        return self.request("GET", "/pools", params={"limit": 1000})["pools"]
+
+    def make_pool(self, name: str, slots: int, description: str) -> None:
+        """A new pool."""
+        self.request("POST", "/pools", body={"name": name, "slots": slots, "description": description})
+
+    def change_pool(self, name: str, slots: int) -> None:
+        """Gives a pool other slots."""
+        path, mask = f"/pools/{quote(name, safe='')}", {"update_mask": "slots"}
+        self.request("PATCH", path, body={"pool": name, "slots": slots}, params=mask)
+
     # Runs
 
     def trigger(

@@ -3,16 +3,18 @@
 Every few seconds each service is looked at, those that others need first. One that ended is started at once, and after
 pauses that double where it ends again and again; one that lives and gives no answer for ``WEDGED`` seconds is ended
 first. While `make up` or `make stop` is at work it does nothing. What it did stands in its log and in
-``<run>/supervisor.json``, which ``make status`` shows.
+``<run>/supervisor.json``, which ``make status`` shows. When an application's files have changed it makes the pools of
+Airflow's that they name (``dags/pools.py``).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -163,6 +165,49 @@ def installed() -> list[Supervised]:
     ]
 
 
+class Chore:
+    """A command that is run when one of some files has changed, and again until it succeeds, ``pause`` seconds apart.
+    It runs beside; ``do`` returns at once.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        files: Callable[[], Iterable[Path]],
+        tell: Callable[[str], None],
+        pause: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.command, self.files, self.tell, self.pause, self.clock = list(command), files, tell, pause, clock
+        self._done: object = None
+        self._at: object = None
+        self._runs: subprocess.Popen[str] | None = None
+        self._not_before = 0.0
+
+    def do(self) -> None:
+        """Begins it if it is due, and says what a run that has ended had to say."""
+        if self._runs is not None:
+            if self._runs.poll() is None:
+                return
+            said, self._runs, code = self._runs.communicate()[0].strip(), None, self._runs.returncode
+            if said:
+                self.tell(said)
+            if code == 0:
+                self._done = self._at
+        now = self.clock()
+        if now < self._not_before:
+            return
+        changed = sorted((str(path), path.stat().st_mtime_ns) for path in self.files() if path.is_file())
+        if changed != self._done:
+            self._at, self._not_before = changed, now + self.pause
+            self._runs = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _definitions() -> Iterable[Path]:
+    folder = settings.applications_folder()
+    return (*folder.glob("*/*.cql"), *folder.glob("*/sweeparea.toml"))
+
+
 def main() -> int:
     """Looks until it is ended."""
 
@@ -171,12 +216,14 @@ def main() -> int:
 
     file().unlink(missing_ok=True)
     supervisor = Supervisor(installed(), settings.run_folder(), tell)
+    pools = Chore([sys.executable, "-m", "sweeparea.dags.pools"], _definitions, tell)
     while True:
         time.sleep(EVERY)
         try:
             with processes.lock("up", wait=False) as free:
                 if free:
                     supervisor.look()
+                    pools.do()
         except Exception as error:  # what it looks after is worth more than one look
             tell(f"{type(error).__name__}: {error}")
 

@@ -141,6 +141,32 @@ def process_all(
         yield from each_of(application, opened, queries, tagged_work, several)
 
 
+def process_due(
+    application: str,
+    queries: Sequence[str],
+    busy: Callable[[str], bool],
+    threads: int | None = None,
+    tell: Tell = _log,
+) -> Iterator[tuple[str, dict[str, Any] | SweepAreaError]]:
+    """What is due of ``queries``, each after those of them that it reads, as reports of `process`; a query that has
+    nothing to do, or is ``busy`` elsewhere when its turn comes, has an empty one.
+    """
+    from sweeparea.heartbeats.readiness import judge
+    from sweeparea.spark_jobs.orchestration.process import process as run
+
+    opened = Application.open(application)
+    inputs = {name: opened.catalog.dependencies(name) for name in opened.catalog.queries}
+
+    def work(mine: Application, name: str, spark: SparkSession) -> dict[str, Any]:
+        if not judge(mine.ledger.head(), inputs)[name].is_ready or busy(name):
+            return {}
+        report = run(mine, name, spark, tell=tell).as_dict()
+        tell(f"{name}: {report['slices']} slices, {report['rows_out']} rows out, {report['seconds']} s")
+        return report
+
+    yield from process_all(opened, lambda: Application.open(application), queries, work, threads)
+
+
 def recompute(
     application: str | Application,
     query: str,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.input_status import input_line
 from sweeparea.spark_jobs.commands.query_status import query_line
 from sweeparea.spark_jobs.deployment.planned import readers_of
+from sweeparea.tables.publication.incidents import Incidents
 
 
 def status(application: Application, hidden: bool = False) -> str:
@@ -24,4 +27,10 @@ def status(application: Application, hidden: bool = False) -> str:
     for name in shared:
         readers = ", ".join(readers_of(application.registry.deployed.rows(), name)) or "no query"
         lines.append(f"  {name}: {query_line(application, name, head)}; read by {readers}")
+    incidents = Incidents(str(application.data)).open()
+    if incidents:
+        lines += ["", "Alerts that are not over"]
+    for incident in sorted(incidents.values(), key=lambda one: (one.since, one.name)):
+        since = datetime.fromtimestamp(incident.since / 1e6, UTC)
+        lines.append(f"  since {since:%Y-%m-%d %H:%M:%S}: {incident.text}")
     return "\n".join(lines)

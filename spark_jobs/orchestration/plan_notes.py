@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeparea.infra import dag_names, environments, settings, zones
+from sweeparea.operators import user
+from sweeparea.operators.user_code.user_modules import Modules
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.declared_rows import kind_of
 from sweeparea.spark_jobs.deployment.planned import Planned
@@ -55,8 +58,19 @@ class PlanNotes:
             return
         if environments.scheduled(folder):
             sources = [*self.catalog.streams, *self.catalog.relations]
-            for fault in dag_names.faults(self.application.name, sources, self.catalog.queries):
+            chosen = [{**self.catalog.settings, **dict(q.settings)} for q in self.catalog.queries.values()]
+            groups = dict.fromkeys(own["dag"] for own in chosen if "dag" in own)
+            limited = [own for own in (self.catalog.settings, *chosen) if "alert_after" in own]
+            names = (self.application.name, sources, self.catalog.queries, groups)
+            for fault in dag_names.faults(*names, alerts=bool(limited)):
                 yield f"Airflow has no DAGs for it. {fault}"
+            if any("notify" not in own for own in limited):
+                yield (
+                    "alert_after is set, and notify is not: what is too far behind stands in `status` and in the log of"
+                    f" the DAG {dag_names.alerts_dag_id(self.application.name)}, and nobody is sent anything"
+                )
+            targets = {own["notify"] for own in (self.catalog.settings, *chosen) if "notify" in own}
+            yield from _nobody(folder, sorted(targets))
 
     def _zones(self) -> Iterator[str]:
         """Queries whose results were computed by other rules of a time zone."""
@@ -114,3 +128,12 @@ class PlanNotes:
 
 def _go_on(names: list[str]) -> str:
     return f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} on"
+
+
+def _nobody(folder: Path, targets: Iterable[str]) -> Iterator[str]:
+    """Who is to be alerted and cannot be found."""
+    for target in targets:
+        try:
+            user.find(target, Modules.of(folder, target))
+        except user.UserCodeError as error:
+            yield f"notify = {target!r}: nobody can be alerted. {error}"

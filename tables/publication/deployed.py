@@ -8,26 +8,19 @@ when it is registered, and ties the rows of its tables to that definition.
 from __future__ import annotations
 
 import json
-import random
-import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sweeparea.tables.errors import CommitConflict, TableError
+from sweeparea.tables.errors import TableError
 from sweeparea.tables.layout import Layout
-from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
-from sweeparea.tables.log.files import write_file
-from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.publication.name_kinds import NameKind
+from sweeparea.tables.publication.swapped_table import SwappedTable
 
-GIVE_UP_SECONDS = 60.0
 SCHEMA = pa.schema(
     [
         ("name", pa.string()),
@@ -90,14 +83,18 @@ class Deployed:
 
     def __init__(self, data_folder: str | PathLike[str], storage_options: dict[str, str] | None = None) -> None:
         self.layout = Layout(data_folder)
-        self.storage_options = storage_options
-        self._log = DeltaLog(self.layout.deployed, storage_options)
-        self._read_at: int | None = None
-        self._rows: Rows = {}
+        self._table: SwappedTable[DeployedRow] = SwappedTable(
+            self.layout.deployed,
+            SCHEMA,
+            "Every stream, relation, query and function that is deployed, with its definition",
+            storage_options,
+            to_table=_to_table,
+            from_table=_from_table,
+        )
 
     def rows(self) -> Rows:
         """All rows by name. A version that was read before is not read again."""
-        return self._read()[1] if self._log.exists() else {}
+        return self._table.rows()
 
     def register(self, row: DeployedRow) -> DeployedRow:
         """Adds a name unless it is there; returns the row that stands, which may be that of a faster run."""
@@ -152,53 +149,10 @@ class Deployed:
 
         ``change`` is called again where another run was faster, so it must depend on its argument alone.
         """
-        self._log.create(
-            SCHEMA,
-            name="deployed",
-            description="Every stream, relation, query and function that is deployed, with its definition",
-            configuration=LEDGER_TABLE,
-        )
-        give_up = time.monotonic() + GIVE_UP_SECONDS
-        tries = 0
-        while True:
-            version, rows, live = self._read()
-            wanted = dict(change(rows))
-            if wanted == rows:
-                return rows
-            tries += 1
-            if time.monotonic() > give_up:
-                raise TableError(
-                    f"The table {self.layout.deployed} was changed by others {tries} times within"
-                    f" {GIVE_UP_SECONDS:.0f} s. Nothing was changed. Run again, with fewer runs at the same time."
-                )
-            table = _to_table([wanted[key] for key in sorted(wanted)])
-            file = write_file(table, self.layout.deployed, "rows", uuid.uuid4().hex, self.storage_options)
-            try:
-                self._log.commit([file], live, app=None, base_version=version)
-            except CommitConflict:
-                time.sleep(random.uniform(0.002, 0.02) * min(tries, 10))
-
-    def _read(self) -> tuple[int, Rows, list[Any]]:
-        fs, base = filesystem(self.layout.deployed, self.storage_options)
-        for _ in range(20):
-            version = self._log.version()
-            files = self._log.files(version)
-            if version == self._read_at:
-                return version, dict(self._rows), files
-            try:
-                tables = [pq.ParquetFile(f"{base}/{file.path}", filesystem=fs).read() for file in files]
-            except FileNotFoundError:
-                continue  # replaced and cleaned up between the two reads
-            self._rows = {row.name: row for table in tables for row in _from_table(table)}
-            self._read_at = version
-            return version, dict(self._rows), files
-        raise TableError(
-            f"The table {self.layout.deployed} names a data file that is missing. Restore the folder"
-            f" {self.layout.data_folder} from a backup of one moment."
-        )
+        return self._table.change(change)
 
 
-def _to_table(rows: list[DeployedRow]) -> pa.Table:
+def _to_table(rows: Sequence[DeployedRow]) -> pa.Table:
     plain = ("name", "kind", "definition", "fingerprint", "registration", "engine", "paused")
     records = [
         {

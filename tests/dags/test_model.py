@@ -24,6 +24,7 @@ def test_an_application_knows_who_reads_whom(home):
         "clocks": [],
         "queries": {"sales": ["orders", "products"], "surges": ["sales"]},
         "formats": {},
+        "limits": {},
     }
 
 

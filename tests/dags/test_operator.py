@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
+from airflow.sdk import AssetAlias
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
 from sweeparea.dags import tasks
@@ -177,3 +178,51 @@ def test_a_killed_task_without_spark_just_ends(monkeypatch):
     # nothing is imported and nobody is asked
     assert "pyspark.sql.connect.session" not in sys.modules
     assert threading.active_count() == threads
+
+
+def group(monkeypatch, outcomes, busy=()):
+    """A run of a group of queries, each with its outcome; returns the report and the asset events."""
+    module = types.ModuleType("sweeparea.spark_jobs.commands.jobs")
+
+    def process_due(app, queries, is_busy, threads):
+        assert (app, threads) == ("shop", 3)
+        for query in queries:
+            yield query, {} if is_busy(query) else outcomes[query]
+
+    module.process_due = process_due  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sweeparea.spark_jobs.commands.jobs", module)
+    monkeypatch.setattr("sweeparea.spark_jobs.commands.jobs", module, raising=False)
+    told = {}
+    ti = SimpleNamespace(get_dr_count=lambda dag_id, states: dag_id.removeprefix("shop__") in busy)
+    operator = SweepAreaOperator(
+        task_id="process",
+        app="shop",
+        subject="hourly",
+        action="process_group",
+        members={name: f"shop__{name}" for name in outcomes},
+        parallelism=3,
+        outlets=[AssetAlias("shop.hourly")],
+    )
+    events = {operator.outlets[0]: SimpleNamespace(add=lambda asset, extra: told.update({asset.name: extra}))}
+    run = SimpleNamespace(data_interval_start=None, data_interval_end=None, conf=None)
+    return told, lambda: operator.execute({"dag_run": run, "ti": ti, "outlet_events": events})
+
+
+def test_a_group_runs_what_is_due_and_tells_of_each(monkeypatch):
+    one, two = {"slices": 1}, {"slices": 0, "repaired": ["x"]}
+    told, run = group(monkeypatch, {"a": one, "b": {}, "c": two, "d": {"slices": 9}}, busy=["d"])
+    assert run() == {"queries": {"a": one, "c": two}}
+    assert told == {"shop.a": one, "shop.c": two}
+    _, run = group(monkeypatch, {"a": {}, "b": {"slices": 0}})
+    with pytest.raises(AirflowSkipException):
+        run()
+
+
+def test_a_group_fails_when_all_are_through_and_says_which(monkeypatch):
+    told, run = group(monkeypatch, {"a": DataError("a bad row"), "b": {"slices": 1}})
+    with pytest.raises(AirflowFailException, match=r"1 of the group's queries failed. Done: b.\na: a bad row"):
+        run()
+    assert [*told] == ["shop.b"]
+    _, run = group(monkeypatch, {"a": DataError("a bad row"), "b": SweepAreaError("a server that is away")})
+    with pytest.raises(SweepAreaError, match="2 of the group's queries failed"):  # one of them may do the next time
+        run()

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 
 from sweeparea.heartbeats import trigger as module
-from sweeparea.heartbeats.trigger import BehindTrigger, Gate, Store, Watched
+from sweeparea.heartbeats.trigger import BehindTrigger, Gate, GroupTrigger, Store, Watched
 from sweeparea.tables.publication.ledger import LedgerRow
 from sweeparea.tables.publication.name_kinds import NameKind
 
@@ -221,3 +222,31 @@ def test_it_can_be_rebuilt_from_what_it_serializes():
     path, kwargs = BehindTrigger("sales", WATCHED, poll=1, refire=2).serialize()
     assert path == f"{BehindTrigger.__module__}.{BehindTrigger.__qualname__}"
     assert BehindTrigger(**kwargs).serialize() == (path, kwargs)
+
+
+def test_a_group_has_one_event_for_all_that_is_due_and_leaves_out_who_is_at_work(world, monkeypatch):
+    asked = []
+    busy = {"shop__sales"}
+    monkeypatch.setattr(module, "has_runs", lambda dag_id: asked.append(dag_id) or dag_id in busy)
+    monkeypatch.setattr(module, "HELD", 0.2)
+    world.rows |= {"orders": row(10, source_version=0), "sales": row(7), "surges": row(5)}
+    members = {"sales": "shop__sales", "surges": "shop__surges"}
+    trigger = GroupTrigger(members, WATCHED, poll=0.01, refire=60.0, dag_id="shop__hourly")
+    assert trigger.shared_stream_key() == BehindTrigger("sales", WATCHED, poll=0.01).shared_stream_key()
+    events = []
+
+    async def listen():
+        async for event in trigger.run():
+            events.append((event.payload["name"], time.monotonic()))
+            busy.clear()
+            if len(events) == 2:
+                return
+
+    asyncio.run(asyncio.wait_for(listen(), 10))
+    # sales has a backfill; when that has ended, its event waits for the run that the first one asks for
+    assert [name for name, _ in events] == ["surges", "sales"]
+    assert events[1][1] - events[0][1] >= 0.2
+    assert {"shop__hourly", "shop__sales", "shop__surges"} == set(asked)
+    path, kwargs = trigger.serialize()
+    assert path == f"{GroupTrigger.__module__}.{GroupTrigger.__qualname__}"
+    assert GroupTrigger(**kwargs).serialize() == (path, kwargs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -131,3 +133,32 @@ def test_status_tells_a_dead_or_silent_service_by_its_exit_code(
     finally:
         for name in up.ORDER:
             processes.stop(name, grace=1)
+
+
+def test_a_chore_is_done_when_files_have_changed_and_again_until_it_succeeds(tmp_path: Path):
+    """The command fails the first time, as where Airflow does not answer yet."""
+    file, marks, said, now = tmp_path / "a.cql", tmp_path / "marks", [], [0.0]
+    script = (
+        f"f = open({str(marks)!r}, 'a'); n = f.tell(); f.write('x'); f.close(); print('did'); raise SystemExit(n == 0)"
+    )
+    chore = supervisor.Chore(
+        [sys.executable, "-c", script], lambda: [file], said.append, pause=10.0, clock=lambda: now[0]
+    )
+
+    def done() -> int:
+        for _ in range(4):
+            chore.do()
+            if chore._runs is not None:
+                chore._runs.wait()
+        return len(marks.read_text()) if marks.exists() else 0
+
+    file.write_text("one")
+    assert [done(), done()] == [1, 1]
+    now[0] = 11.0
+    assert [done(), done()] == [2, 2]
+    now[0] = 100.0
+    assert done() == 2  # it has succeeded, and nothing has changed
+    file.write_text("another")
+    os.utime(file, ns=(1, 1))
+    assert done() == 3
+    assert said == ["did"] * 3
