@@ -216,13 +216,17 @@ def news(
     now: int,
 ) -> dict[str, Any]:
     """The names that are too far behind the clock and nobody was alerted of (``opened``), and those of which the
-    all-clear is due (``closed``); empty: nothing is new.
+    all-clear is due (``closed``), each with since when, so that the same name's next incident is another; empty:
+    nothing is new.
     """
     if not watched.limits and not open_:
         return {}
-    late = {name for name, lag in lags(watched.limits, head, deployed, watched.queries, now).items() if lag.too_long}
-    told = {name.removeprefix(LAG) for name in open_ if name.startswith(LAG)}
-    return {} if late == told else {"opened": sorted(late - told), "closed": sorted(told - late)}
+    found = lags(watched.limits, head, deployed, watched.queries, now)
+    late = {name: lag.since for name, lag in found.items() if lag.too_long}
+    told = {name.removeprefix(LAG): incident.since for name, incident in open_.items() if name.startswith(LAG)}
+    opened = {name: since for name, since in late.items() if name not in told}
+    closed = {name: since for name, since in told.items() if name not in late}
+    return {"opened": opened, "closed": closed} if opened or closed else {}
 
 
 def _without_at(position: dict[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class AirflowClient:
         """A task's log as plain text."""
         path = f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}/taskInstances/{quote(task_id)}/logs/{attempt}"
         content = self.request("GET", path, params={"full_content": True})["content"]
-        return "\n".join(line if isinstance(line, str) else str(line.get("event", line)) for line in content)
+        return "\n".join(line if isinstance(line, str) else _logged(line) for line in content)
 
     def wait_run(self, dag_id: str, run_id: str, timeout: float = 300.0) -> dict[str, Any]:
         """Wait until a run has ended; returns it. A failed run is returned too: look at ``state``."""
@@ -228,6 +228,12 @@ class AirflowClient:
                 f" {self.url}"
             )
         return latest
+
+
+def _logged(line: dict[str, Any]) -> str:
+    """An entry of a task's log: its text, and the errors that were raised with it."""
+    errors = [f"{error.get('exc_type')}: {error.get('exc_value')}" for error in line.get("error_detail") or ()]
+    return "\n".join([str(line.get("event", line)), *errors])
 
 
 def _wait(condition: Callable[[], bool], timeout: float) -> bool:

@@ -155,8 +155,12 @@ _ALLOCATION = r"^[\w. ]*MemoryError\b|\b(m|re)alloc of size \d+ failed"
 _HEAP = "OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Not enough memory to build|Cannot allocate memory"
 _DIED = "Python worker exited unexpectedly|Python worker failed|Python process.*(crashed|exited)|ExecutorLostFailure"
 
-_LOST = "Py4JNetworkError|Answer from Java side is empty|StatusCode.UNAVAILABLE|failed to connect to all addresses"
-"""How Python tells that the other side of its connection to Spark has gone."""
+_LOST = (
+    "Py4JNetworkError|Answer from Java side is empty|StatusCode.UNAVAILABLE|failed to connect to all addresses"
+    r"|RetriesExceeded|RESPONSE_ALREADY_RECEIVED|INVALID_HANDLE\.(SESSION|OPERATION)_(NOT_FOUND|CLOSED|CHANGED)"
+)
+"""How Python tells that the other side of its connection to Spark has gone, or that another was started in its place.
+"""
 
 _URL = re.compile(r"[^.!?]*https?://(?:\S*\.(?=\s|$)|\S+[^.!?]*[.!?]?)")
 """A sentence that sends its reader to a page about another product."""

@@ -74,6 +74,10 @@ that is sought in one package after the other, each time in all jars: 1 ms, some
 PATIENCE = 5.0
 """Seconds within which a server must answer: one that is being started again may take some."""
 
+RETRIES = {"max_retries": 5, "max_backoff": 3_000}
+"""How a call to a server that has gone is tried again, milliseconds: for some 7 seconds, so that who waits is told
+within 20."""
+
 PATIENCE_WITH_CLUSTER = 20.0
 """Seconds without an executor of a cluster after which that is told, and told again."""
 
@@ -179,6 +183,8 @@ def _configure(spark: SparkSession) -> SparkSession:
     # pyspark logs every failed query as a line of JSON with its stack trace, beside raising it
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    # a server that has gone cannot be told to let go of an operation, and its error is raised anyway
+    logging.getLogger("pyspark.sql.connect.logging").setLevel(logging.CRITICAL)
     for key, value in CONF.items():
         spark.conf.set(key, value)
     return spark
@@ -388,11 +394,14 @@ def _lease() -> Iterator[_Lease]:
 def _connect(remote: str, lease: _Lease) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
     proxies.except_here()
     base = remote.split("/;")[0].rstrip("/")
     for attempt in range(2):
         spark = SparkSession.builder.remote(f"{base}/;session_id={lease.session_id}").create()
+        # the client would try for ten minutes, and nobody would know why
+        spark.client.set_retry_policies([DefaultPolicy(**RETRIES)])  # pyright: ignore[reportAttributeAccessIssue]
         try:
             _configure(spark)
             lease.on(f"server {base} {spark.conf.get('spark.app.id', '')}")

@@ -72,9 +72,9 @@ def test_there_is_news_until_it_was_told():
     watched = Watched("/data", queries=QUERIES, limits={"orders": 60 * SECOND})
     head = {"orders": row("orders", NOW - 61 * SECOND, chronon=1)}
     told = {"lag orders": Incident("lag orders", "..", NOW), "failed shop__orders": Incident("failed", "..", NOW)}
-    assert news(watched, head, ALL, {}, NOW) == {"opened": ["orders"], "closed": []}
+    assert news(watched, head, ALL, {}, NOW) == {"opened": {"orders": NOW - 61 * SECOND}, "closed": {}}
     assert news(watched, head, ALL, told, NOW) == {}
     head = {"orders": row("orders", NOW, chronon=1)}
-    assert news(watched, head, ALL, told, NOW) == {"opened": [], "closed": ["orders"]}
+    assert news(watched, head, ALL, told, NOW) == {"opened": {}, "closed": {"orders": NOW}}
     # the limit was taken out of the files
-    assert news(Watched("/data"), head, ALL, told, NOW) == {"opened": [], "closed": ["orders"]}
+    assert news(Watched("/data"), head, ALL, told, NOW) == {"opened": {}, "closed": {"orders": NOW}}
