@@ -153,9 +153,10 @@ def main() -> None:
     for queries in given.queries:
         one = measured(queries, given.group, given.commits, given.idle)
         last = [commit["last"] for commit in one["commits"]]
+        what = f"{queries} queries{' in a group' if given.group else ''}"
         print(
-            f"{queries} queries{' in a group' if given.group else ''}: all results {statistics.median(last):.1f} s after"
-            f" the commit ({min(last):.1f} to {max(last):.1f}), tasks {one['tasks']}, idle {one['idle']:.2f} of a core"
+            f"{what}: results {statistics.median(last):.1f} s after the commit ({min(last):.1f} to"
+            f" {max(last):.1f}), tasks {one['tasks']}, idle {one['idle']:.2f} of a core"
         )
         print(json.dumps(one), flush=True)
 

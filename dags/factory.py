@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
+from airflow.timetables.trigger import CronTriggerTimetable
 
 from sweeparea.dags.alerts import callbacks
 from sweeparea.dags.model import ApplicationDags, Query, Source
@@ -73,6 +74,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
             app=app,
             subject=name,
             action=TaskAction.ADMIT,
+            spark=source.scheduling.spark,
             max_active_tis_per_dag=1,
             inlets=[table],
             outlets=[_lineage(app, name)],
@@ -82,13 +84,16 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
 
 def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     app, name = application.name, query.name
-    alone = query.group is None
+    alone, cron = query.group is None, query.scheduling.cron
     # of a group nobody raises the asset: the group's DAG runs it live, this one is for backfills and by hand
-    trigger = BehindTrigger(name, application.watched(), dag_id=query_dag_id(app, name)) if alone else None
+    woken = alone and cron is None
+    trigger = BehindTrigger(name, application.watched(), dag_id=query_dag_id(app, name)) if woken else None
     by = "" if alone else f", run live by {group_dag_id(app, str(query.group))}"
     with DAG(
         query_dag_id(app, name),
-        schedule=HeartbeatSchedule(assets=_wake(application, name, trigger), slice=query.slice),  # pyright: ignore[reportAbstractUsage]
+        schedule=HeartbeatSchedule(  # pyright: ignore[reportAbstractUsage]
+            assets=_wake(application, name, trigger), slice=query.slice, cron=cron if alone else None
+        ),
         description=f"Continuous query over {', '.join(query.inputs)}{by}",
         **_common(application, query.scheduling, [app, "query"], query.text, query.place, _results(app, query)),
     ) as dag:
@@ -97,6 +102,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
             app=app,
             subject=name,
             action=TaskAction.PROCESS,
+            spark=query.scheduling.spark,
             slice=query.slice,
             max_active_tis_per_dag=1,
             inlets=[_lineage(app, table) for table in query.inputs],
@@ -110,12 +116,16 @@ def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query
     app, names = application.name, [query.name for query in members]
     dag_id = group_dag_id(app, group)
     own = {name: query_dag_id(app, name) for name in names}
+    cron = members[0].scheduling.cron
+    trigger = GroupTrigger(own, application.watched(), dag_id=dag_id)
+    by_clock = CronTriggerTimetable(cron, timezone="UTC") if cron else None  # pyright: ignore[reportAbstractUsage]
     with DAG(
         dag_id,
-        schedule=[_wake(application, f"{group}.group", GroupTrigger(own, application.watched(), dag_id=dag_id))],
+        schedule=by_clock or [_wake(application, f"{group}.group", trigger)],
         description=f"Continuous queries {', '.join(names)}"[:1000],
         **{
             **_common(application, application.scheduling, [app, "query", "group"], "", "", ""),
+            "catchup": cron is None,
             "doc_md": f"Runs what is due of {len(names)} continuous queries, each after those that it reads."
             f" [How far they are]({PAGE})\n\n" + "\n".join(f"- `{name}`: DAG `{own[name]}`" for name in names),
         },
@@ -125,6 +135,7 @@ def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query
             app=app,
             subject=group,
             action=TaskAction.PROCESS_GROUP,
+            spark=application.scheduling.spark,
             members=own,
             parallelism=application.parallelism,
             max_active_tis_per_dag=1,

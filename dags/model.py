@@ -175,6 +175,12 @@ def load(name: str) -> ApplicationDags:
         _micros(catalog.settings),
         _whole(catalog.settings, "pool.slots"),
     )
+    for group, members in made.groups.items():
+        if len({query.scheduling.cron for query in members}) > 1:
+            raise ApplicationError(
+                f"The queries of dag = {group!r} ({', '.join(query.name for query in members)}) have several schedules,"
+                " and one DAG runs them: give all the same, or those with another a dag of their own."
+            )
     if faults := dag_names.faults(name, sources, queries, made.groups, alerts=bool(made.limits)):
         raise ApplicationError(" ".join(faults))
     return made

@@ -13,6 +13,7 @@ from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from sweeparea.dags import tasks
+from sweeparea.dags.connections import spark_of
 from sweeparea.dags.timetables import ends_now
 from sweeparea.infra.dag_names import lineage_uri
 
@@ -34,7 +35,7 @@ class TaskAction(StrEnum):
 class SweepAreaOperator(BaseOperator):
     """``action`` is admit (``subject``: a stream), process (``subject``: a query), process_group (``members``: queries,
     each with the DAG of its own; ``parallelism`` of them at a time), maintain or alert (all) of the application
-    ``app``.
+    ``app``. ``spark``: a connection of Airflow's, to the Spark that computes.
 
     The result is the job's summary. The DAG run decides between live and backfill: a run with a data interval that is
     not empty is a slice of a backfill, every other one is live, and then the job itself chooses the slice.
@@ -51,14 +52,16 @@ class SweepAreaOperator(BaseOperator):
         slice: timedelta | None = None,
         members: Mapping[str, str] | None = None,
         parallelism: int | None = None,
+        spark: str | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.app, self.subject, self.action, self.slice = app, subject, TaskAction(action), slice
-        self.members, self.parallelism = dict(members or {}), parallelism
+        self.members, self.parallelism, self.spark = dict(members or {}), parallelism, spark
 
     def execute(self, context: Any) -> dict[str, Any]:
-        report = self._run(context)
+        with spark_of(self.spark):
+            report = self._run(context)
         if self.action is not TaskAction.PROCESS_GROUP and (events := context.get("outlet_events")) is not None:
             for outlet in self.outlets:
                 events[outlet].extra = report

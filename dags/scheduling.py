@@ -17,7 +17,9 @@ _LENGTH = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORE
 class Scheduling:
     """``retry_delay`` is that before the first repetition; it doubles up to ``LONGEST_RETRY_DELAY``, or stays where it
     is longer. ``timeout``: after which a task is ended, None: never. ``pool``: one of Airflow's, None: its default.
-    ``notify``: who is alerted when it fails or falls behind (``alerts.py``), None: nobody.
+    ``notify``: who is alerted when it fails or falls behind (``alerts.py``), None: nobody. ``spark``: Airflow's
+    connection to the Spark of its tasks (``connections.py``), None: the installation's own. ``cron``: when a query
+    runs, None: when it is behind.
     """
 
     owner: str = "sweeparea"
@@ -28,6 +30,8 @@ class Scheduling:
     pool: str | None = None
     priority: int = 1
     notify: str | None = None
+    spark: str | None = None
+    cron: str | None = None
 
     @staticmethod
     def of(settings: Mapping[str, str]) -> Scheduling:
@@ -42,9 +46,12 @@ class Scheduling:
             ("pool", str),
             ("priority", int),
             ("notify", str),
+            ("spark", str),
         ):
             if name in settings:
                 found[name] = read(settings[name])
+        if "schedule" in settings:
+            found["cron"] = " ".join(settings["schedule"].split())
         return Scheduling(**found)
 
     @property

@@ -38,6 +38,8 @@ NEUTRAL_SETTINGS = (
     "pool.slots",
     "alert_after",
     "notify",
+    "spark",
+    "schedule",
     "strategy",
     "strict",
     "backfill_slice",

@@ -38,6 +38,8 @@ def _rules() -> tuple[str, ...]:
 _ROWS = r"[0-9_]{0,12}[1-9][0-9_]{0,12}"
 _LENGTH = r"\s*[1-9][0-9]{0,5}\s*"
 _UNIT = r"(second|minute|hour|day|week)s?\s*"
+_FIELD = r"[0-9*/,\-]{1,60}"
+_CRON = rf"\s*{_FIELD}(\s+{_FIELD}){{4}}\s*"
 _TAG = r"\s*[^\s,][^,]{0,99}"
 
 SETTINGS: dict[str, Setting] = {
@@ -68,8 +70,12 @@ SETTINGS: dict[str, Setting] = {
         "name of the Airflow DAG that runs it together with others", (), r"[A-Za-z0-9_.\-]{1,200}", "hourly"
     ),
     "parallelism": Setting("how many queries such a DAG runs at a time", (), r"[1-9][0-9]?", "2", whole=True),
+    "spark": Setting("Airflow's connection to the Spark of its tasks", (), r"[\w.\-]{1,200}", "spark_prod"),
     "pool.slots": Setting(
         "how many tasks run at a time in a pool that `make up` makes", (), r"[1-9][0-9]{0,3}", "2", whole=True
+    ),
+    "schedule": Setting(
+        "when its Airflow DAG runs, as cron in UTC, in place of when it is behind", (), _CRON, "*/15 * * * *"
     ),
     "alert_after": Setting(
         "how far it may be behind the clock until somebody is alerted", (), _LENGTH + _UNIT, "15 minutes"

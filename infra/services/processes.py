@@ -122,7 +122,7 @@ def wait_ready(service: Service, run_folder: Path | None = None, tell: Callable[
 
 def running(name: str, run_folder: Path | None = None) -> Running | None:
     """The service of that name if it lives."""
-    path = _pid_file(name, run_folder or settings.run_folder())
+    path = pid_file(name, run_folder or settings.run_folder())
     try:
         record = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -148,7 +148,7 @@ def stop(name: str, run_folder: Path | None = None, grace: float = 20.0) -> bool
     found = running(name, run)
     if found is not None:
         end_tree(found.pid, grace)
-    _pid_file(name, run).unlink(missing_ok=True)
+    pid_file(name, run).unlink(missing_ok=True)
     return found is not None
 
 
@@ -291,12 +291,12 @@ def lock(name: str, run_folder: Path | None = None, wait: bool = True) -> Iterat
         yield True
 
 
-def _pid_file(name: str, run: Path) -> Path:
+def pid_file(name: str, run: Path) -> Path:
     return run / "pids" / f"{name}.json"
 
 
 def _remember(name: str, pid: int, command: list[str], run: Path) -> None:
-    path = _pid_file(name, run)
+    path = pid_file(name, run)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
     fresh.write_text(json.dumps({"pid": pid, "mark": start_mark(pid), "command": command}))

@@ -4,7 +4,8 @@ Every few seconds each service is looked at, those that others need first. One t
 pauses that double where it ends again and again; one that lives and gives no answer for ``WEDGED`` seconds is ended
 first. While `make up` or `make stop` is at work it does nothing. What it did stands in its log and in
 ``<run>/supervisor.json``, which ``make status`` shows. When an application's files have changed it makes the pools of
-Airflow's that they name (``dags/pools.py``).
+Airflow's that they name (``dags/pools.py``), and when the Spark server has
+been started it warms it up (``spark_jobs/cases/warm_up.py``).
 """
 
 from __future__ import annotations
@@ -216,14 +217,23 @@ def main() -> int:
 
     file().unlink(missing_ok=True)
     supervisor = Supervisor(installed(), settings.run_folder(), tell)
-    pools = Chore([sys.executable, "-m", "sweeparea.dags.pools"], _definitions, tell)
+    run_folder = settings.run_folder()
+    chores = (
+        Chore([sys.executable, "-m", "sweeparea.dags.pools"], _definitions, tell),
+        Chore(
+            [sys.executable, "-m", "sweeparea.spark_jobs.cases.warm_up"],
+            lambda: [processes.pid_file(spark_connect.NAME, run_folder)],
+            tell,
+        ),
+    )
     while True:
         time.sleep(EVERY)
         try:
             with processes.lock("up", wait=False) as free:
                 if free:
                     supervisor.look()
-                    pools.do()
+                    for chore in chores:
+                        chore.do()
         except Exception as error:  # what it looks after is worth more than one look
             tell(f"{type(error).__name__}: {error}")
 

@@ -74,9 +74,8 @@ that is sought in one package after the other, each time in all jars: 1 ms, some
 PATIENCE = 5.0
 """Seconds within which a server must answer: one that is being started again may take some."""
 
-RETRIES = {"max_retries": 5, "max_backoff": 3_000}
-"""How a call to a server that has gone is tried again, milliseconds: for some 7 seconds, so that who waits is told
-within 20."""
+MOST_RETRIES = 5
+"""So often a call to a server that has gone is tried again, which takes some 7 seconds: who waits is told within 20."""
 
 PATIENCE_WITH_CLUSTER = 20.0
 """Seconds without an executor of a cluster after which that is told, and told again."""
@@ -397,11 +396,13 @@ def _connect(remote: str, lease: _Lease) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     proxies.except_here()
-    base = remote.split("/;")[0].rstrip("/")
+    base, _, given = remote.partition("/;")
+    base = base.rstrip("/")
+    own = "".join(f"{part};" for part in given.split(";") if part and not part.startswith("session_id="))
     for attempt in range(2):
-        spark = SparkSession.builder.remote(f"{base}/;session_id={lease.session_id}").create()
+        spark = SparkSession.builder.remote(f"{base}/;{own}session_id={lease.session_id}").create()
         # the client would try for ten minutes, and nobody would know why
-        spark.client.set_retry_policies([DefaultPolicy(**RETRIES)])  # pyright: ignore[reportAttributeAccessIssue]
+        spark.client.set_retry_policies([DefaultPolicy(MOST_RETRIES, max_backoff=3_000)])  # pyright: ignore[reportAttributeAccessIssue]
         try:
             _configure(spark)
             lease.on(f"server {base} {spark.conf.get('spark.app.id', '')}")

@@ -71,3 +71,21 @@ def test_it_survives_serialization(timetable):
     assert back.slice == SLICE
     assert back.serialize() == timetable.serialize()
     assert slices(back, at(1), at(3)) == slices(timetable, at(1), at(3))
+
+
+def test_by_cron_it_runs_at_its_times_without_catching_up_and_apart_from_slices():
+    wake = Asset("wake", uri="x-sweeparea://shop/wake/sales")
+    timetable = HeartbeatSchedule(assets=wake, slice=SLICE, cron="*/15 * * * *")  # pyright: ignore[reportAbstractUsage]
+    again = HeartbeatSchedule.deserialize(timetable.serialize())
+    assert (again.cron, again.summary, again.slice) == ("*/15 * * * *", "*/15 * * * *", SLICE)
+    restriction, now = TimeRestriction(at(1), None, catchup=True), pendulum.now("UTC")
+    first = again.next_dagrun_info(last_automated_data_interval=None, restriction=restriction)
+    assert first is not None
+    assert first.data_interval is not None
+    assert now.subtract(minutes=16) < first.run_after <= now.add(minutes=15)  # the last one is still to come, no other
+    assert first.data_interval.start == first.data_interval.end  # live
+    assert first.data_interval.start.microsecond == 2
+    second = again.next_dagrun_info(last_automated_data_interval=first.data_interval, restriction=restriction)
+    assert second is not None
+    assert (second.run_after - first.run_after).total_seconds() == 900
+    assert slices(again, at(1), at(3)) == [(at(1), at(2)), (at(2), at(3))]
