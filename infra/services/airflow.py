@@ -34,6 +34,20 @@ COMPONENTS = {
     "airflow-dag-processor": ["dag-processor"],
     "airflow-triggerer": ["triggerer", "--skip-serve-logs"],
 }
+TUNABLE = {
+    f"AIRFLOW__{name}"
+    for name in (
+        "CORE__PARALLELISM",
+        "API__WORKERS",
+        "DAG_PROCESSOR__REFRESH_INTERVAL",
+        "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL",
+        "DAG_PROCESSOR__PARSING_PROCESSES",
+        "SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE",
+        "WORKERS__MAX_FAILED_HEARTBEATS",
+        "LOGGING__LOGGING_LEVEL",
+    )
+}
+"""Of our own settings those that somebody's environment may set otherwise."""
 
 
 def home(run_folder: Path | None = None) -> Path:
@@ -63,6 +77,7 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
     code = settings.source_root() or settings.root()
     foreign = machine.foreign_spark(os.environ)
     inherited = {k: v for k, v in os.environ.items() if k not in foreign and not k.startswith("AIRFLOW")}
+    given = {k: v for k, v in os.environ.items() if k.startswith(("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_"))}
     inherited = machine.python_environment(inherited)
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     own = {
@@ -99,6 +114,8 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
         "LOGGING__LOGGING_LEVEL": "INFO",
     }
     named = {(f"AIRFLOW__{k}" if "__" in k else k): v for k, v in own.items()}
+    # what somebody sets for Airflow holds, but where this installation would not be one any more
+    named |= {k: v for k, v in given.items() if k.removeprefix("AIRFLOW__") not in own or k in TUNABLE}
     inherited = proxies.for_airflow(postgres.without_settings(inherited))
     return {**inherited, **settings.environment(), "SCARF_ANALYTICS": "false", **named}
 

@@ -29,7 +29,12 @@ def test_secrets_are_made_once_for_their_owner_only(installation: Path):
 def test_airflow_listens_here_only_and_keeps_to_itself(installation: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AIRFLOW_HOME", "/home/other")
     monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
+    monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "7")
+    monkeypatch.setenv("AIRFLOW__SMTP__SMTP_HOST", "mail.example")
+    monkeypatch.setenv("AIRFLOW_CONN_PROD", "spark://x")
     names = airflow.environment()
+    assert (names["AIRFLOW__CORE__PARALLELISM"], names["AIRFLOW_CONN_PROD"]) == ("7", "spark://x")
+    assert names["AIRFLOW__SMTP__SMTP_HOST"] == "mail.example"
     assert names["AIRFLOW_HOME"] == str(installation / ".run" / "airflow")
     assert names["AIRFLOW__CORE__EXECUTOR"] == "LocalExecutor"
     assert names["AIRFLOW__API__HOST"] == "127.0.0.1"

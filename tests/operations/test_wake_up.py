@@ -138,9 +138,6 @@ def test_who_is_killed_comes_back_and_nothing_is_lost(trial: Operator):
         found = processes.running(name, trial.home / ".run")
         assert found is not None
         os.kill(found.pid, signal.SIGKILL)
-        time.sleep(0.5)
-        status = trial.services("status")
-        assert status.returncode == 1, status.stdout
         trial.result_of("trial", trial.commit("trial"), seconds=240)
         wait(lambda: trial.services("status").returncode == 0, 90, "a service is not well")
         assert f"{name} " in (trial.home / ".run" / "logs" / "supervisor.log").read_text().replace(":", " ")
