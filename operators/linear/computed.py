@@ -1,8 +1,8 @@
 """Expressions that Arrow computes as Spark does, for rows that workers read without Spark SQL (``reading.py``).
 
 Only what gives the same value, bit for bit, and cannot fail: columns, constants, comparisons of values of one type, the
-logic of three values, IS NULL, the remainder by a constant, products of decimals that fit. ``evaluation/in_arrow.py``
-makes a tree of a text or says that Spark has to compute it.
+logic of three values, IS NULL, CASE, the remainder by a constant, products of decimals that fit, instants as texts.
+``evaluation/in_arrow.py`` makes a tree of a text or says that Spark has to compute it.
 
 >>> price = ColumnValue("p", pa.int64())
 >>> tree = CallValue("greater", (price, ConstantValue(3, pa.int64())), pa.bool_())
@@ -16,7 +16,7 @@ makes a tree of a text or says that Spark has to compute it.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    from sweeparea.operators.linear import instant_texts
 else:
-    np, pa, pc = later("numpy", "pyarrow", "pyarrow.compute")
+    np, pa, pc, instant_texts = later("numpy", "pyarrow", "pyarrow.compute", "sweeparea.operators.linear.instant_texts")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class ColumnValue:
 
 @dataclass(frozen=True)
 class ConstantValue:
-    """A value that is not NULL."""
+    """A value; NULL only as one of CASE."""
 
     value: Any
     type: pa.DataType
@@ -49,7 +51,7 @@ class ConstantValue:
 
 @dataclass(frozen=True)
 class CallValue:
-    """A function of values, one of Arrow's or ``remainder``; ``type``: that of its result."""
+    """A function of values, one of Arrow's or of ``OWN``; ``type``: that of its result."""
 
     function: str
     arguments: tuple[Computed, ...]
@@ -66,6 +68,22 @@ def _remainder(value: pa.ChunkedArray, by: pa.Scalar) -> pa.Array:
     return pa.array(left, array.type, mask=array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None)
 
 
+def _case(*parts: Any) -> Any:
+    """CASE: conditions, each with its value behind it, then the value where none of them is TRUE."""
+    found = parts[-1]
+    for condition, value in reversed(list(zip(parts[:-1:2], parts[1:-1:2], strict=True))):
+        found = pc.if_else(pc.fill_null(condition, fill_value=False), value, found)
+    return found
+
+
+def _date_format(instants: pa.ChunkedArray, pattern: pa.Scalar) -> pa.Array:
+    return instant_texts.written(instants, pattern.as_py())
+
+
+OWN: dict[str, Callable[..., Any]] = {"remainder": _remainder, "case": _case, "date_format": _date_format}
+"""Functions that Arrow has not, or not as Spark has them."""
+
+
 def evaluated(tree: Computed, rows: pa.Table) -> Any:
     """The expression's value for each row, of its type: an array, or a scalar where no column takes part."""
     if isinstance(tree, ConstantValue):
@@ -74,8 +92,18 @@ def evaluated(tree: Computed, rows: pa.Table) -> Any:
         column = rows.column(tree.name)
         return column if column.type == tree.type else column.cast(tree.type)
     arguments = [evaluated(argument, rows) for argument in tree.arguments]
-    made = _remainder(*arguments) if tree.function == "remainder" else pc.call_function(tree.function, arguments)
+    own = OWN.get(tree.function)
+    made = pc.call_function(tree.function, arguments) if own is None else own(*arguments)
     return made if made.type == tree.type else made.cast(tree.type)
+
+
+def columns_of(tree: Computed) -> Iterator[str]:
+    """The columns that take part in an expression, perhaps several times."""
+    if isinstance(tree, ColumnValue):
+        yield tree.name
+    elif isinstance(tree, CallValue):
+        for argument in tree.arguments:
+            yield from columns_of(argument)
 
 
 def selected(rows: pa.Table, condition: Computed) -> pa.Table:
@@ -83,8 +111,13 @@ def selected(rows: pa.Table, condition: Computed) -> pa.Table:
     return rows.filter(evaluated(condition, rows))
 
 
-def projected(rows: pa.Table, outputs: Sequence[tuple[str, Computed]]) -> pa.Table:
-    """A bag's rows with other columns, by name; ``__ts``, ``__te`` and ``__n`` stay."""
+def projected(
+    rows: pa.Table, outputs: Sequence[tuple[str, Computed]], kept: Sequence[tuple[str, str]] = ()
+) -> pa.Table:
+    """A bag's rows with other columns, by name: computed ones, and ``kept`` ones (name, column) as they are; ``__ts``,
+    ``__te`` and ``__n`` stay.
+    """
     columns = [evaluated(tree, rows) for _, tree in outputs]
     filled = [pa.repeat(c, rows.num_rows) if isinstance(c, pa.Scalar) else c for c in columns]
-    return pa.table([*filled, *(rows.column(c) for c in BAG)], names=[*(name for name, _ in outputs), *BAG])
+    names = [name for name, _ in outputs] + [name for name, _ in kept]
+    return pa.table([*filled, *(rows.column(c) for _, c in kept), *(rows.column(c) for c in BAG)], names=[*names, *BAG])

@@ -8,7 +8,7 @@ a sum that overflows is an error there.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ from sqlglot import exp
 
 from sweeparea.cql.rewrites.conditions import tree as parsed
 from sweeparea.operators.linear.computed import CallValue, ColumnValue, Computed, ConstantValue
+from sweeparea.operators.linear.instant_texts import parts_of
+from sweeparea.operators.sql.sql_text import tokens
 
 _COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "equal",
@@ -29,6 +31,7 @@ _COMPARED: dict[type[exp.Expr], str] = {
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 """The precision of the decimals that Spark makes of whole numbers."""
 _MOST = 38
+_DATE_FORMAT = "__date_format"
 _LONGEST = 2_000
 """Characters of a text beyond which Spark has to compute it."""
 _NUMBER = re.compile(r"\d+|\d+\.\d*|\.\d+")
@@ -37,8 +40,17 @@ _NUMBER = re.compile(r"\d+|\d+\.\d*|\.\d+")
 def computed(sql: str, types: Mapping[str, pa.DataType]) -> Computed | None:
     """An expression over columns of these types; None: Spark has to compute it."""
     # an escape in a text is Spark's to read; trees are no deeper than short texts
-    node = None if "\\" in sql or len(sql) > _LONGEST else parsed(sql)
+    node = None if "\\" in sql or len(sql) > _LONGEST else parsed(_raw_patterns(sql))
     return None if node is None else _value(node, types)
+
+
+def _raw_patterns(sql: str) -> str:
+    """The text with ``date_format`` as a function that sqlglot does not know: it rewrites the patterns of that one."""
+    if "date_format" not in sql.lower():
+        return sql
+    for token in reversed([token for token in tokens(sql) if token.word == "DATE_FORMAT"]):
+        sql = f"{sql[: token.start]}{_DATE_FORMAT}{sql[token.end :]}"
+    return sql
 
 
 def condition(sql: str, types: Mapping[str, pa.DataType]) -> Computed | None:
@@ -77,6 +89,12 @@ def _value(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Computed | None:
             return _remainder(_value(node.this, types), _value(node.expression, types))
         case exp.Mul():
             return _product(_value(node.this, types), _value(node.expression, types))
+        case exp.If():
+            return _case([(node.this, node.args["true"])], node.args.get("false"), types)
+        case exp.Case() if node.this is None:
+            return _case([(each.this, each.args["true"]) for each in node.args["ifs"]], node.args.get("default"), types)
+        case exp.Anonymous() if node.name == _DATE_FORMAT:
+            return _date_format(node.expressions, types)
         case exp.Literal() | exp.Neg():
             return _constant(node)
         case _:
@@ -93,6 +111,50 @@ def _plain(kind: pa.DataType) -> bool:
 def _logic(name: str, *parts: Computed | None) -> Computed | None:
     found = tuple(part for part in parts if part is not None and pt.is_boolean(part.type))
     return CallValue(name, found, pa.bool_()) if len(found) == len(parts) else None
+
+
+def _case(
+    pairs: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None, types: Mapping[str, pa.DataType]
+) -> Computed | None:
+    """CASE WHEN .. THEN .. ELSE .. END, of values of one type; constants have that of the others."""
+    conditions = [_value(when, types) for when, _ in pairs]
+    texts = [*(then for _, then in pairs), exp.Null() if default is None else default]
+    values = [None if isinstance(text.unnest(), exp.Null) else _value(text, types) for text in texts]
+    given = [value for value in values if value is not None]
+    if len(given) < sum(not isinstance(text.unnest(), exp.Null) for text in texts) or not given:
+        return None
+    if any(when is None or isinstance(when, ConstantValue) or not pt.is_boolean(when.type) for when in conditions):
+        return None
+    kind = next((value.type for value in given if not isinstance(value, ConstantValue)), given[0].type)
+    fitted = [_branch(value, kind) for value in values]
+    if any(value is None for value in fitted):
+        return None
+    parts = [part for pair in zip(conditions, fitted, strict=False) for part in pair]
+    return CallValue("case", (*filter(None, parts), *filter(None, fitted[-1:])), kind)
+
+
+def _branch(value: Computed | None, kind: pa.DataType) -> Computed | None:
+    """A value of CASE (None: NULL) whose type is to be ``kind``; None: Spark has another type for all of it."""
+    if value is None:
+        return ConstantValue(None, kind)
+    if value.type == kind:
+        return value
+    wider = pt.is_signed_integer(kind) and pt.is_signed_integer(value.type) and value.type.bit_width > kind.bit_width
+    return (
+        _fitted(value, kind) if isinstance(value, ConstantValue) and pt.is_signed_integer(kind) and not wider else None
+    )
+
+
+def _date_format(given: Sequence[exp.Expr], types: Mapping[str, pa.DataType]) -> Computed | None:
+    """An instant by a pattern; sessions have the zone UTC."""
+    if len(given) != 2:
+        return None
+    value, pattern = (_value(node, types) for node in given)
+    if value is None or value.type not in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        return None
+    if not isinstance(pattern, ConstantValue) or not isinstance(pattern.value, str) or not parts_of(pattern.value):
+        return None
+    return CallValue("date_format", (value, pattern), pa.string())
 
 
 def _compared(name: str, left: Computed | None, right: Computed | None) -> Computed | None:

@@ -233,6 +233,20 @@ MUTANTS = (
         _IN_ARROW,
     ),
     Mutant(
+        "operators/linear/computed.py",
+        "pc.fill_null(condition, fill_value=False)",
+        "condition",
+        "CASE has no value where a condition is NULL",
+        _IN_ARROW,
+    ),
+    Mutant(
+        "operators/linear/instant_texts.py",
+        "years.min() < 0 or",
+        "",
+        "years before our era have no sign",
+        _IN_ARROW,
+    ),
+    Mutant(
         "spark_jobs/evaluation/in_arrow.py",
         "or by.type.bit_width > value.type.bit_width",
         "",

@@ -12,10 +12,10 @@ import pyarrow as pa
 from sweeparea.operators import bridge
 from sweeparea.operators.aggregates.averages import averaged
 from sweeparea.operators.bridge import Pipe
-from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.sweeps import aggregate, counted_values, distinct
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.values.bag import BAG
+from sweeparea.spark_jobs.evaluation import computing
 from sweeparea.spark_jobs.evaluation.grouped.aggregate_expansion import AggregateExpansions
 from sweeparea.spark_jobs.evaluation.grouped.expansion import users_of
 from sweeparea.spark_jobs.evaluation.grouped.grouping import Grouping
@@ -106,12 +106,17 @@ class Aggregates(Runner[Aggregate]):
         return frozenset(column.id for column, _ in node.keys) if spread else None
 
     def _source(self, node: Aggregate, grouping: Grouping, bag: DataFrame) -> Pipe | None:
-        """How the sweep's rows come about where keys and arguments are columns as they are."""
+        """How the sweep's rows come about where keys and arguments are columns as they are, or Arrow computes them."""
         below = self.bags.pipe(node.input)
-        # SQL of an argument stands in parentheses
-        arguments = {f"a{i}": Expr(sql[1:-1]).bare for i, sql in grouping.given(bag).items()}
-        keys = {column.id: expr.bare for column, expr in node.keys}
-        return None if below is None else below.renamed(keys | arguments | {name: name for name in BAG})
+        if below is None:
+            return None
+        arguments = {f"a{i}": sql for i, sql in grouping.given(bag).items()}
+        wanted = {column.id: expr.sql for column, expr in node.keys} | arguments
+        renamed = computing.renamed(below, wanted)
+        if renamed is not None:
+            return renamed
+        given = frames.comparable_types(bag, [column.id for column in node.input.columns])
+        return computing.behind(below, wanted, given, self._types[id(node)])
 
     def _aggregate(self, node: Aggregate) -> DataFrame | None:
         op, grouping = self.name(node), self._grouping(node)

@@ -20,7 +20,7 @@ from sweeparea.operators.linear.union_all import UnionAll
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sweeps.enrich import Enrich
 from sweeparea.operators.values.bag import BAG
-from sweeparea.spark_jobs.evaluation import in_arrow
+from sweeparea.spark_jobs.evaluation import computing, in_arrow
 from sweeparea.spark_jobs.evaluation.running import Bags, Runner, RunningSlice, ids_of
 from sweeparea.spark_jobs.spark import frames
 
@@ -161,19 +161,9 @@ class Projects(_Maps[Project]):
         below = self.bags.pipe(node.input)
         if below is None:
             return None
-        chosen = {column.id: expr.bare for column, expr in node.outputs}
-        renamed = below.renamed(chosen | {name: name for name in BAG})
-        return self._computed(node, below) if renamed is None else renamed
-
-    def _computed(self, node: Project, below: Pipe) -> Pipe | None:
-        """The projection where Arrow computes all of it; what it gives must have the types that Spark says."""
-        given, made = self.types(node.input), self.types(node)
-        outputs = [(column.id, in_arrow.computed(expr.sql, given)) for column, expr in node.outputs]
-        found = [(id_, tree) for id_, tree in outputs if tree is not None and tree.type == made.get(id_)]
-        if len(found) < len(outputs):
-            return None
-        names = [*ids_of(node.input), *BAG]
-        return below.mapped(partial(computed.projected, outputs=found), names, [*ids_of(node), *BAG])
+        wanted = {column.id: expr.sql for column, expr in node.outputs}
+        renamed = computing.renamed(below, wanted)
+        return renamed or computing.behind(below, wanted, self.types(node.input), self.types(node))
 
     def net(self, node: Project) -> bool:
         # equal records must come of equal ones
