@@ -24,6 +24,7 @@ from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.state.expiry_log import Division, divided
 from sweeparea.operators.state.sweep import Sweep
 from sweeparea.operators.state.sweep_area import SweepArea
+from sweeparea.operators.values import shared_rows
 from sweeparea.operators.values.bag import N
 from sweeparea.operators.values.columns import conform
 from sweeparea.operators.values.netting import net_changes
@@ -82,8 +83,10 @@ def _opened(
         return given, lambda carry: write_carry(carry, area, attempt)
     given = schema.empty_table() if given is None else given
     held = area.held(given)
-    new = given.filter(given.column(N).is_valid())
-    rows = pa.concat_tables([new, held.select(schema.names)]).combine_chunks()
+    new = given.filter(given.column(N).is_valid()) if given.column(N).null_count else given
+    rows = new
+    if held.num_rows:
+        rows = pa.concat_tables([shared_rows.plain(new), held.select(schema.names)]).combine_chunks()
     watched.gathered(rows)
 
     def stage(carry: pa.Table) -> None:
@@ -101,7 +104,7 @@ def write_carry(carry: pa.Table, target: Target, attempt: str, number: int | Non
     ``number``: that of the part, this partition's if not given.
     """
     suffix = _partition() if number is None else f"{number:05d}"
-    _write(carry.select(target.schema.names), target, attempt, suffix)
+    _write(shared_rows.plain(carry).select(target.schema.names), target, attempt, suffix)
 
 
 def _write(table: pa.Table, target: Target, attempt: str, suffix: str) -> dict[str, Any]:
@@ -128,13 +131,23 @@ class SweepTask:
     watch: Watch = UNWATCHED
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for delta in self._deltas(batches):
+            yield from filled_batches(conform(shared_rows.plain(delta), self.sweep.result))
+
+    def shared(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same, of rows that may share their records, for a task in the same worker that ``takes_shared``."""
+        for delta in self._deltas(batches):
+            yield from filled_batches(shared_rows.conform(delta, self.sweep.result))
+
+    def _deltas(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        run = self.sweep.shared or self.sweep.run
         with self.watch.over() as watched:
             rows, stage = _opened(batches, self.sweep.rows, self.carry, self.attempt, watched)
             if rows is None:
                 return
-            delta, carry = self.sweep.run(rows, h0=self.h0, h1=self.h1)
+            delta, carry = run(rows, h0=self.h0, h1=self.h1)
             stage(carry)
-            yield from filled_batches(conform(delta, self.sweep.result))
+            yield delta
 
 
 @dataclass(frozen=True)
@@ -283,6 +296,7 @@ class MaterializeTask:
     rstream_rows: RowCount | None = None
     anew: bool = True
     watch: Watch = UNWATCHED
+    takes_shared = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self.watch.over() as watched:
@@ -430,11 +444,16 @@ class ChainedTask:
     second: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        between = (
-            pa.RecordBatch.from_arrays([batch.column(c) for c in self.columns], names=list(self.renamed))
-            for batch in self.first(batches)
-        )
-        yield from self.second(between)
+        yield from self.second(self._between(batches))
+
+    def shared(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """As ``SweepTask.shared``, where the second task has that."""
+        yield from getattr(self.second, "shared", self.second)(self._between(batches))
+
+    def _between(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = getattr(self.first, "shared", self.first) if getattr(self.second, "takes_shared", False) else self.first
+        for batch in first(batches):
+            yield pa.RecordBatch.from_arrays([batch.column(c) for c in self.columns], names=list(self.renamed))
 
 
 def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -538,7 +557,9 @@ def gathered_rows(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Ta
         sent = set(rows.column_names)
         columns = [rows.column(f.name) if f.name in sent else pa.nulls(rows.num_rows, f.type) for f in schema]
         rows = pa.Table.from_arrays(columns, names=schema.names)
-    return rows.cast(schema).combine_chunks()
+    if rows.column(0).num_chunks > 1:
+        rows = shared_rows.plain(rows)
+    return shared_rows.conform(rows, schema).combine_chunks()
 
 
 def filled_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -74,3 +74,19 @@ def codes(words, valid):
                 break
             at = (at + 1) & mask
     return out, count
+
+
+@njit(cache=True)
+def renumbered(numbers, bound):
+    """``codes`` of numbers from 0 up to ``bound``, which is not much more than there are of them: by a table."""
+    known = np.full(bound, -1, np.int64)
+    out = np.empty(len(numbers), np.int64)
+    count = 0
+    for i in range(len(numbers)):
+        code = known[numbers[i]]
+        if code < 0:
+            code = count
+            known[numbers[i]] = code
+            count += 1
+        out[i] = code
+    return out, count

@@ -4,6 +4,9 @@ A tree of each group counts the copies alive at each place, another one its clas
 where its interval begins and leaves where it ends, at O(log n). Then only those places are looked at whose rows can be
 shown otherwise than before: where a row came or went, between the old and the new bounds of what is shown, and, where
 numbers are shown too, those whose number has shifted. Each costs O(log n), and all but the changed ones are told.
+
+Of a group from which nothing is taken away in the slice, rows behind the first ones that are shown never matter: where
+these are few (``FEW``) they are a list, and a row that comes behind them costs one comparison.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeparea.operators.kernels.compiled import njit
-from sweeparea.operators.kernels.moves import count, cursor_of, moved, with_room
+from sweeparea.operators.kernels.moves import count, cursor_of, moved
 from sweeparea.operators.kernels.order_statistics import add, before, entry
 
 ROW_NUMBER, RANK, DENSE_RANK = 0, 1, 2
@@ -63,14 +66,22 @@ class RankedGroup(NamedTuple):
 def _told(found, size, place, segment, n, number, others):
     # one more change; the array may be replaced by a larger one
     at = size[0]
-    found = with_room(found, at)
-    found[0, at] = place
-    found[1, at] = segment
-    found[2, at] = n
-    found[3, at] = number
-    found[4, at], found[5, at], found[6, at], found[7, at] = others
+    if at == len(found):
+        found = _twice(found)
+    told = found[at]
+    told[0], told[1], told[2], told[3] = place, segment, n, number
+    told[4], told[5], told[6], told[7] = others
     size[0] = at + 1
     return found
+
+
+@njit(cache=True)
+def _twice(found):
+    grown = np.empty((2 * len(found), 8), np.int64)
+    for i in range(len(found)):
+        for k in range(8):  # assigning a slice takes numba seconds to compile
+            grown[i, k] = found[i, k]
+    return grown
 
 
 @njit(cache=True)
@@ -257,6 +268,122 @@ def _look_at_shifted(moves, bounds, group, kept, segment, found, size):
     return found
 
 
+FEW = 256
+"""Of groups that only grow so many first rows are kept as a list."""
+
+
+class FirstRows(NamedTuple):
+    """The first rows of a group that only grows, in their order: ``place`` and ``copies``, before the segment that is
+    looked at ``old_place`` and ``old_copies``; ``size``: how many places there are, and copies; the same before.
+    """
+
+    place: np.ndarray
+    copies: np.ndarray
+    old_place: np.ndarray
+    old_copies: np.ndarray
+    size: np.ndarray
+
+
+@njit(cache=True)
+def _no_rows(most):
+    room = most + 2
+    return FirstRows(
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.zeros(3, np.int64),
+    )
+
+
+@njit(cache=True)
+def _growing(intervals, opens):
+    # of each group whether none of its rows goes before its last segment
+    groups = np.int64(0)
+    group_of = np.empty(len(opens) + 1, np.int64)
+    for segment in range(len(opens)):
+        groups += opens[segment]
+        group_of[segment] = groups - 1
+    group_of[len(opens)] = groups
+    grows = np.ones(groups + 1, np.bool_)
+    for i in range(len(intervals.end)):
+        g = group_of[intervals.begin[i]]
+        if group_of[intervals.end[i]] == g:
+            grows[g] = False
+    return grows
+
+
+@njit(cache=True)
+def _arrive(touched, shift, base, most, rows):
+    # whether any of the first ``most`` rows is another one now; what lies behind them never is one of them
+    place, copies, old_place, old_copies, size = rows
+    places, held = size[0], size[1]
+    changed = False
+    for j in range(len(touched)):
+        p = base + touched[j]
+        if held >= most and place[places - 1] < p:
+            continue
+        if not changed:
+            for i in range(places):
+                old_place[i], old_copies[i] = place[i], copies[i]
+            size[2] = places
+            changed = True
+        at = places
+        while at > 0 and place[at - 1] > p:
+            at -= 1
+        if at > 0 and place[at - 1] == p:
+            copies[at - 1] += shift[j]
+        else:
+            for i in range(places, at, -1):
+                place[i], copies[i] = place[i - 1], copies[i - 1]
+            place[at], copies[at] = p, shift[j]
+            places += 1
+        held += shift[j]
+        while held - copies[places - 1] >= most:
+            places -= 1
+            held -= copies[places]
+    size[0], size[1] = places, held
+    return changed
+
+
+@njit(cache=True)
+def _tell_first(rows, asked, segment, found, size):
+    # how the first rows differ from those before, place by place
+    place, copies, old_place, old_copies, sizes = rows
+    _, offset, limit, shown = asked
+    others = (np.int64(-1), np.int64(-1), np.int64(-1), np.int64(-1))
+    i = np.int64(0)
+    j = np.int64(0)
+    old_less = np.int64(0)
+    less = np.int64(0)
+    while i < sizes[2] or j < sizes[0]:
+        if j == sizes[0] or (i < sizes[2] and old_place[i] < place[j]):
+            p = old_place[i]
+        else:
+            p = place[j]
+        old_low = old_high = low = high = offset
+        if i < sizes[2] and old_place[i] == p:
+            old_low = max(old_less, offset)
+            old_less += old_copies[i]
+            old_high = max(old_low, min(old_less, offset + limit))
+            i += 1
+        if j < sizes[0] and place[j] == p:
+            low = max(less, offset)
+            less += copies[j]
+            high = max(low, min(less, offset + limit))
+            j += 1
+        if shown & NUMBERS:
+            for number in range(old_low, old_high):
+                if number < low or number >= high:
+                    found = _told(found, size, p, segment, -1, number, others)
+            for number in range(low, high):
+                if number < old_low or number >= old_high:
+                    found = _told(found, size, p, segment, 1, number, others)
+        elif high - low != old_high - old_low:
+            found = _told(found, size, p, segment, (high - low) - (old_high - old_low), low, others)
+    return found
+
+
 @njit(cache=True)
 def changes(intervals, opens, first, peer, asked):
     """(place, segment, n, number, rank, dense rank, number of the last peer, of the last row): how the rows that are
@@ -267,18 +394,28 @@ def changes(intervals, opens, first, peer, asked):
     tells that segment s is the first of its group, which changes nothing. ``asked``: ``CutBy``.
     """
     kept = _nothing_kept(first[-1], peer, asked)
-    found = np.empty((8, 1024), np.int64)
+    found = np.empty((1024, 8), np.int64)  # what is told of one change lies together
     size = np.zeros(1, np.int64)
     cursor = cursor_of(intervals, len(opens))
     group = RankedGroup(0, 0, 0, 0, 0)
     g = -1
     low = 0
     high = 0
+    few = asked.by == ROW_NUMBER and asked.limit >= 0 and asked.offset + asked.limit <= FEW
+    few = few and asked.shown & ~NUMBERS == 0 and asked.limit > 0
+    most = asked.offset + asked.limit if few else 0
+    grows = _growing(intervals, opens) if few else np.zeros(len(first), np.bool_)
+    rows = _no_rows(most)
     for segment in range(len(opens)):
         if opens[segment]:
             g += 1
             group = _group(g, first, peer)
+            rows.size[:] = 0
         touched, shift = moved(intervals, opens[segment], segment, group.base, cursor)
+        if grows[g]:
+            if _arrive(touched, shift, group.base, most, rows) and not opens[segment]:
+                found = _tell_first(rows, asked, segment, found, size)
+            continue
         if len(touched) > 1:
             order = np.argsort(touched)
             touched, shift = touched[order], shift[order]
@@ -294,7 +431,7 @@ def changes(intervals, opens, first, peer, asked):
             if asked.shown:
                 found = _look_at_shifted((touched, shift, grown), bounds, group, kept, segment, found, size)
         low, high = new_low, new_high
-    return found[:, : size[0]]
+    return found[: size[0]].T
 
 
 @njit(cache=True)

@@ -35,8 +35,9 @@ import pyarrow as pa
 
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys as key_codes
+from sweeparea.operators.values import shared_rows
 from sweeparea.operators.values.bag import BAG, below_zero
-from sweeparea.operators.values.columns import BAG_FIELDS, as_bag
+from sweeparea.operators.values.columns import BAG_FIELDS, as_bag, chosen
 from sweeparea.operators.values.netting import netted
 from sweeparea.operators.values.order import OrderKey, ranks
 
@@ -100,12 +101,14 @@ class Snapshots:
         start, end, n = (key_codes.int64_of(rows.column(c)) for c in BAG)
         start = np.maximum(start, h0 if self.published else spec.start)
         used = (n != 0) & (end > start)
-        rows, self.start, self.end, self.n = rows.filter(pa.array(used)), start[used], end[used], n[used]
+        rows, self.start, self.end, self.n = chosen(rows, used), start[used], end[used], n[used]
         self.record, count = _codes(rows, (*spec.keys, *spec.columns))
         group, self.groups = _codes(rows, spec.keys)
         row = np.zeros(count, np.int64)
         row[self.record] = np.arange(len(self.record))
-        self.records = key_codes.canonical(rows.select([*spec.keys, *spec.columns]).take(pa.array(row)))
+        shown = rows.select([*spec.keys, *spec.columns])
+        # most often no record comes twice
+        self.records = key_codes.canonical(shown if count == rows.num_rows else shown.take(pa.array(row)))
         self.group = group[row]
         self._cut(*self._changes())
 
@@ -215,6 +218,10 @@ class Snapshots:
 
     def carry(self, kept: Callable[[Alive], np.ndarray] | None = None) -> pa.Table:
         """The rows alive after h1, one for each record, start and end; of these those that are ``kept``."""
+        return shared_rows.plain(self.shared_carry(kept))
+
+    def shared_carry(self, kept: Callable[[Alive], np.ndarray] | None = None) -> pa.Table:
+        """``carry``, which shares its records (``shared_rows.py``)."""
         alive = np.flatnonzero(self.end > self.h1)
         record, start, end = self.record[alive], np.maximum(self.start[alive], self.h1), self.end[alive]
         span, spans = key_codes.codes([pa.array(start), pa.array(end)]) if len(alive) else (start, 0)
@@ -225,7 +232,7 @@ class Snapshots:
         if kept is not None:
             mask = kept(found)
             found = Alive(record[mask], found.start[mask], found.end[mask], n[mask])
-        return as_bag(self.records.take(pa.array(found.record)), found.start, found.end, found.n)
+        return as_bag(shared_rows.shared(self.records, found.record), found.start, found.end, found.n)
 
 
 @dataclass(frozen=True)

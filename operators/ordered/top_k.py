@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from sweeparea.operators.kernels import top_k as kernel
     from sweeparea.operators.ordered import snapshot
     from sweeparea.operators.ordered.snapshot import Alive, SnapshotSpec
-    from sweeparea.operators.values import columns
+    from sweeparea.operators.values import columns, shared_rows
     from sweeparea.operators.values import keys as key_codes
     from sweeparea.operators.values import order as order_of
 else:
-    np, pa, moves, sorting, kernel, snapshot, columns, key_codes, order_of = later(
+    np, pa, moves, sorting, kernel, snapshot, columns, shared_rows, key_codes, order_of = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.kernels.moves",
@@ -62,6 +62,7 @@ else:
         "sweeparea.operators.kernels.top_k",
         "sweeparea.operators.ordered.snapshot",
         "sweeparea.operators.values.columns",
+        "sweeparea.operators.values.shared_rows",
         "sweeparea.operators.values.keys",
         "sweeparea.operators.values.order",
     )
@@ -233,6 +234,12 @@ def sweep(rows: pa.Table, spec: TopKSpec, h0: int, h1: int) -> tuple[pa.Table, p
 
     Errors (DataError): a net number of copies below zero.
     """
+    changes, carry = shared_sweep(rows, spec, h0, h1)
+    return shared_rows.plain(changes), shared_rows.plain(carry)
+
+
+def shared_sweep(rows: pa.Table, spec: TopKSpec, h0: int, h1: int) -> tuple[pa.Table, pa.Table]:
+    """``sweep``, of which both share their records (``shared_rows.py``)."""
     return _Swept(rows, spec, h0, h1).run()
 
 
@@ -240,7 +247,7 @@ def carried(rows: pa.Table, h: int, spec: TopKSpec) -> pa.Table:
     """Rows that began by ``h`` as a slice after h needs them, where what is kept is ``limited``: those that may be
     shown.
     """
-    return _Swept(rows, spec, h, h).carry()
+    return shared_rows.plain(_Swept(rows, spec, h, h).carry())
 
 
 def shortened(rows: pa.Table, spec: TopKSpec, until: int) -> pa.Table:
@@ -296,7 +303,7 @@ class _Swept:
         return self._changes(), self.carry()
 
     def carry(self) -> pa.Table:
-        return self.at.carry(self._undominated if self.spec.limited else None)
+        return self.at.shared_carry(self._undominated if self.spec.limited else None)
 
     def _changes(self) -> pa.Table:
         at, spec = self.at, self.spec
@@ -305,7 +312,7 @@ class _Swept:
         asked = kernel.CutBy(self.by, spec.offset, -1 if spec.limit is None else spec.limit, shown)
         intervals = moves.intervals_of(self.place[at.interval], at.first, at.covers, at.copies)
         places, segment, n, *numbers = kernel.changes(intervals, at.opens, first, self.peer, asked)
-        table = at.records.select(list(spec.rows.columns)).take(pa.array(self.order[places]))
+        table = shared_rows.shared(at.records.select(list(spec.rows.columns)), self.order[places])
         for name, function in spec.numbers:
             number = numbers[COUNTED.index(function)] + 1
             table = table.append_column(name, pa.array(number.astype(np.int32)))

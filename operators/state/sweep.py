@@ -35,7 +35,8 @@ class Sweep:
     it carries, ``result`` that of what it adds. ``due``: when a key needs a look though nothing new has come.
 
     ``carried`` makes of rows, none of which begins after h, what a slice after h needs of them, in few rows; None: a
-    key is not divided by time. ``values``: how it is divided by values before.
+    key is not divided by time. ``values``: how it is divided by values before. ``shared``: as ``run``, of which
+    both may share their records (``shared_rows.py``); None: they do not.
     """
 
     keys: tuple[str, ...]
@@ -45,6 +46,7 @@ class Sweep:
     run: Run
     carried: Callable[[pa.Table, int], pa.Table] | None = None
     values: ByValue | None = None
+    shared: Run | None = None
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ import pyarrow as pa
 from sweeparea.operators.state.area_files import DUE, HASH, SEQ, AreaFile, OpenFile, longs
 from sweeparea.operators.state.due import Due, bag_due
 from sweeparea.operators.time.ticks import MIN_TICK
-from sweeparea.operators.values import keys
-from sweeparea.operators.values.columns import conform
+from sweeparea.operators.values import keys, shared_rows
 from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.tables.log.files import DataFile, quick, side_by_side, write_pieces
 
@@ -140,7 +139,7 @@ class SweepArea:
         The first file is written also when it has no rows: it tells that the sweep has run. Its name ends with the
         number of rows that it replaces (``growth``).
         """
-        rows = conform(carry.select(self.schema.names), self.schema)
+        rows = shared_rows.conform(carry.select(self.schema.names), self.schema)
         parts = [self._laid_out(rows, self.due(rows, self.h1))]
         if held.num_rows:
             code, count = self._codes(held, rows)
@@ -148,7 +147,7 @@ class SweepArea:
             left[code[held.num_rows :]] = False
             first = keys.first_rows(code[: held.num_rows], count)
             gone = held.select(list(self.key_columns)).take(pa.array(first[left]))
-            parts.append(self._laid_out(_widened(gone, self.schema), None))
+            parts = [shared_rows.plain(parts[0]), self._laid_out(_widened(gone, self.schema), None)]
         self._write([_by_hash(pa.concat_tables(parts))], attempt, f"{self.op}.c-{partition:05d}-{held.num_rows}")
         if self.merge:
             self._write(self._merged(partition), attempt, f"{self.op}.m-{partition:05d}")
@@ -157,7 +156,7 @@ class SweepArea:
         size = rows.num_rows
         times = pa.nulls(size, pa.int64()) if due is None else pa.array(due, pa.int64())
         layout = [pa.array(self._hashes(rows)), times, pa.array(np.full(size, self.seq), pa.int64())]
-        return pa.Table.from_arrays([*rows.columns, *layout], schema=self.stored)
+        return pa.table([*rows.columns, *layout], names=self.stored.names)
 
     def _write(self, pieces: Sequence[pa.Table] | Iterator[pa.Table], attempt: str, stem: str) -> None:
         import uuid
@@ -216,7 +215,7 @@ def _alive(rows: pa.Table) -> np.ndarray:
 
 
 def _by_hash(rows: pa.Table) -> pa.Table:
-    return rows.take(pa.array(np.argsort(longs(rows, HASH), kind="stable")))
+    return shared_rows.taken(rows, np.argsort(longs(rows, HASH), kind="stable"))
 
 
 def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -32,6 +32,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.sweeps.relation_to_stream import FROM, TICK, TO, Materialized, MaterializeSpec
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values import keys as key_codes
+from sweeparea.operators.values import shared_rows
 from sweeparea.operators.values.bag import BAG, TE, TS, N
 
 
@@ -77,7 +78,7 @@ def _elements(record: pa.Table, at: np.ndarray, tick: np.ndarray, n: np.ndarray)
     """The rows ``at``, ``n`` times each, with their ticks."""
     if (n != 1).any():
         at, tick = np.repeat(at, n), np.repeat(tick, n)
-    columns = record.take(pa.array(at)).columns if record.num_columns else []
+    columns = shared_rows.taken(record, at).columns
     return pa.Table.from_arrays([*columns, pa.array(tick)], names=[*record.column_names, TICK])
 
 

@@ -46,15 +46,16 @@ if TYPE_CHECKING:
     from sweeparea.operators.kernels import relation_to_stream as kernel
     from sweeparea.operators.kernels import sorting
     from sweeparea.operators.values import keys as key_codes
-    from sweeparea.operators.values import netting
+    from sweeparea.operators.values import netting, shared_rows
 else:
-    np, pa, kernel, sorting, key_codes, netting = later(
+    np, pa, kernel, sorting, key_codes, netting, shared_rows = later(
         "numpy",
         "pyarrow",
         "sweeparea.operators.kernels.relation_to_stream",
         "sweeparea.operators.kernels.sorting",
         "sweeparea.operators.values.keys",
         "sweeparea.operators.values.netting",
+        "sweeparea.operators.values.shared_rows",
     )
 
 TICK = "__tick"
@@ -210,12 +211,16 @@ def sweep(rows: pa.Table, spec: MaterializeSpec, h0: int, h1: int) -> Materializ
     was, are = (closed, opened) if spec.relation else (closed[:, :0], opened[:, :0])
     repeated = _repeated(closed, opened, spec, h0, h1)
     carried, since, copies = np.concatenate([opened, future], axis=1)
+    shown = records.each(are[0], are[2], {FROM: are[1]})
+    lasting = {TS: since, TE: np.full(len(since), INF), N: copies}
+    # most often what is carried are the open levels as they are shown
+    same = len(carried) == shown.num_rows and not future.size
     return Materialized(
         istream=records.each(plus[0], plus[2], {TICK: plus[1]}),
         dstream=records.each(minus[0], -minus[2], {TICK: minus[1]}),
         closed=records.each(was[0], was[3], {FROM: was[1], TO: was[2]}),
-        opened=records.each(are[0], are[2], {FROM: are[1]}),
-        carry=records.table(carried, {TS: since, TE: np.full(len(since), INF), N: copies}),
+        opened=shown,
+        carry=records.beside(shown, lasting) if same else records.table(carried, lasting),
         rstream=records.each(repeated.group, repeated.n, {TICK: repeated.tick}),
         rstream_rows=repeated.rows,
     )
@@ -230,9 +235,14 @@ class _Records:
 
     def table(self, groups: np.ndarray, ticks: dict[str, np.ndarray]) -> pa.Table:
         """The records of groups beside columns of numbers."""
-        columns = self.rows.take(pa.array(self.row_of[groups])).columns if self.rows.num_columns else []
-        fields = [*self.rows.schema, *(pa.field(name, pa.int64()) for name in ticks)]
-        return pa.Table.from_arrays([*columns, *(pa.array(v) for v in ticks.values())], schema=pa.schema(fields))
+        return self.beside(shared_rows.taken(self.rows, self.row_of[groups]), ticks)
+
+    def beside(self, found: pa.Table, ticks: dict[str, np.ndarray]) -> pa.Table:
+        """Records that have been taken, beside columns of numbers."""
+        names = self.rows.column_names
+        fields = [*(found.schema.field(name) for name in names), *(pa.field(name, pa.int64()) for name in ticks)]
+        columns = [*(found.column(name) for name in names), *(pa.array(v) for v in ticks.values())]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
     def each(self, groups: np.ndarray, copies: np.ndarray, ticks: dict[str, np.ndarray]) -> pa.Table:
         """``table``, one row for each copy."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from sweeparea.operators.kernels import hashing
+from sweeparea.operators.values import shared_rows
 from sweeparea.operators.values.arrays import (
     as_binary,
     canonical_floats,
@@ -43,6 +44,10 @@ __all__ = [
 ]
 
 
+_TABLE = 4
+"""A table of so many numbers a row is read and written faster than a hash table of those that occur."""
+
+
 def codes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[np.ndarray, int]:
     """(dense codes 0..k-1 as int64, k) of the rows of one or several columns of any Arrow type, numbered by appearance.
 
@@ -50,14 +55,48 @@ def codes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[np.ndarray, in
     """
     if not columns:
         raise ValueError("codes of no columns: the number of rows is unknown; use zeros")
-    result, count = column_codes(columns[0])
-    for column in columns[1:]:
-        more, k = column_codes(column)
-        if count * k < 1 << 62:
-            result, count = _dense(result * k + more)
-        else:
-            result, count = _dense_pairs(result, more)
+    shared = [column for column in columns if pt.is_dictionary(column.type)]
+    found = shared_rows.places_of(shared)
+    if found is None:
+        return _codes(columns)
+    places, records = found
+    code, count = _codes(records)
+    others = [column for column in columns if not pt.is_dictionary(column.type)]
+    # of these records not all come, nor in their order
+    code, count = _pairs(code[places], count, *_codes(others)) if others else _dense(code[places], count)
+    return code, count
+
+
+def _codes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[np.ndarray, int]:
+    first, *others = _cheapest_first(columns)
+    result, count = column_codes(first)
+    for column in others:
+        if count == len(result):  # all rows differ
+            break
+        result, count = _refined(result, count, column)
     return result, count
+
+
+def _cheapest_first(columns: Sequence[pa.ChunkedArray | pa.Array]) -> list[pa.ChunkedArray | pa.Array]:
+    """Columns of fixed width cost least. Numbers by appearance do not depend on which column is looked at first."""
+    return sorted(columns, key=lambda column: column.type.num_fields > 0 or not pt.is_primitive(column.type))
+
+
+def _refined(code: np.ndarray, count: int, column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
+    """Codes of pairs of a code below ``count`` and the value of a column. Where most codes stand alone already, only
+    the values of the others are looked at.
+    """
+    tied = np.flatnonzero(np.bincount(code, minlength=count)[code] > 1)
+    if 2 * len(tied) > len(code):
+        return _pairs(code, count, *column_codes(column))
+    pair, pairs = _pairs(code[tied], count, *column_codes(column.take(pa.array(tied))))
+    found = code.copy()
+    found[tied] = pair + count
+    return _dense(found, pairs + count)
+
+
+def _pairs(code: np.ndarray, count: int, more: np.ndarray, k: int) -> tuple[np.ndarray, int]:
+    return _dense(code * k + more, count * k) if count * k < 1 << 62 else _dense_pairs(code, more)
 
 
 def column_codes(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, int]:
@@ -106,8 +145,11 @@ def _words(array: pa.Array) -> np.ndarray | None:
     return int64_of(array)
 
 
-def _dense(values: np.ndarray) -> tuple[np.ndarray, int]:
-    return _encode(pa.array(values))
+def _dense(values: np.ndarray, bound: int) -> tuple[np.ndarray, int]:
+    """Numbers below ``bound`` by appearance."""
+    if bound <= _TABLE * len(values):
+        return hashing.renumbered(values, bound)
+    return hashing.codes(values, np.zeros(0, np.bool_))
 
 
 def _dense_pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:

@@ -65,6 +65,7 @@ _STREAMS = ("tests/operators/test_relation_to_stream.py",)
 _MEMORY = ("tests/operators/test_worker_memory.py",)
 _TOP_K = ("tests/operators/test_top_k.py",)
 _EXTREMES = ("tests/cql/test_rewrites.py::test_the_greatest_of_the_same_rows_are_the_first_of_their_group",)
+_KEYS = ("tests/operators/test_keys_and_order.py",)
 _IN_ARROW = ("tests/spark_jobs/test_in_arrow.py",)
 _COUNTED = ("two_counts", "difference", "intersect", "distinct", "negation")
 _TWO = tuple(f"tests/operators/test_{name}.py" for name in _COUNTED)
@@ -231,6 +232,48 @@ MUTANTS = (
         "np.mod(pc.fill_null",
         "a remainder has the sign of the divisor",
         _IN_ARROW,
+    ),
+    Mutant(
+        "operators/values/keys.py",
+        "found[tied] = pair + count",
+        "found[tied] = pair",
+        "rows that are told apart again have numbers of others",
+        _KEYS,
+    ),
+    Mutant(
+        "operators/values/keys.py",
+        "if count == len(result):",
+        "if count >= len(result) // 2:",
+        "columns are left out though rows are still equal",
+        _KEYS,
+    ),
+    Mutant(
+        "operators/values/shared_rows.py",
+        "len({_address(array) for array in arrays}) > 1",
+        "not all(arrays)",
+        "columns are taken to share places that they do not share",
+        _KEYS,
+    ),
+    Mutant(
+        "operators/kernels/top_k.py",
+        "grows[g] = False",
+        "grows[g] = True",
+        "a row that goes leaves the list of first rows as it is",
+        _TOP_K,
+    ),
+    Mutant(
+        "operators/kernels/top_k.py",
+        "copies[at - 1] += shift[j]",
+        "copies[at - 1] = shift[j]",
+        "further copies of one of the first rows replace it",
+        _TOP_K,
+    ),
+    Mutant(
+        "operators/sweeps/relation_to_stream.py",
+        "same = len(carried) == shown.num_rows and not future.size",
+        "same = len(carried) == shown.num_rows",
+        "changes to come are forgotten where levels have copies",
+        _STREAMS,
     ),
     Mutant(
         "operators/linear/computed.py",

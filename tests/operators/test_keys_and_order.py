@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeparea.operators.values import keys, order
+from sweeparea.operators.kernels import key_hash
+from sweeparea.operators.values import keys, order, shared_rows
 
 FLOATS = st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5, 5e-324]) | st.floats()
 SCALARS: list[tuple[pa.DataType, st.SearchStrategy]] = [
@@ -153,6 +154,80 @@ def test_dictionaries_and_decimals():
     assert keys.codes([pa.array(["b", "a", "b", None]).dictionary_encode()])[0].tolist() == [0, 1, 0, 2]
     values = [Decimal("1.0"), Decimal("-1.0"), None, Decimal(10**30)]
     assert order.column_ranks(pa.array(values, pa.decimal128(38, 1)))[0].tolist() == [2, 1, 0, 3]
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 40, 1000])
+@pytest.mark.parametrize("how", ["plain", "shared", "beside"])
+def test_columns_are_numbered_by_appearance_however_many_are_looked_at(distinct: int, how: str):
+    """Columns of which the first ones tell most rows apart, some, or none; also where records come several times."""
+    chance = np.random.default_rng(distinct)
+    size = 600
+    drawn = {
+        "s": pa.array([None if v == 0 else f"s{v % 7}" for v in chance.integers(0, 50, size)]),
+        "i": pa.array(chance.integers(0, distinct, size)),
+        "f": pa.array(chance.choice([0.0, 1.5, math.nan], size)),
+        "l": pa.array([[int(v)] for v in chance.integers(0, 3, size)]),
+        "b": pa.array(chance.integers(0, 2, size), mask=chance.random(size) < 0.2),
+    }
+    rows = records = pa.table(drawn)
+    if how != "plain":
+        places = chance.integers(0, size // 2, size)
+        rows, records = shared_rows.shared(records, places), records.take(pa.array(places))
+        assert {str(f.type) for f in rows.schema if pa.types.is_dictionary(f.type)}
+    if how == "beside":
+        more = pa.array(chance.integers(0, 3, size))
+        rows, records = rows.append_column("n", more), records.append_column("n", more)
+    assert repr(shared_rows.plain(rows).to_pylist()) == repr(records.to_pylist())
+    at = chance.integers(0, size, 50)
+    assert repr(shared_rows.taken(rows, at).to_pylist()) == repr(records.take(pa.array(at)).to_pylist())
+    codes, count = keys.codes(rows.columns)
+    known: dict[str, int] = {}
+    wanted = [known.setdefault(repr(row), len(known)) for row in records.to_pylist()]
+    assert codes.tolist() == wanted
+    assert count == len(known)
+
+
+@pytest.mark.parametrize("kind", [t for t, _ in SCALARS if not pa.types.is_null(t)])
+def test_all_flat_types_are_shared(kind: pa.DataType):
+    records = pa.table({"c": pa.nulls(3, kind), "n": [1, 2, 3]})
+    rows = shared_rows.shared(records, np.array([2, 0, 2]))
+    assert pa.types.is_dictionary(rows.schema.field("c").type)
+    found = shared_rows.conform(rows, records.schema).combine_chunks()
+    assert shared_rows.places_of(found.columns) is not None
+    assert shared_rows.plain(found).equals(records.take(pa.array([2, 0, 2])))
+    other = shared_rows.conform(rows, pa.schema([("n", pa.int32()), ("c", kind)]))
+    assert other.column("n").to_pylist() == [3, 1, 3]
+
+
+def test_columns_with_places_of_their_own():
+    one, other = (shared_rows.shared(pa.table({"c": ["a", "b"]}), np.array(at)) for at in ([0, 0, 1], [0, 1, 1]))
+    assert shared_rows.places_of([one.column("c"), other.column("c")]) is None
+    assert keys.codes([one.column("c"), other.column("c")])[0].tolist() == [0, 1, 2]
+    both = pa.table([one.column("c"), other.column("c")], names=["c", "d"])
+    assert shared_rows.taken(both, np.array([1])).to_pylist() == [{"c": "a", "d": "b"}]
+
+
+def _hash_of(text: bytes) -> int:
+    """The hash of bytes by its definition: words of eight bytes, the first one lowest, mixed as splitmix64 does."""
+    mask, prime = (1 << 64) - 1, 0x9E3779B97F4A7C15
+
+    def mixed(x: int) -> int:
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+        return x ^ (x >> 31)
+
+    h = len(text) * prime & mask
+    for at in range(0, len(text), 8):
+        h = mixed((h ^ int.from_bytes(text[at : at + 8], "little")) * prime & mask)
+    return mixed(h)
+
+
+def test_hashes_of_bytes_never_change():
+    chance = np.random.default_rng(0)
+    texts = [chance.bytes(length) for length in [*range(26), 250] for _ in range(3)] + [b"\xff" * 16, b"\x80" * 9]
+    offsets = np.append(0, np.cumsum([len(text) for text in texts]))
+    found = key_hash.hash_bytes(np.frombuffer(b"".join(texts), np.uint8), offsets)
+    assert found.tolist() == [_hash_of(text) for text in texts]
 
 
 def test_no_columns_have_no_codes():

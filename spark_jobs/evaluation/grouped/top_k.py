@@ -64,7 +64,8 @@ class TopKs(Runner[TopK]):
         output = pa.schema([*(schema.field(c.id) for c in node.input.columns), *numbers, *BAG_FIELDS])
         spec = how.top(self.slice.plan.start, self.known(node.input))
         carried = partial(top_k.carried, spec=spec) if spec.limited else None
-        sweep = Sweep(tuple(keys), schema, output, bag_due, partial(top_k.sweep, spec=spec), carried)
+        run, shared = partial(top_k.sweep, spec=spec), partial(top_k.shared_sweep, spec=spec)
+        sweep = Sweep(tuple(keys), schema, output, bag_due, run, carried, shared=shared)
         if bag is None:
             return self.sweeps.swept(op, None, sweep)
         rows, source = self._shortened(node, spec, schema, shown, how.source(self.bags.pipe(node.input)))
