@@ -36,19 +36,30 @@ def combine(into, words):
 
 
 @njit(cache=True)
+def _byte(data, at, number):
+    return np.uint64(data[at + np.uint64(number)]) << np.uint64(8 * number)
+
+
+@njit(cache=True)
 def hash_bytes(data, offsets):
     """The hash of each of the byte strings ``data[offsets[i]:offsets[i+1]]``."""
     out = np.empty(len(offsets) - 1, np.uint64)
     for i in range(len(out)):
         h = np.uint64(offsets[i + 1] - offsets[i]) * _PRIME
-        at, end = offsets[i], offsets[i + 1]
-        while at < end:
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        while at + np.uint64(8) <= end:
+            # eight bytes by places that cannot be negative: one load, where a loop takes eight
+            low = _byte(data, at, 0) | _byte(data, at, 1) | _byte(data, at, 2) | _byte(data, at, 3)
+            high = _byte(data, at, 4) | _byte(data, at, 5) | _byte(data, at, 6) | _byte(data, at, 7)
+            h = _mixed((h ^ (low | high)) * _PRIME)
+            at += np.uint64(8)
+        if at < end:
             word, shift = np.uint64(0), np.uint64(0)
-            for j in range(at, min(at + 8, end)):
-                word |= np.uint64(data[j]) << shift
+            while at < end:
+                word |= np.uint64(data[at]) << shift
                 shift += np.uint64(8)
+                at += np.uint64(1)
             h = _mixed((h ^ word) * _PRIME)
-            at += 8
         out[i] = _mixed(h)
     return out
 
