@@ -315,7 +315,8 @@ def _growing(intervals, opens):
 
 @njit(cache=True)
 def _arrive(touched, shift, base, most, rows):
-    # whether any of the first ``most`` rows is another one now; what lies behind them never is one of them
+    # whether any of the first ``most`` rows is another one now; what lies behind them never is one of them. No place
+    # comes twice: where a record gets further copies, an interval ends
     place, copies, old_place, old_copies, size = rows
     places, held = size[0], size[1]
     changed = False
@@ -331,13 +332,10 @@ def _arrive(touched, shift, base, most, rows):
         at = places
         while at > 0 and place[at - 1] > p:
             at -= 1
-        if at > 0 and place[at - 1] == p:
-            copies[at - 1] += shift[j]
-        else:
-            for i in range(places, at, -1):
-                place[i], copies[i] = place[i - 1], copies[i - 1]
-            place[at], copies[at] = p, shift[j]
-            places += 1
+        for i in range(places, at, -1):
+            place[i], copies[i] = place[i - 1], copies[i - 1]
+        place[at], copies[at] = p, shift[j]
+        places += 1
         held += shift[j]
         while held - copies[places - 1] >= most:
             places -= 1

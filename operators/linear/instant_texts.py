@@ -6,6 +6,8 @@ Only as many texts are made as there are different ones: days of many rows are f
 >>> import pyarrow as pa
 >>> written(pa.array([0, 86_399_999_999, None], pa.timestamp("us")), "yyyy-MM-dd HH:mm").to_pylist()
 ['1970-01-01 00:00', '1970-01-01 23:59', None]
+>>> written(pa.array([-70_000_000_000_000_000], pa.timestamp("us")), "yyyy").to_pylist()
+['-0249']
 >>> parts_of("yyyy-MM-dd"), parts_of("EEEE")
 (['yyyy', '-', 'MM', '-', 'dd'], None)
 """

@@ -263,9 +263,9 @@ MUTANTS = (
     ),
     Mutant(
         "operators/kernels/top_k.py",
-        "copies[at - 1] += shift[j]",
-        "copies[at - 1] = shift[j]",
-        "further copies of one of the first rows replace it",
+        "held - copies[places - 1] >= most",
+        "held >= most",
+        "the last one of the first rows is dropped",
         _TOP_K,
     ),
     Mutant(
@@ -284,9 +284,9 @@ MUTANTS = (
     ),
     Mutant(
         "operators/linear/instant_texts.py",
-        "years.min() < 0 or",
-        "",
-        "years before our era have no sign",
+        "'+' if v >= 10**width",
+        "'+' if v > 10**width",
+        "the year 10000 has no sign",
         _IN_ARROW,
     ),
     Mutant(
