@@ -31,6 +31,11 @@ QUERIES = (
 )
 
 
+def cases() -> list[dict[str, Any]]:
+    """Each query over the streams, in three slices."""
+    return [{"name": q, "streams": STREAMS, "query": q, "heartbeats": [5, 13, 20]} for q in QUERIES]
+
+
 def main() -> int:
     """``python -m sweeparea.spark_jobs.cases.warm_up``: once, on the server that runs."""
 
@@ -40,9 +45,8 @@ def main() -> int:
 
         os.environ.setdefault("SPARK_REMOTE", settings.spark_remote())  # else a Spark of this process would be warmed
         begun, wrong = time.monotonic(), 0
-        cases = [{"name": q, "streams": STREAMS, "query": q, "heartbeats": [5, 13, 20]} for q in QUERIES]
         with spark_session() as spark:
-            for outcome in replay(map(json.dumps, cases), spark):
+            for outcome in replay(map(json.dumps, cases()), spark):
                 if "error" in outcome:
                     wrong += 1
                     print(f"warm-up: {outcome['name']}: {outcome['error']['message']}", flush=True)

@@ -157,7 +157,7 @@ _DIED = "Python worker exited unexpectedly|Python worker failed|Python process.*
 
 _LOST = (
     "Py4JNetworkError|Answer from Java side is empty|StatusCode.UNAVAILABLE|failed to connect to all addresses"
-    r"|RetriesExceeded|RESPONSE_ALREADY_RECEIVED|INVALID_HANDLE\.(SESSION|OPERATION)_(NOT_FOUND|CLOSED|CHANGED)"
+    r"|RetriesExceeded|RETRIES_EXCEEDED|RESPONSE_ALREADY_RECEIVED|INVALID_HANDLE\.(SESSION|OPERATION)_(NOT_FOUND|CLOSED|CHANGED)"
 )
 """How Python tells that the other side of its connection to Spark has gone, or that another was started in its place.
 """

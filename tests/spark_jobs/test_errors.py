@@ -89,8 +89,16 @@ def test_errors_of_spark_are_told_in_words(text, kind, told):
 
 
 def test_spark_that_is_gone_is_told_as_that():
-    """A killed JVM is a refused connection to Python, which tells nobody what to do."""
-    for lost in (ConnectionRefusedError(111, "Connection refused"), ValueError("Answer from Java side is empty")):
+    """A killed JVM is a refused connection to Python, which tells nobody what to do, and so is a session that a server
+    does not know which was started in the place of another.
+    """
+    for lost in (
+        ConnectionRefusedError(111, "Connection refused"),
+        ValueError("Answer from Java side is empty"),
+        ValueError("[INVALID_HANDLE.SESSION_NOT_FOUND] The handle e5 is invalid. Session not found. SQLSTATE: HY000"),
+        ValueError("[RESPONSE_ALREADY_RECEIVED] INVALID_HANDLE.SESSION_NOT_FOUND on the server but responses .."),
+        ValueError("[RETRIES_EXCEEDED] The maximum number of retries has been exceeded."),
+    ):
         error = readable(lost, "query q, slice (0, 5]")
         assert type(error) is SliceError
         assert str(error).startswith("query q, slice (0, 5]: Spark is gone: ")
