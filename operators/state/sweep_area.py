@@ -124,8 +124,9 @@ class SweepArea:
         return code, newest, rows.num_rows
 
     def _codes(self, *tables: pa.Table) -> tuple[np.ndarray, int]:
+        named = [shared_rows.plain(table.select(list(self.key_columns))) for table in tables]
         columns = [
-            pa.chunked_array([chunk for t in tables for chunk in t.column(k).chunks], self.schema.field(k).type)
+            pa.chunked_array([chunk for t in named for chunk in t.column(k).chunks], self.schema.field(k).type)
             for k in self.key_columns
         ]
         return keys.codes(columns)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from sweeparea.infra.errors import DataError, SetupError, SweepAreaError, WorkerMemoryError, shortened
 from sweeparea.tables.log.write_errors import said_full, write_error
@@ -65,6 +66,23 @@ _TYPE = (
 )
 
 
+@contextmanager
+def told_if_gone(where: str) -> Iterator[None]:
+    """An error inside that only says that Spark has gone is raised in words; others pass as they are."""
+    try:
+        yield
+    except SweepAreaError:
+        raise
+    except Exception as error:
+        if _is_lost(error):
+            raise readable(error, where) from error
+        raise
+
+
+def _is_lost(error: Exception) -> bool:
+    return isinstance(error, ConnectionError) or bool(re.search(_LOST, f"{type(error).__name__}: {error}"))
+
+
 def readable(error: Exception, where: str, names: Mapping[str, str] | None = None) -> SweepAreaError:
     """``error`` of Spark or of a sweep as one paragraph that names ``where`` (a query and its slice, or a stream).
 
@@ -117,7 +135,7 @@ def readable(error: Exception, where: str, names: Mapping[str, str] | None = Non
             f" of memory.{at_work} Nothing was published. Run again. If it dies again: with a SWEEPAREA_WORKER_MEMORY"
             f" below what the machine has, it says what it lacks before the system kills it. {_FEWER}"
         )
-    if isinstance(error, ConnectionError) or re.search(_LOST, f"{type(error).__name__}: {text}"):
+    if _is_lost(error):
         return SliceError(
             f"{where}: Spark is gone: its own process (the JVM, or the server of Spark Connect) was killed, ran out of"
             f" memory, or cannot be reached.{at_work} What was half done is ignored. Run again; under Airflow see the"

@@ -27,6 +27,7 @@ from sweeparea.infra import machine, proxies, settings, worker_daemon
 from sweeparea.infra.errors import SetupError, shortened
 from sweeparea.infra.services import spark_connect
 from sweeparea.spark_jobs.spark import machine_probe, session_settings
+from sweeparea.spark_jobs.spark.errors import told_if_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,7 +101,7 @@ def spark_session() -> Iterator[SparkSession]:
     remote = _remote()
     if remote:
         _require_answer()
-        with _lease() as lease:
+        with _lease() as lease, told_if_gone(f"the Spark server at {remote.split('/;')[0]}"):
             spark = _connect(remote, lease)
             try:
                 machine_probe.require_fit(spark, lease)
