@@ -863,9 +863,16 @@ MUTANTS = (
     ),
     Mutant(
         "operators/state/sweep_area.py",
-        "parts.append(self._laid_out(_widened(gone, self.schema), None))",
+        "parts = [shared_rows.plain(parts[0]), self._laid_out(_widened(gone, self.schema), None)]",
         "del gone",
         "nothing says that a key is gone, and its rows come back",
+        _AREA,
+    ),
+    Mutant(
+        "operators/state/sweep_area.py",
+        "named = [shared_rows.plain(table.select(list(self.key_columns))) for table in tables]",
+        "named = list(tables)",
+        "rows that share their records cannot be told from those of before",
         _AREA,
     ),
     Mutant(
