@@ -21,7 +21,7 @@ from sweeparea.operators.state.due import Later, bag_due, never
 from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import two_counts
 from sweeparea.operators.time.ticks import INF
-from sweeparea.operators.values import keys
+from sweeparea.operators.values import keys, shared_rows
 from sweeparea.operators.values.key_hash import key_hash
 from sweeparea.operators.windows import session_window
 from sweeparea.operators.windows.arrivals import ArrivalSpec
@@ -35,8 +35,10 @@ ATTEMPT = "a"
 
 class Kept:
     """A SweepArea over several slices, as the driver and the workers of each slice use it, the first of which is task
-    ``first`` of its stage.
+    ``first`` of its stage. ``shares``: the sweep's rows share their keys' values, as those of a top-k.
     """
+
+    shares = False
 
     def __init__(self, root: str, schema: pa.Schema, key: tuple[str, ...], due, workers: int, first: int = 0) -> None:
         self.root, self.workers, self.first = root, workers, first
@@ -55,6 +57,7 @@ class Kept:
             hints = named.filter(pa.array(where == worker))
             held = area.held(pa.concat_tables([mine, hints.select(mine.column_names)]))
             delta, carry = sweep(pa.concat_tables([mine, held.select(mine.column_names)]), h0, h1)
+            carry = self._shared(carry) if self.shares else carry
             area.stage(carry, held, attempt, self.first + worker)
             deltas.append(delta)
         kept = [f for f in area.files if f not in area.merge]
@@ -67,6 +70,12 @@ class Kept:
         files = (*kept, *(AreaFile.of(self.root, f) for f in added if f.rows))
         self.area = replace(area, files=files)
         return pa.concat_tables(deltas)
+
+    def _shared(self, carry: pa.Table) -> pa.Table:
+        named = carry.select(list(self.area.key_columns)).combine_chunks()
+        shared = shared_rows.shared(named, np.arange(named.num_rows))
+        columns = [(shared if n in shared.column_names else carry).column(n) for n in carry.column_names]
+        return pa.table(columns, names=carry.column_names)
 
     def _merge(self) -> tuple[AreaFile, ...]:
         files = sorted(self.area.files, key=lambda f: -self.described[f.path])
@@ -119,12 +128,14 @@ element = st.tuples(st.integers(0, 7), st.integers(1, TICKS), st.integers(1, 9))
     st.lists(st.integers(1, TICKS), max_size=14),
     st.sampled_from([1, 3]),
     st.booleans(),
+    st.booleans(),
 )
-def test_duplicate_elimination_over_slices(tmp_path_factory, elements, cuts, workers, known):
+def test_duplicate_elimination_over_slices(tmp_path_factory, elements, cuts, workers, known, shares):
     root = str(tmp_path_factory.mktemp("area"))
     schema = two_counts.rows_schema([pa.field("k", pa.int64())])
     spec = two_counts.TwoCountsSpec(("k",), two_counts.DISTINCT, (known, True))
     kept = Kept(root, schema, ("k",), bag_due, workers)
+    kept.shares = shares
     whole, deltas, h0 = schema.empty_table(), [], 0
     for h1 in sorted({*cuts, TICKS, TICKS + 5, TICKS + 30}):
         rows = bag([(k, s, s + d, 1, 0) for k, s, d in elements if h0 < s <= h1], schema)
