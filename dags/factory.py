@@ -50,7 +50,9 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
     app, name = application.name, source.name
     with DAG(
         admit_dag_id(app, name),
-        schedule=[_wake(application, name, BehindTrigger(name, application.watched(), dag_id=admit_dag_id(app, name)))],
+        schedule=[
+            _wake(application, name, BehindTrigger(name, application.watched_text, dag_id=admit_dag_id(app, name)))
+        ],
         description=f"Copies {name} once"
         if source.static
         else f"Admits what is new for {name} and moves its heartbeat",
@@ -87,7 +89,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     alone, cron = query.group is None, query.scheduling.cron
     # of a group nobody raises the asset: the group's DAG runs it live, this one is for backfills and by hand
     woken = alone and cron is None
-    trigger = BehindTrigger(name, application.watched(), dag_id=query_dag_id(app, name)) if woken else None
+    trigger = BehindTrigger(name, application.watched_text, dag_id=query_dag_id(app, name)) if woken else None
     by = "" if alone else f", run live by {group_dag_id(app, str(query.group))}"
     with DAG(
         query_dag_id(app, name),
@@ -117,7 +119,7 @@ def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query
     dag_id = group_dag_id(app, group)
     own = {name: query_dag_id(app, name) for name in names}
     cron = members[0].scheduling.cron
-    trigger = GroupTrigger(own, application.watched(), dag_id=dag_id)
+    trigger = GroupTrigger(own, application.watched_text, dag_id=dag_id)
     by_clock = CronTriggerTimetable(cron, timezone="UTC") if cron else None  # pyright: ignore[reportAbstractUsage]
     with DAG(
         dag_id,
@@ -152,7 +154,7 @@ def _alerts_dag(application: ApplicationDags) -> DAG:
     limits = "\n".join(f"- `{name}`: {timedelta(microseconds=m)}" for name, m in application.limits.items())
     with DAG(
         dag_id,
-        schedule=[_wake(application, "all.alerts", BehindTrigger(ALERTS, application.watched(), dag_id=dag_id))],
+        schedule=[_wake(application, "all.alerts", BehindTrigger(ALERTS, application.watched_text, dag_id=dag_id))],
         description="Alerts of what is too far behind the clock",
         **{
             **_common(application, application.scheduling, [app, "alerts"], "", "", ""),

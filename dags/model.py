@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,11 @@ class ApplicationDags:
         """Who is alerted of a stream, a relation or a query; one that is gone is the application's."""
         query = self.queries.get(name)
         return (self if query is None else query).scheduling.notify
+
+    @cached_property
+    def watched_text(self) -> str:
+        """``watched`` as JSON."""
+        return json.dumps(self.watched(), sort_keys=True)
 
     def watched(self) -> dict[str, Any]:
         """What the application's wake-up trigger looks at (``heartbeats.trigger.Watched``)."""

@@ -74,11 +74,13 @@ def chronons(head: Mapping[str, LedgerRow], queries: Mapping[str, Sequence[str]]
     found = {name: row.info["chronon"] for name, row in head.items() if row.info.get("chronon") is not None}
     relations = {name for name, row in head.items() if row.kind == NameKind.RELATION}
     together = [[query, *(name for name in inputs if name not in relations)] for query, inputs in queries.items()]
-    for _ in together:  # as often as a chronon may have to travel from query to query
+    known_before = -1
+    while known_before < len(found):  # as often as a chronon travels from query to query
+        known_before = len(found)
         for names in together:
-            chronon = next((found[name] for name in names if name in found), None)
-            if chronon is not None:
-                found.update((name, chronon) for name in names if name not in found)
+            missing = [name for name in names if name not in found]
+            if missing and len(missing) < len(names):
+                found |= dict.fromkeys(missing, next(found[name] for name in names if name in found))
     return found
 
 

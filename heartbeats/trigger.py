@@ -71,16 +71,17 @@ class BehindTrigger(BaseEventTrigger):
     versions, ``ALERTS`` behind what somebody has to be alerted of.
 
     While a run of the DAG ``dag_id`` is queued or running there is no event: that run does the work, and what it leaves
-    is told when it has ended. ``poll`` and ``refire`` are seconds; ``watched`` (the fields of ``Watched``) and ``poll``
-    must be equal throughout an application, or its triggers would not share one loop.
+    is told when it has ended. ``poll`` and ``refire`` are seconds; ``watched`` (the fields of ``Watched``; as JSON
+    in DAGs, for Airflow goes through every value of a dictionary whenever it parses one) and ``poll`` must be equal throughout an
+    application, or its triggers would not share one loop.
     """
 
     def __init__(
-        self, name: str, watched: Mapping[str, Any], poll: float = 0.5, refire: float = 30.0, dag_id: str = ""
+        self, name: str, watched: Mapping[str, Any] | str, poll: float = 0.5, refire: float = 30.0, dag_id: str = ""
     ):
         super().__init__()
         self.name = name
-        self.watched = dict(watched)
+        self.watched = watched if isinstance(watched, str) else dict(watched)
         self.poll = poll
         self.refire = refire
         self.dag_id = dag_id
@@ -95,12 +96,14 @@ class BehindTrigger(BaseEventTrigger):
         return {self.name: [self.dag_id] if self.dag_id else []}
 
     def shared_stream_key(self) -> tuple[str, ...]:
-        return ("sweeparea-behind", json.dumps(self.watched, sort_keys=True), str(self.poll))
+        text = self.watched if isinstance(self.watched, str) else json.dumps(self.watched, sort_keys=True)
+        return ("sweeparea-behind", text, str(self.poll))
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Position]:
         """Who is behind, again and again: the level. Each subscriber's gates make events of it."""
-        store = Store(Watched(**kwargs["watched"]))
+        watched = kwargs["watched"]
+        store = Store(Watched(**(json.loads(watched) if isinstance(watched, str) else watched)))
         while True:
             for position in (await asyncio.to_thread(store.behind_if_there)).items():
                 yield position
@@ -141,7 +144,7 @@ class GroupTrigger(BehindTrigger):
     def __init__(
         self,
         members: Mapping[str, str],
-        watched: Mapping[str, Any],
+        watched: Mapping[str, Any] | str,
         poll: float = 0.5,
         refire: float = 30.0,
         dag_id: str = "",
