@@ -71,8 +71,8 @@ class BehindTrigger(BaseEventTrigger):
     versions, ``ALERTS`` behind what somebody has to be alerted of.
 
     While a run of the DAG ``dag_id`` is queued or running there is no event: that run does the work, and what it leaves
-    is told when it has ended. ``poll`` and ``refire`` are seconds. ``watched`` has the fields of ``Watched``, in DAGs as
-    JSON: Airflow goes through every value of a dictionary whenever it parses one. It and ``poll`` must be equal
+    is told when it has ended. ``poll`` and ``refire`` are seconds. ``watched`` has the fields of ``Watched``, in DAGs
+    as JSON: Airflow goes through every value of a dictionary whenever it parses one. It and ``poll`` must be equal
     throughout an application, or its triggers would not share one loop.
     """
 
