@@ -7,6 +7,8 @@ import pytest
 from sweeparea.dags import model
 from sweeparea.infra import environments
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.spark_jobs.application import Application
+from sweeparea.spark_jobs.orchestration.plan_notes import PlanNotes
 
 
 def test_an_application_knows_who_reads_whom(home):
@@ -159,3 +161,43 @@ def test_how_often_an_application_is_maintained(home):
         file.write("SET maintenance.every = 'often';\n")
     with pytest.raises(SweepAreaError, match=r"settings.cql:1.*maintenance.every cannot be 'often'"):
         model.load("shop")
+
+
+def test_queries_of_one_dag_are_a_group_with_one_schedule(home):
+    path = home / "queries" / "shop" / "shop.cql"
+    text = path.read_text().replace("backfill_slice =", "dag = 'hourly', alert_after = '15 minutes', backfill_slice =")
+    path.write_text(
+        "SET alert_after = '1 hour'; SET parallelism = 3;\n"
+        + text.replace("surges AS", "surges WITH (dag = 'hourly') AS")
+    )
+    shop = model.load("shop")
+    assert {name: [query.name for query in members] for name, members in shop.groups.items()} == {
+        "hourly": ["sales", "surges"]
+    }
+    minute = 60_000_000
+    assert shop.limits == {"orders": 60 * minute, "sales": 15 * minute, "surges": 60 * minute}  # products are static
+    assert (shop.parallelism, shop.watched()["limits"]) == (3, shop.limits)
+    path.write_text(path.read_text().replace("backfill_slice =", "schedule = '0 * * * *', backfill_slice ="))
+    with pytest.raises(SweepAreaError, match=r"dag = 'hourly' \(sales, surges\) have several schedules"):
+        model.load("shop")
+    for taken in ("sales", "maintenance", "admit_orders", "alerts"):
+        path.write_text(text.replace("'hourly'", f"'{taken}'"))
+        with pytest.raises(SweepAreaError, match=rf"dag = '{taken}' of its queries would get the same DAG as"):
+            model.load("shop")
+
+
+def test_plan_tells_who_cannot_be_alerted(home):
+    path = home / "queries" / "shop" / "shop.cql"
+    text = path.read_text()
+
+    def notes(settings: str) -> list[str]:
+        path.write_text(settings + text)
+        return [*PlanNotes(Application.open(path.parent), {}, {}, set(), None)._unscheduled()]
+
+    assert notes("") == []
+    (note,) = notes("SET alert_after = '1 hour';\n")
+    assert "alert_after is set, and notify is not" in note
+    (note,) = notes("SET alert_after = '1 hour'; SET notify = 'alerts:on_call';\n")
+    assert note.startswith("notify = 'alerts:on_call': nobody can be alerted. There is no Python module alerts.")
+    (path.parent / "alerts.py").write_text("on_call = print\n")
+    assert notes("SET alert_after = '1 hour'; SET notify = 'alerts:on_call';\n") == []
