@@ -128,7 +128,7 @@ class BehindTrigger(BaseEventTrigger):
                 if gate.passes(position, now):
                     yield TriggerEvent({"name": name, **position})
                     if len(dags) > 1:  # the run that comes of it does the work of the others as well
-                        held[dags[name][0]] = now + HELD
+                        held[dags[name][0]] = time.monotonic() + HELD
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """A loop of its own, for a caller that does not share."""
