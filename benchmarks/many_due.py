@@ -55,7 +55,7 @@ class Installation:
         self.at = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
         self.commit()
         folder.mkdir(parents=True)
-        group = "SET dag = 'all';\n" if grouped else ""
+        group = "SET dag = 'all'; SET parallelism = 2;\n" if grouped else ""
         texts = [QUERY.format(number=n, minutes=n % 50 + 1) for n in range(queries)]
         (folder / f"{self.name}.cql").write_text(group + STREAM + "".join(texts))
         live = [group_dag_id(self.name, "all")] if grouped else [query_dag_id(self.name, q) for q in self.queries]

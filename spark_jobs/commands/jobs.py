@@ -125,14 +125,14 @@ def process_all(
     threads: int | None = None,
 ) -> Iterator[tuple[str, T | SweepAreaError]]:
     """``work`` of queries with a session that they share, several at a time (``side_by_side.py``), as they end.
-    ``threads`` None: as many as there are cores, at most ``MOST_THREADS``. On a server one after the other.
+    ``threads`` None: as many as there are cores, at most ``MOST_THREADS``; on a server one after the other.
     """
     from sweeparea.spark_jobs.orchestration.side_by_side import each_of
     from sweeparea.spark_jobs.spark.session import spark_session
 
     with spark_session() as spark:
         server = "connect" in type(spark).__module__
-        several = 1 if server else threads or min(os.cpu_count() or 1, MOST_THREADS)
+        several = threads or (1 if server else min(os.cpu_count() or 1, MOST_THREADS))
 
         def tagged_work(mine: Application, name: str) -> T:
             with tagged(spark):
