@@ -34,6 +34,10 @@ COMPONENTS = {
     "airflow-dag-processor": ["dag-processor"],
     "airflow-triggerer": ["triggerer", "--skip-serve-logs"],
 }
+WORKER = "airflow worker -- LocalExecutor: "
+"""How the title of a process begins that runs tasks for the scheduler, which started it."""
+IDLE = "<idle>"
+"""How it goes on while there is none."""
 TUNABLE = {
     f"AIRFLOW__{name}"
     for name in (
@@ -118,6 +122,24 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
     named |= {k: v for k, v in given.items() if k.removeprefix("AIRFLOW__") not in own or k in TUNABLE}
     inherited = proxies.for_airflow(postgres.without_settings(inherited))
     return {**inherited, **settings.environment(), "SCARF_ANALYTICS": "false", **named}
+
+
+def end_orphans(run_folder: Path | None = None, idle: bool = True) -> int:
+    """Ends the workers of a scheduler that was killed, which would wait for its tasks for ever; returns how many.
+    ``idle``: those that are at work are left to end it.
+    """
+    wanted, ended = WORKER + (IDLE if idle else ""), 0
+    for process in psutil.process_iter():
+        try:
+            if not " ".join(process.cmdline()).startswith(wanted) or process.cwd() != str(home(run_folder)):
+                continue
+            parent = process.parent()
+            if parent is None or "airflow scheduler" not in " ".join(parent.cmdline()):
+                process.kill()
+                ended += 1
+        except psutil.Error:
+            continue  # ended meanwhile, or somebody else's
+    return ended
 
 
 def prepare(run_folder: Path | None = None) -> None:

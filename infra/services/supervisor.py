@@ -232,6 +232,8 @@ def main() -> int:
             with processes.lock("up", wait=False) as free:
                 if free:
                     supervisor.look()
+                    if gone := airflow.end_orphans():
+                        tell(f"ended {gone} workers of a scheduler that had ended")
                     for chore in chores:
                         chore.do()
         except Exception as error:  # what it looks after is worth more than one look

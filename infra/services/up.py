@@ -149,6 +149,8 @@ def _end(names: list[str]) -> list[str]:
             ended.append(name)
 
     _together(*(lambda name=name: end(name) for name in names if name not in (postgres.NAME, supervisor.NAME)))
+    if "airflow-scheduler" in names:
+        airflow.end_orphans(idle=False)
     if postgres.NAME in names and postgres.stop():
         ended.append(postgres.NAME)
     return ended

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -205,3 +207,29 @@ def test_no_short_path_at_all_is_an_error(short: Path, monkeypatch: pytest.Monke
     with pytest.raises(SetupError, match="SWEEPAREA_RUN"):
         postgres.cluster_folder(deep / "run")
     assert list(deep.iterdir()) == []
+
+
+def test_workers_of_a_scheduler_that_was_killed_are_ended(installation: Path):
+    """A process with the title and folder of one whose parent is not Airflow; one that is at work is left to end it."""
+    airflow.home().mkdir(parents=True)
+
+    def worker(title: str, folder: Path) -> subprocess.Popen[bytes]:
+        code = f"import setproctitle, time; setproctitle.setproctitle({title!r}); print(flush=True); time.sleep(60)"
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        return process
+
+    idle, busy = worker(airflow.WORKER + airflow.IDLE, airflow.home()), worker(f"{airflow.WORKER}q", airflow.home())
+    foreign = worker(airflow.WORKER + airflow.IDLE, installation)
+    try:
+        assert airflow.end_orphans() == 1
+        assert idle.wait(10) != 0
+        assert (busy.poll(), foreign.poll()) == (None, None)
+        assert airflow.end_orphans(idle=False) == 1
+        assert busy.wait(10) != 0
+        assert foreign.poll() is None
+    finally:
+        for process in (idle, busy, foreign):
+            process.kill()
+            process.wait()
