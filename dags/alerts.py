@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -56,12 +56,12 @@ def lag(application: ApplicationDags, context: Any) -> dict[str, Any]:
     from sweeparea.heartbeats.lag import LAG, lags
     from sweeparea.heartbeats.trigger import Watched
     from sweeparea.tables.publication.deployed import Deployed
-    from sweeparea.tables.publication.incidents import Incident, Incidents
+    from sweeparea.tables.publication.incidents import Incident
     from sweeparea.tables.publication.ledger import Ledger
 
     now, watched = time.time_ns() // 1000, Watched(**application.watched())
     head, deployed = Ledger(watched.data_folder).head(), Deployed(watched.data_folder).rows()
-    incidents = Incidents(watched.data_folder)
+    incidents = _incidents(application)
     open_ = {name: row for name, row in incidents.open().items() if name.startswith(LAG)}
     late = {
         f"{LAG}{name}": lag
@@ -127,7 +127,7 @@ def notify(app: str, target: str | None, context: Any, alert: Alert) -> None:
     (log.info if alert.over else log.warning)("%s", alert.text)
     for one in [] if target is None else found(app, target):
         # rendering its templates changes a notifier for good
-        copy.copy(one)({**_plain(context), "alert": alert})
+        copy.copy(one)({**context, "alert": alert})
 
 
 def found(app: str, target: str) -> Sequence[Callable[[Any], Any]]:
@@ -147,10 +147,3 @@ def found(app: str, target: str) -> Sequence[Callable[[Any], Any]]:
             " list of these, or a function of the context."
         )
     return several
-
-
-def _plain(context: Any) -> dict[str, Any]:
-    """A context as a dictionary; what of it cannot be had is left out."""
-    if isinstance(context, Mapping):
-        return {key: context[key] for key in context}
-    return dict(context or {})

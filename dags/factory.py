@@ -60,9 +60,11 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
             application,
             source.scheduling,
             [app, source.kind.value],
-            source.text,
-            source.place,
-            f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`.",
+            _documented(
+                source.text,
+                source.place,
+                f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`.",
+            ),
         ),
     ) as dag:
         table = Asset(
@@ -97,7 +99,12 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
             assets=_wake(application, name, trigger), slice=query.slice, cron=cron if alone else None
         ),
         description=f"Continuous query over {', '.join(query.inputs)}{by}",
-        **_common(application, query.scheduling, [app, "query"], query.text, query.place, _results(app, query)),
+        **_common(
+            application,
+            query.scheduling,
+            [app, "query"],
+            _documented(query.text, query.place, _results(app, query)),
+        ),
     ) as dag:
         SweepAreaOperator(
             task_id="process",
@@ -125,12 +132,14 @@ def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query
         dag_id,
         schedule=by_clock or [_wake(application, f"{group}.group", trigger)],
         description=f"Continuous queries {', '.join(names)}"[:1000],
-        **{
-            **_common(application, application.scheduling, [app, "query", "group"], "", "", ""),
-            "catchup": cron is None,
-            "doc_md": f"Runs what is due of {len(names)} continuous queries, each after those that it reads."
+        **_common(
+            application,
+            application.scheduling,
+            [app, "query", "group"],
+            f"Runs what is due of {len(names)} continuous queries, each after those that it reads."
             f" [How far they are]({PAGE})\n\n" + "\n".join(f"- `{name}`: DAG `{own[name]}`" for name in names),
-        },
+            catchup=cron is None,
+        ),
     ) as dag:
         SweepAreaOperator(
             task_id="process",
@@ -156,21 +165,14 @@ def _alerts_dag(application: ApplicationDags) -> DAG:
         dag_id,
         schedule=[_wake(application, "all.alerts", BehindTrigger(ALERTS, application.watched_text, dag_id=dag_id))],
         description="Alerts of what is too far behind the clock",
-        **{
-            **_common(application, application.scheduling, [app, "alerts"], "", "", ""),
-            "doc_md": f"How far each may be behind the clock (`alert_after`):\n\n{limits}\n\n"
-            f"[How far they are]({PAGE})",
-        },
+        **_common(
+            application,
+            application.scheduling,
+            [app, "alerts"],
+            f"How far each may be behind the clock (`alert_after`):\n\n{limits}\n\n[How far they are]({PAGE})",
+        ),
     ) as dag:
-        SweepAreaOperator(
-            task_id="alert",
-            app=app,
-            subject=app,
-            action=TaskAction.ALERT,
-            max_active_tis_per_dag=1,
-            inlets=[],
-            outlets=[],
-        )
+        _task_of_all(app, "alert", TaskAction.ALERT)
     return dag
 
 
@@ -180,22 +182,23 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
         maintenance_dag_id(app),
         schedule=application.maintenance,
         description="Packs small files, lets go what RETAIN allows, deletes old files",
-        **{
-            **_common(application, application.scheduling, [app, "maintenance"], "", "", ""),
-            "catchup": False,
-            "doc_md": "`sweeparea maintain`, beside live slices",
-        },
+        **_common(
+            application,
+            application.scheduling,
+            [app, "maintenance"],
+            "`sweeparea maintain`, beside live slices",
+            catchup=False,
+        ),
     ) as dag:
-        SweepAreaOperator(
-            task_id="maintain",
-            app=app,
-            subject=app,
-            action=TaskAction.MAINTAIN,
-            max_active_tis_per_dag=1,
-            inlets=[],
-            outlets=[],
-        )
+        _task_of_all(app, "maintain", TaskAction.MAINTAIN)
     return dag
+
+
+def _task_of_all(app: str, task_id: str, action: TaskAction) -> None:
+    """The task of a DAG that has to do with all of an application."""
+    SweepAreaOperator(
+        task_id=task_id, app=app, subject=app, action=action, max_active_tis_per_dag=1, inlets=[], outlets=[]
+    )
 
 
 def _results(app: str, query: Query) -> str:
@@ -206,19 +209,24 @@ def _results(app: str, query: Query) -> str:
 
 
 def _common(
-    application: ApplicationDags, scheduling: Scheduling, tags: Sequence[str], text: str, place: str, tables: str
+    application: ApplicationDags, scheduling: Scheduling, tags: Sequence[str], doc: str, catchup: bool = True
 ) -> dict[str, Any]:
     return {
         "start_date": START,
-        "catchup": True,
+        "catchup": catchup,
         "max_active_runs": 1,
         "is_paused_upon_creation": False,
         # made in a function: Airflow would count them as DAGs of whatever file calls it
         "auto_register": False,
         "default_args": scheduling.arguments | callbacks(application, scheduling.notify),
         "tags": list(dict.fromkeys((GROUP, *tags, *scheduling.tags))),
-        "doc_md": f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How far it is]({PAGE})",
+        "doc_md": doc,
     }
+
+
+def _documented(text: str, place: str, tables: str) -> str:
+    """What a DAG says of a stream, relation or query: its text, where that stands, and its ``tables`` in words."""
+    return f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How far it is]({PAGE})"
 
 
 def _fenced(text: str) -> str:

@@ -232,7 +232,9 @@ def main() -> int:
             with processes.lock("up", wait=False) as free:
                 if free:
                     supervisor.look()
-                    if gone := airflow.end_orphans():
+                    # all processes are gone through, so only where there may be one
+                    killed = supervisor.care["airflow-scheduler"].restarts
+                    if killed and (gone := airflow.end_orphans()):
                         tell(f"ended {gone} workers of a scheduler that had ended")
                     for chore in chores:
                         chore.do()
