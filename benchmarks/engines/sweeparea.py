@@ -67,7 +67,8 @@ class Engine:
         with duckdb.connect() as database:
             database.register("result", rows)
             for table in self._tables:
-                database.register(table.name, ds.dataset(table.folder, format="parquet", exclude_invalid_files=True))
+                # of an Arrow dataset DuckDB does not know how many rows it has, and joins it row by row
+                database.execute(f"CREATE VIEW {table.name} AS FROM read_parquet('{table.folder}/*.parquet')")
             text = f"SELECT {digest.duckdb(query.answer)} FROM ({query.reading})"
             found = database.execute(text).fetchall()
         return Answer(found[0][0], int(found[0][1] or 0))

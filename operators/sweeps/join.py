@@ -36,6 +36,7 @@ AND __lts < __rte AND __rts < __lte)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -156,11 +157,17 @@ class Join(Node):
         return 0
 
     def lowered(self) -> Node:
-        """Semi and anti joins that equalities decide are swept key by key."""
+        """Semi and anti joins that equalities decide are swept key by key, unless columns are known to be of types that
+        do not allow it.
+        """
         if self.kind not in (JoinKind.SEMI, JoinKind.ANTI) or self.by_key:
             return self
         alternatives = take_apart(self.condition, ids_of(self.left), ids_of(self.right))
         decided = len(alternatives) == 1 and alternatives[0].equalities and not alternatives[0].rest
+        types = {c.id: c.type for side in self.inputs for c in side.columns}
+        for equality in alternatives[0].equalities if decided else ():
+            left, right = types.get(equality.left.bare), types.get(equality.right.bare)
+            decided = decided and (left is None or right is None or compared_as_they_are(left, right))
         return replace(self, by_key=True) if decided else self
 
     @property
@@ -182,6 +189,19 @@ class Join(Node):
         if len(needed) == 2:
             return "none of its own, both inputs are read again by range"
         return "none of its own, inputs are read again by range as far as the other can still change"
+
+
+_EXACT = re.compile(
+    r"tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string|decimal\(\d+,\s*\d+\)"
+)
+"""Types of which two values are equal to Spark exactly where they are one value (``keys``)."""
+
+
+def compared_as_they_are(left: str, right: str) -> bool:
+    """Whether of two Spark types a value of one equals at most one of the other: where Spark would convert one side
+    first, several could.
+    """
+    return left == right and _EXACT.fullmatch(left) is not None
 
 
 _LEFT, _RIGHT = ("__lts", "__lte", "__ln"), ("__rts", "__rte", "__rn")

@@ -34,7 +34,6 @@ join is known where that of both inputs is; an anti join's is unknown, since an 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,15 +43,10 @@ from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sql.conditions import Condition, Equality, conjunction, take_apart
 from sweeparea.operators.sql.expressions import Column, Expr
 from sweeparea.operators.sweeps.aggregate import Aggregate
-from sweeparea.operators.sweeps.join import Join
+from sweeparea.operators.sweeps.join import Join, compared_as_they_are
 
 TypeOf = Callable[[Node, Expr], str | None]
 """The Spark type of an expression over a node's columns, None if nobody can tell."""
-
-_EXACT = re.compile(
-    r"tinyint|smallint|int|bigint|float|double|boolean|date|timestamp|timestamp_ntz|binary|string|decimal\(\d+,\s*\d+\)"
-)
-"""Types of which two values are equal to Spark exactly where they are one value (``keys``)."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +99,5 @@ def _equal(equality: Equality, right: Expr) -> Expr:
 
 
 def _exact(node: Join, equality: Equality, type_of: TypeOf) -> bool:
-    # where Spark would convert one side first, several values of the right could equal one of the left
     left, right = type_of(node.left, equality.left), type_of(node.right, equality.right)
-    return left is not None and left == right and _EXACT.fullmatch(left) is not None
+    return left is not None and right is not None and compared_as_they_are(left, right)

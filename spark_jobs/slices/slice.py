@@ -145,6 +145,7 @@ class Slice:
         crash_point("slice.staged_files")
         rows = results.stage(publication, lines)
         state = stage_areas(publication, attempt, areas)
+        self._lap("stage")
         verdicts = audit(self.spark, plan, self.since, self.h1, results.tables, lines)
         for uri in results.unused:
             remove_file(uri)

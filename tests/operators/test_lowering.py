@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sweeparea.operators.nodes import (
     Aggregate,
     AggregateCall,
     Analytic,
     Framed,
+    Join,
     Navigation,
     Project,
     RelationScan,
     TopK,
     WindowFunction,
 )
+from sweeparea.operators.plan.encoding import Edges
+from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.lowering import expansion, lower
 from sweeparea.operators.plan.node import Node
 from sweeparea.operators.sql.expressions import Column, Expr, SortKey
@@ -146,3 +151,24 @@ def test_frames_of_one_order_are_one_node():
     assert nodes(by_value, listed) == [("Framed", 1), ("Analytic", 1)]
     [framed] = [n for n in lower(Analytic(INPUT, ((Column("o0", "o"), by_value),))).walk() if isinstance(n, Framed)]
     assert expansion(framed) is None
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "by_key"),
+    [
+        ("int", "int", True),
+        ("int", "bigint", False),
+        ("int", "string", False),
+        ("array<int>", "array<int>", False),
+        (None, "int", True),  # what only Spark can tell, a slice decides
+    ],
+)
+def test_semi_joins_are_swept_by_key_unless_their_types_forbid_it(left: str | None, right: str | None, by_key: bool):
+    sides = (RelationScan(name, ((Column(c, c, kind), c),)) for name, c, kind in (("L", "x", left), ("R", "y", right)))
+    join = Join(*sides, Expr("x = y", columns=frozenset("xy")), JoinKind.SEMI)
+    lowered = lower(join)
+    assert isinstance(lowered, Join)
+    assert lowered.by_key is by_key
+    told = lowered.kept(Edges())
+    assert told is not None
+    assert told.startswith("by key") is by_key
