@@ -164,8 +164,11 @@ def test_frames_of_one_order_are_one_node():
     ],
 )
 def test_semi_joins_are_swept_by_key_unless_their_types_forbid_it(left: str | None, right: str | None, by_key: bool):
-    sides = (RelationScan(name, ((Column(c, c, kind), c),)) for name, c, kind in (("L", "x", left), ("R", "y", right)))
-    join = Join(*sides, Expr("x = y", columns=frozenset("xy")), JoinKind.SEMI)
+    of_left, of_right = (
+        RelationScan("L", ((Column("x", "x", left), "x"),)),
+        RelationScan("R", ((Column("y", "y", right), "y"),)),
+    )
+    join = Join(of_left, of_right, Expr("x = y", columns=frozenset("xy")), JoinKind.SEMI)
     lowered = lower(join)
     assert isinstance(lowered, Join)
     assert lowered.by_key is by_key
