@@ -9,6 +9,8 @@ does, NULLs included: tests compare them. Runs in Spark's Python workers, so it 
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +22,47 @@ if TYPE_CHECKING:
 
 Counts = Mapping[str, int]
 """By the id of a check how many rows break it (of one that judges the table: 1 or 0)."""
+SHOWN = "shown"
+"""Beside the counts, by the id of a check: some rows that break it, as JSON texts."""
+SHOWN_ROWS = 5
 
 
-def counted(rows: pa.Table, checks: Sequence[Check]) -> dict[str, int]:
-    """How many of ``rows`` break each of ``checks``. KeyError: a check of a kind that ``COUNTERS`` lacks."""
-    return {check["id"]: COUNTERS[check["type"]](rows, **check["kwargs"]) for check in checks}
+def counted(rows: pa.Table, checks: Sequence[Check]) -> dict[str, Any]:
+    """How many of ``rows`` break each of ``checks``, and under ``SHOWN`` some rows that break a constraint. KeyError: a
+    check of a kind that ``COUNTERS`` lacks.
+    """
+    found: dict[str, Any] = {check["id"]: COUNTERS[check["type"]](rows, **check["kwargs"]) for check in checks}
+    broken = [check for check in checks if found[check["id"]] and check["type"] == IN_SET]
+    if broken:
+        found[SHOWN] = {check["id"]: _shown(rows, check["kwargs"]["column"]) for check in broken}
+    return found
+
+
+def _shown(rows: pa.Table, truth: str) -> list[str]:
+    """The first rows where the truth of a constraint is FALSE, without the truths."""
+    some = rows.filter(pc.invert(rows.column(truth))).slice(0, SHOWN_ROWS)
+    names = [name for name in some.column_names if not name.startswith("__check_")]
+    return [json.dumps(_plain(row), ensure_ascii=False, default=str) for row in some.select(names).to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: what is no finite number, and bytes, as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def shown(parts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The rows that several files' counts show, some of each check."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        for id_, rows in part.get(SHOWN, {}).items():
+            found[id_] = [*found.get(id_, []), *rows][:SHOWN_ROWS]
+    return found
 
 
 def summed(parts: Iterable[Counts], checks: Sequence[Check]) -> dict[str, int]:
@@ -75,11 +113,13 @@ def _true(truths: pa.ChunkedArray) -> int:
     return pc.sum(truths).as_py() or 0
 
 
+IN_SET = "expect_column_values_to_be_in_set"
+
 COUNTERS: dict[str, Callable[..., int]] = {
     "expect_table_columns_to_match_ordered_list": _other_columns,
     "expect_column_values_to_not_be_null": _unknown,
     "expect_column_values_to_be_between": _outside,
     "expect_column_pair_values_a_to_be_greater_than_b": _not_greater,
-    "expect_column_values_to_be_in_set": _not_in_set,
+    IN_SET: _not_in_set,
 }
 """By expectations' names, how rows that break them are counted."""

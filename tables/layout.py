@@ -67,6 +67,16 @@ class Layout:
         """What somebody has been alerted of and is not over."""
         return self._table("_sweeparea", "incidents")
 
+    @property
+    def verdicts(self) -> str:
+        """What was judged of every commit, and of those that were refused."""
+        return self._table("quality", "verdicts")
+
+    @property
+    def samples(self) -> str:
+        """Rows that broke a check."""
+        return self._table("quality", "samples")
+
     def dropped(self, name: str, registration: str) -> str:
         """Where the tables of a name go that was dropped without PURGE."""
         return self._table("_sweeparea", "dropped", f"{check_name(name)}-{registration}")

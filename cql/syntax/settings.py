@@ -59,6 +59,9 @@ SETTINGS: dict[str, Setting] = {
     "maintenance.every": Setting(
         "how often Airflow maintains an application", (), _LENGTH + r"(minute|hour|day)s?\s*", "1 hour", whole=True
     ),
+    "quality.retain": Setting(
+        "how long verdicts and samples are kept", (), _LENGTH + r"(hour|day|week)s?\s*", "90 days", whole=True
+    ),
     "owner": Setting("owner of its Airflow DAG", (), r"\s*[^\s,][^,]{0,99}", "data-platform"),
     "tags": Setting("tags of its Airflow DAG, by comma", (), rf"{_TAG}(,{_TAG}){{0,19}}", "sales, hourly"),
     "retries": Setting("how often Airflow tries a failed task again", (), r"[0-9]{1,2}", "2"),

@@ -31,6 +31,7 @@ from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions
 from sweeparea.spark_jobs.admission.judging.stage import Stage
 from sweeparea.spark_jobs.admission.judging.state import StreamState
+from sweeparea.spark_jobs.admission.judging.verdicts import judged
 from sweeparea.spark_jobs.admission.relation.admit_relation import admit_relation
 from sweeparea.spark_jobs.admission.sources import format_source
 from sweeparea.spark_jobs.admission.sources.source_baseline import difference
@@ -183,18 +184,16 @@ class StreamAdmission:
         counts["clamped"] = decision.clamped
         state.corrected(stage.seq, outcome.least_tick)
         state.source_version, state.policy = version, dict(decision.state)
-        stage.commit(
-            decision.heartbeat,
-            state.as_info(
-                counts,
-                SourceInfo(
-                    definition=self.application.registry.fingerprint(name),
-                    source_id=self.source.identity(),
-                    chronon=rules.domain.clock,
-                    chars=self.chars or None,
-                ),
-            ),
+        more = SourceInfo(
+            definition=self.application.registry.fingerprint(name),
+            source_id=self.source.identity(),
+            chronon=rules.domain.clock,
+            chars=self.chars or None,
         )
+        looked_at = counts["rows"] + outcome.reasons.total()
+        constraints = self.declared.constraints
+        more = judged(more, attempt, name, constraints, looked_at, outcome.reasons, outcome.warned)
+        stage.commit(decision.heartbeat, state.as_info(counts, more))
         self._count(counts, outcome)
         report.versions += 1
         what = f"{counted(report.rows, 'row')} admitted, {report.quarantined.total():,} quarantined"

@@ -36,7 +36,7 @@ instant)."""
 
 class Reader:
     """Runs statements over an application's results, admitted streams (``admitted.s``) and quarantine
-    (``quarantine.s``).
+    (``quarantine.s``), verdicts (``quality.verdicts``) and rows that broke a check (``quality.samples``).
     """
 
     def __init__(self, application: Application) -> None:
@@ -60,10 +60,13 @@ class Reader:
 
     def names(self) -> list[str]:
         """The tables as statements name them, those of shared subplans left out."""
-        return [_shown(schema, name) for schema, name, *_ in self.tables() if not is_hidden(name)]
+        found = [_shown(schema, name) for schema, name, *_ in self.tables() if not is_hidden(name)]
+        return [*found, "quality.verdicts", "quality.samples"] if found else found
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection with one view per table, pinned to the ledger state of now."""
+    def connect(self, statement: str = "quality") -> duckdb.DuckDBPyConnection:
+        """A connection with one view per table, pinned to the ledger state of now; verdicts for a ``statement`` that
+        speaks of them, since they are read as a whole.
+        """
         import duckdb
 
         snapshot = Snapshot(self.application.ledger)
@@ -82,7 +85,18 @@ class Reader:
                 # one table that DuckDB cannot show leaves the others readable
                 shown = _shown(schema, name)
                 self.wrong[shown] = f"The table {shown} cannot be shown by DuckDB: {str(error).splitlines()[0]}"
+        if "quality" in statement.lower():
+            self._quality(connection)
         return connection
+
+    def _quality(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """``quality.verdicts`` and ``quality.samples``: those of all that has been committed, and the refused ones."""
+        from sweeparea.quality.verdict_tables import NAMES, VerdictTables
+
+        connection.execute("CREATE SCHEMA quality")
+        for name, rows in zip(NAMES, VerdictTables(self.application.ledger).read(), strict=True):
+            connection.register(f"__quality_{name}", rows)
+            connection.execute(f"CREATE VIEW quality.{name} AS SELECT * FROM __quality_{name}")
 
     def _wrong(self, head: Mapping[str, LedgerRow]) -> dict[str, str]:
         found = {}
@@ -176,7 +190,7 @@ class Reader:
         """One statement's rows as text: ``table``, ``csv`` or ``json`` (a line a row)."""
         import duckdb
 
-        connection = self.connect()
+        connection = self.connect(statement)
         self._refuse_wrong(statement)
         try:
             relation = connection.sql(statement)

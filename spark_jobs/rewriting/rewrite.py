@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sweeparea.operators.state.splice import NotMet
+from sweeparea.quality.records import merged
 from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.rewritten_areas import RewrittenAreas
 from sweeparea.spark_jobs.rewriting.rewritten_results import RewrittenResults
@@ -98,9 +99,14 @@ class Rewrite:
         crash_point("rewrite.staged_areas")
         if done:
             parts.append(QueryInfo(rewrite=RewriteInfo(cause, self.shadow.since, self.upto, done.counts)))
+        parts.append(self._verdict(staging.attempt))
         info = without(laid_over(previous.info, *parts), ["exchanged"])
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
         return done
+
+    def _verdict(self, attempt: str) -> QueryInfo:
+        """The verdict of all slices that were computed beside, as that of this commit."""
+        return QueryInfo(verdicts=merged(self.shadow.verdicts), judged=attempt)
 
     def _rules(self, previous: LedgerRow, repairs: bool) -> dict[str, list[str]]:
         """By which rules of time zones the query's results were computed, once these are exchanged."""
@@ -137,6 +143,7 @@ class Rewrite:
             QueryInfo(built=seq),
             QueryInfo(rewrite=RewriteInfo(CAUSE, self.shadow.since, self.upto, done.counts)),
             QueryInfo(exchanged=ExchangeInfo(old, new, done.renewed)),
+            self._verdict(staging.attempt),
         )
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
         gone = [t for t in (previous.of_query.tables or {}) if t.startswith("results/") and t not in kept]

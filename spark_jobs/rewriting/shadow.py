@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Plan
@@ -71,6 +71,7 @@ class Shadow:
         self._lock = None if build else self._attempts.begin(plan.name, self.place.registration)
         self.done = origin - 1
         self.rows_in = 0
+        self.verdicts: list[Mapping[str, Any]] = []
         self._checkpoint: LedgerRow | None = None
         self._begun = self._published()
         endless = memory(plan.root) >= INF
@@ -139,6 +140,7 @@ class Shadow:
         ):
             self.done = done
             self.rows_in += info.rows_in or 0
+            self.verdicts += info.verdicts or ()
         require_history(self.application, self.plan, first)
 
     def _slice(self, h0: int, h1: int) -> QueryInfo:

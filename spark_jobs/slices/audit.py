@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.time.domain import TimeKind
-from sweeparea.quality import counts, suites, verdict
+from sweeparea.quality import counts, records, suites, verdict
 from sweeparea.spark_jobs.slices.result_tables import Line, file_of
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.instants import as_instant, slice_text
@@ -31,32 +31,44 @@ def checks_of(plan: Plan, key: str, since: int, h1: int) -> list[suites.Check]:
 
 
 def audit(
-    spark: SparkSession, plan: Plan, since: int, h1: int, tables: Mapping[str, tuple[str, pa.Schema]], lines: list[Line]
-) -> list[dict[str, Any]]:
+    spark: SparkSession,
+    plan: Plan,
+    since: int,
+    h1: int,
+    tables: Mapping[str, tuple[str, pa.Schema]],
+    lines: list[Line],
+    refuse: Callable[[list[records.Entry]], None] = lambda entries: None,
+) -> list[records.Entry]:
     """Great Expectations' verdict over the staged rows of every table; a critical failure ends the slice.
 
-    It judges what the workers have counted; only rows of a table that fails are looked at again, to show some.
+    Returns what the ledger keeps of it; ``refuse`` is given the same of a slice that ends so. It judges what the
+    workers have counted; only rows of a table that fails are looked at again, to show some.
     """
     told: list[tuple[str, pa.Schema, list[DataFile], verdict.Counted]] = []
+    shown: list[dict[str, list[str]]] = []
     for path, schema in dict.fromkeys(tables.values()):
         keys = [key for key, value in tables.items() if value == (path, schema)]
         staged = [line for line in lines if line["target"] in keys]
         if staged:
             files, suite = [file_of(line) for line in staged], checks_of(plan, keys[0], since, h1)
-            broken = counts.summed((json.loads(line["broken"]) for line in staged), suite)
+            parts = [json.loads(line["broken"]) for line in staged]
+            broken = counts.summed(parts, suite)
+            shown.append(counts.shown(parts))
             table = verdict.Counted(Path(path).name, suite, broken, sum(f.rows for f in files))
             told.append((path, schema, files, table))
-    verdicts: list[dict[str, Any]] = []
     found = verdict.of_counts([table for *_, table in told])
-    for (path, schema, files, table), judged in zip(told, found, strict=True):
+    verdicts = [records.entry(table.name, v, rows) for (*_, table), v, rows in zip(told, found, shown, strict=True)]
+    for i, ((path, schema, files, table), judged) in enumerate(zip(told, found, strict=True)):
         if not judged.ok:
             slice_ = slice_text(plan.time, since, h1)
             rows = _staged(spark, plan, path, schema, files)
-            verdict.require(verdict.audit(rows, table.name, table.checks, row_count=table.rows), table.name, slice_)
+            again = verdict.audit(rows, table.name, table.checks, row_count=table.rows)
+            if not again.ok:
+                verdicts[i] = records.entry(table.name, again, shown[i])
+            refuse(verdicts)
+            verdict.require(again, table.name, slice_)
             verdict.require(judged, table.name, slice_)  # what the counts say holds, whatever is read again
-        warnings = {r["id"]: r["unexpected"] for r in judged.warnings}
-        verdicts.append({"table": table.name, "rows": judged.rows, "checks": len(judged.results), "warnings": warnings})
-    return verdicts
+    return records.bounded(verdicts)
 
 
 def _staged(spark: SparkSession, plan: Plan, path: str, schema: pa.Schema, files: list[DataFile]) -> DataFrame:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.lowering import lowered
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.plan_identity import state_identity
+from sweeparea.quality.records import Entry
+from sweeparea.quality.verdict_tables import refused
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.deployment.planned import readers_of
@@ -146,7 +149,8 @@ class Slice:
         rows = results.stage(publication, lines)
         state = stage_areas(publication, attempt, areas)
         self._lap("stage")
-        verdicts = audit(self.spark, plan, self.since, self.h1, results.tables, lines)
+        refuse = partial(self._refuse, previous, attempt)
+        verdicts = audit(self.spark, plan, self.since, self.h1, results.tables, lines, refuse)
         for uri in results.unused:
             remove_file(uri)
         self._lap("quality")
@@ -155,6 +159,7 @@ class Slice:
             rows=rows,
             areas=state,
             verdicts=verdicts,
+            judged=attempt,
             columns={n: columns_hash(i.log) for n, i in inputs.items() if i.kind.is_result},
         )
         info = self._info(told, previous)
@@ -162,6 +167,16 @@ class Slice:
         publication.commit(committed=self.h1, pins=read, info=info.to_json())
         self._lap("publish")
         return info
+
+    def _refuse(self, previous: LedgerRow | None, attempt: str, entries: list[Entry]) -> None:
+        """Keeps the verdict of this slice, which is not committed, in the application's own table of verdicts."""
+        place, plan = self.place, self.plan
+        beside = place.data != str(self.application.data)
+        refused(
+            self.application.ledger, plan.name, NameKind.QUERY, entries,
+            registration=place.registration, seq=(previous.seq if previous is not None else 0) + 1, attempt=attempt,
+            since=self.since, upto=self.h1, chronon=plan.time.clock, cause="computed again" if beside else None,
+        )  # fmt: skip
 
     def _require_previous(self, previous: LedgerRow | None) -> None:
         """The slice follows what was committed, and its tables are there. LostRace: another run has gone on."""

@@ -13,19 +13,23 @@ from typing import Any
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
 from sweeparea.operators.state.open_rows import holds_open
+from sweeparea.quality.verdict_tables import VerdictTables
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.upkeep import retained
 from sweeparea.spark_jobs.upkeep.agreement import tables_of
 from sweeparea.tables.log.compaction import Compacted, compact
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.attempts import Attempts
-from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.ledger import LedgerRow, now_micros
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import recover
 from sweeparea.tables.publication.retention import HOURS, empty_folders, left_over, pinned_versions, trim, vacuum
 
 RETENTION = "maintenance.retention"
 """The setting that says how long former versions of tables can be read."""
+QUALITY_RETAIN = "quality.retain"
+"""The setting that says how long verdicts are kept."""
+QUALITY_KEPT = "90 days"
 _LENGTH = re.compile(r"\s*(\d+)\s*(hour|day|week)s?\s*\Z", re.IGNORECASE)
 _HOURS = {"hour": 1, "day": 24, "week": 7 * 24}
 
@@ -91,6 +95,8 @@ def maintain(
             report.problems.append(f"{each}: {error}")
             tell(report.problems[-1])
     if name is None:
+        # before the history is packed: what it has that the verdicts lack lies in its newest files
+        _maintain_verdicts(application, hours, dry_run, report, tell)
         _maintain_ledger(application, hours, dry_run, report)
         gone = left_over(application.layout, hours, dry_run)
         report.left_over += len(gone)
@@ -158,6 +164,23 @@ def _pinned(application: Application, row: LedgerRow, log: DeltaLog) -> list[int
     readers = application.ledger.head().values() if row.kind == NameKind.QUERY else ()
     pins = [pin["seq"] for r in readers for source, pin in r.pins.items() if application.owner(source) == row.name]
     return pinned_versions(log, row.app, pins)
+
+
+def _maintain_verdicts(application: Application, hours: int, dry_run: bool, report: Maintained, tell: Tell) -> None:
+    tables = VerdictTables(application.ledger)
+    if not dry_run:
+        tables.bring_up()
+        kept = hours_of(application.catalog.settings.get(QUALITY_RETAIN, QUALITY_KEPT), QUALITY_RETAIN)
+        gone = tables.let_go(now_micros() - kept * 3_600_000_000)
+        if gone:
+            tell(f"quality: {gone:,} rows older than {QUALITY_RETAIN} let go")
+    for log in (tables.verdicts, tables.samples):
+        if log.exists():
+            report.packed += compact(log, "at", dry_run=dry_run)
+            report.deleted += len(vacuum(log, hours, dry_run=dry_run))
+            if not dry_run:
+                trim(log)
+                empty_folders(log.uri)
 
 
 def _maintain_ledger(application: Application, hours: int, dry_run: bool, report: Maintained) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import Any
@@ -104,7 +104,7 @@ class DeltaLog(CommitHistory):
         adds: Collection[DataFile],
         removes: Collection[DataFile],
         *,
-        app: tuple[str, int] | None,
+        app: tuple[str, int] | Mapping[str, int] | None,
         base_version: int,
         data_change: bool = True,
         metadata: dict[str, Any] | None = None,
@@ -113,10 +113,10 @@ class DeltaLog(CommitHistory):
         """Commit ``base_version + 1`` with exactly these files added and removed; returns that version.
 
         ``schema`` (``schema_text``): the table gets these columns, and all files that it holds are removed besides.
-        ``app`` tags the commit with (application, sequence). Raises CommitConflict if the version has moved, TableError
-        if the actions do not fit the table (file missing or of other columns, added twice, removed but not live),
-        SetupError if the log cannot be written. After an exception only the log knows whether the commit happened:
-        a caller that must know reads :meth:`app_version`.
+        ``app`` tags the commit with (application, sequence), or with several. Raises CommitConflict if the version has
+        moved, TableError if the actions do not fit the table (file missing or of other columns, added twice, removed
+        but not live), SetupError if the log cannot be written. After an exception only the log knows whether the commit
+        happened: a caller that must know reads :meth:`app_version`.
         """
         crash_point("commit.before", self.uri)
         table = self.handle.held()
@@ -127,10 +127,11 @@ class DeltaLog(CommitHistory):
             raise self._conflict(base_version, table.version())
         columns = table.schema() if schema is None else DeltaSchema.from_json(schema)
         self.validate(adds, removes, base_version, None if schema is None else pa.schema(columns))
+        apps = app.items() if isinstance(app, Mapping) else (app,) if app is not None else ()
         properties = CommitProperties(
             custom_metadata=metadata,
             max_commit_retries=0,
-            app_transactions=None if app is None else [Transaction(*app)],
+            app_transactions=[Transaction(*each) for each in apps] or None,
         )
         crash_point("commit.within", self.uri)
         try:

@@ -42,7 +42,8 @@ class SourceInfo:
     tick (0: BIGINT ticks), ``chars`` the declared types of columns that are read padded. ``released``: rows that this
     commit released from quarantine, which later ones do not carry on; ``refreshed``: how often a pinned relation was
     pinned anew; ``retained`` the greatest tick at or below which RETAIN has let elements go, ``repairs_from`` then the
-    least tick of which a late element can be repaired.
+    least tick of which a late element can be repaired. ``verdicts`` of its constraints, by the run ``judged``, which
+    later commits carry on.
     """
 
     source_version: int | None = None
@@ -63,6 +64,8 @@ class SourceInfo:
     refreshed: int | None = None
     retained: int | None = None
     repairs_from: int | None = None
+    verdicts: Sequence[Mapping[str, Any]] | None = None
+    judged: str | None = None
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
@@ -169,11 +172,12 @@ class QueryInfo:
 
     ``definition`` is the declaration's fingerprint, ``plan`` the identity of the SweepAreas' plan; ``h0`` where the
     slice began (tick), ``rows_in`` about how many rows it read, ``rows`` how many it wrote by kind of table;
-    ``verdicts`` of Great Expectations, ``seconds`` by phase; ``chronon`` the microseconds of a tick (0: BIGINT ticks),
-    ``start`` the plan's first tick; ``columns`` those of the queries' results that it reads, each as a hash; ``zones``
-    by time zone the rules that results were computed by. ``correction_seq`` is the last commit that changed anything at
-    or below the instant before it, ``rewrite`` what that was; ``built`` the commit before which SweepAreas are not gone
-    on from. ``tables`` has per table the last commit that changed it, which the table must say too.
+    ``verdicts`` of Great Expectations, by the run ``judged``; ``seconds`` by phase; ``chronon`` the microseconds of a
+    tick (0: BIGINT ticks), ``start`` the plan's first tick; ``columns`` those of the queries' results that it reads,
+    each as a hash; ``zones`` by time zone the rules that results were computed by. ``correction_seq`` is the last
+    commit that changed anything at or below the instant before it, ``rewrite`` what that was; ``built`` the commit
+    before which SweepAreas are not gone on from. ``tables`` has per table the last commit that changed it, which the
+    table must say too.
     """
 
     definition: str | None = None
@@ -193,6 +197,7 @@ class QueryInfo:
     built: int | None = None
     exchanged: ExchangeInfo | None = None
     tables: Mapping[str, int] | None = None
+    judged: str | None = None
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:

@@ -11,7 +11,7 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 
 from sweeparea.tables.errors import CommitConflict, LostRace, TableError
 from sweeparea.tables.layout import Layout
+from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import LEDGER_TABLE, DeltaLog
-from sweeparea.tables.log.files import write_file
+from sweeparea.tables.log.files import DataFile, write_file
 from sweeparea.tables.log.folders import filesystem
 from sweeparea.tables.log.write_errors import explain_write_errors
 from sweeparea.tables.publication.info import QueryInfo, SourceInfo
@@ -322,6 +323,14 @@ class Ledger:
 def now_micros() -> int:
     """The clock, in microseconds since the epoch."""
     return time.time_ns() // 1000
+
+
+def rows_of_files(log: DeltaLog, files: Sequence[DataFile]) -> list[LedgerRow]:
+    """The rows of some files of the history, in the order of their numbers."""
+    if not files:
+        return []
+    table = scan.dataset(log.uris(files), SCHEMA).to_table()
+    return sorted(_from_table(table), key=lambda row: (row.seq, row.at))
 
 
 def _to_table(rows: list[LedgerRow]) -> pa.Table:

@@ -184,7 +184,7 @@ def constraint_rules(
         if constraint.on_violation == "warn":
             warned[constraint.name] += count
         else:
-            text = f"constraint {constraint.name} is violated: {constraint.expression.text}"
+            text = violated(constraint)
             rules.append(RowRule(text, violated, text))
     return rules
 

@@ -35,6 +35,7 @@ from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
 from sweeparea.spark_jobs.admission.judging.state import StreamState
+from sweeparea.spark_jobs.admission.judging.verdicts import judged
 from sweeparea.spark_jobs.admission.relation import change_log
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_table import VERSION, Leaving, RelationStage
@@ -203,7 +204,7 @@ class RelationAdmission:
                 stage.keep_out(table)
             counts += self.settle(stage, state, changes, decision.heartbeat, withdrawn)
         state.source_version = version
-        self.commit(stage, state, decision, counts)
+        self.commit(stage, state, decision, counts, outcome)
         report.versions += 1
         report.rows += counts["rows"]
         report.late += counts["repaired"]
@@ -311,7 +312,12 @@ class RelationAdmission:
         return table.set_column(table.column_names.index(VERSION), VERSION, rows.column(VERSION))
 
     def commit(
-        self, stage: RelationStage, state: StreamState, decision: HeartbeatDecision, counts: Counter[str]
+        self,
+        stage: RelationStage,
+        state: StreamState,
+        decision: HeartbeatDecision,
+        counts: Counter[str],
+        outcome: Outcome | None = None,
     ) -> None:
         """The commit, with the heartbeat that was decided."""
         counts["clamped"] = decision.clamped
@@ -323,6 +329,10 @@ class RelationAdmission:
             chronon=self.source.time.clock,
             chars=self.application.sources.char_columns(self.name) or None,
         )
+        if outcome is not None:
+            reasons, warned = outcome.reasons, outcome.warned
+            looked_at = counts["rows"] + reasons.total()
+            more = judged(more, stage.attempt, self.name, self.declared.constraints, looked_at, reasons, warned)
         stage.commit(decision.heartbeat, state.as_info(counts, more))
         self.report.heartbeat, self.report.source_version = decision.heartbeat, state.source_version
 

@@ -34,6 +34,7 @@ from sweeparea.spark_jobs.admission.judging.judge import (
 from sweeparea.spark_jobs.admission.judging.parts import by_keys
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import Stage, quarantine_rows
+from sweeparea.spark_jobs.admission.judging.verdicts import judged
 from sweeparea.spark_jobs.admission.relation.change_relation import check_relation_columns
 from sweeparea.spark_jobs.admission.relation.history_events import representatives
 from sweeparea.spark_jobs.application import Application
@@ -199,7 +200,15 @@ def _commit(application: Application, stage: Stage, version: int, report: Admitt
         SourceInfo(definition=application.registry.fingerprint(name)),
         SourceInfo(source_version=version),
         SourceInfo(source_id=table.identity(), chars=application.sources.char_columns(name) or None),
-        SourceInfo(rows=report.rows, quarantined=kept_out.total()),
+        judged(
+            SourceInfo(rows=report.rows, quarantined=kept_out.total()),
+            stage.attempt,
+            name,
+            application.catalog.relations[name].constraints,
+            report.rows + kept_out.total(),
+            kept_out,
+            report.warned,
+        ),
     )
     report.source_version = version
     stage.commit(MAX_TICK, info)

@@ -11,6 +11,7 @@ from sweeparea.spark_jobs.commands.command_line.explain import explain
 from sweeparea.spark_jobs.commands.command_line.heartbeat import heartbeat
 from sweeparea.spark_jobs.commands.command_line.maintain import maintain
 from sweeparea.spark_jobs.commands.command_line.process import process
+from sweeparea.spark_jobs.commands.command_line.quality import quality
 from sweeparea.spark_jobs.commands.command_line.quarantine import quarantine
 from sweeparea.spark_jobs.commands.command_line.replay import replay
 from sweeparea.spark_jobs.commands.command_line.setup import setup
@@ -47,6 +48,7 @@ PROGRAM = Program(
         backfill,
         heartbeat,
         quarantine,
+        quality,
         status,
         maintain,
         check,
