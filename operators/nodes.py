@@ -12,7 +12,7 @@ from sweeparea.operators.ordered.framed import Framed
 from sweeparea.operators.ordered.navigation import Navigation
 from sweeparea.operators.ordered.top_k import TopK
 from sweeparea.operators.plan.node import Node
-from sweeparea.operators.plan.plan import Constraint, Plan, UserFunction
+from sweeparea.operators.plan.plan import Constraint, Expectation, Plan, UserFunction
 from sweeparea.operators.sql.expressions import Column, Expr, SortKey
 from sweeparea.operators.sweeps.aggregate import Aggregate
 from sweeparea.operators.sweeps.difference import Difference
@@ -32,6 +32,7 @@ __all__ = [
     "Constraint",
     "Difference",
     "Enrich",
+    "Expectation",
     "Expr",
     "Framed",
     "Generate",

@@ -3,8 +3,8 @@
 A verdict is committed with its slice: it stands in the ledger's row, one *entry* a table, small and JSON. So there is
 none of a slice that was not committed, however a run ends. Entries are ``{table, rows, checks, warnings, seconds,
 results: [[expectation, severity, status, unexpected, more], ..], samples}``; ``more`` has what few results have:
-``type``, ``observed``, ``error``, ``unit`` (its two ends, ticks). ``verdict_rows`` and ``sample_rows`` are the same as
-rows of the tables ``quality.verdicts`` and ``quality.samples``.
+``type``, ``observed``, ``error``, ``unit`` (its two ends, ticks) and ``rows`` where they are its own. ``verdict_rows``
+and ``sample_rows`` are the same as rows of the tables ``quality.verdicts`` and ``quality.samples``.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def _short(result: Mapping[str, Any]) -> list[Any]:
     more = {key: result[key] for key in ("observed", "error") if result[key] is not None}
     if result["observed"] is not None:
         more["type"] = result["type"]
-    if result["meta"].get("unit") is not None:
-        more["unit"] = list(result["meta"]["unit"])
+    for key in ("unit", "rows"):
+        if result["meta"].get(key) is not None:
+            more[key] = result["meta"][key]
     short = [result["id"], result["severity"], result["status"], result["unexpected"]]
     return [*short, more] if more else short
 

@@ -19,7 +19,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ PANDAS_ROWS = 100_000
 DECIDE = {"result_format": "BASIC", "partial_unexpected_count": 0}
 """Counts without sample rows: on Spark each sample would be a job of its own."""
 SQL_TYPE = "unexpected_rows_expectation"
+BY_NAME = "by_name"
+"""Key of a check's meta: an author has named the expectation."""
 BETWEEN = "expect_column_values_to_be_between"
 
 
@@ -196,33 +198,59 @@ def audit(
     return Verdict(ok, results, round(time.perf_counter() - begun, 4), count)
 
 
-def require(verdict: Verdict, table: str, slice_: str) -> Verdict:
+def with_results(verdict: Verdict, results: Sequence[dict[str, Any]]) -> Verdict:
+    """A verdict with more results behind its own."""
+    ok = verdict.ok and not any(r["status"] != "pass" and _stops(r) for r in results)
+    return replace(verdict, ok=ok, results=[*verdict.results, *results])
+
+
+NOT_ADMITTED = (
+    "{what} of {table} is not admitted", "Nothing of it has been admitted, and the heartbeat stays where it is.",
+)  # fmt: skip
+NOT_PUBLISHED = (
+    "The slice {what} of table {table} is not published",
+    "Nothing has been committed and readers see the table as before.",
+)
+
+
+def require(verdict: Verdict, table: str, slice_: str, words: tuple[str, str] = NOT_PUBLISHED) -> Verdict:
     """Returns a good verdict; raises QualityFailure for one that stops the slice. ``slice_`` is readable, as ``(h0,
     h1]``."""
     if verdict.ok:
         return verdict
     parts = [_sentence(result) for result in verdict.failures]
+    first, then = words
+    what = first.format(what=slice_, table=table)
     raise QualityFailure(
-        f"The slice {slice_} of table {table} is not published, since {len(parts)} of its {len(verdict.results)} "
-        f"checks failed over {verdict.rows} rows: {' '.join(parts)} Nothing has been committed and readers see the "
-        "table as before. Correct the source rows or the query, or relax the constraint (ON VIOLATION WARN, or "
-        "QUARANTINE ROW), then run the slice again; a failed law means a defect of the engine, please report it with "
-        "these rows."
+        f"{what[0].upper()}{what[1:]}, since {len(parts)} of its {len(verdict.results)} checks failed over"
+        f" {verdict.rows} rows: {' '.join(parts[:SENTENCES])}{_more(len(parts))} {then} Correct the source rows or the"
+        " query, or relax the constraint (ON VIOLATION WARN, or QUARANTINE ROW), then run the slice again; a failed law"
+        " means a defect of the engine, please report it with these rows."
     )
 
 
+SENTENCES = 20
+"""So many failed checks are told in words."""
+
+
+def _more(parts: int) -> str:
+    return f" And {parts - SENTENCES} more." if parts > SENTENCES else ""
+
+
 def _stops(result: dict[str, Any]) -> bool:
-    return result["status"] == "error" or result["severity"] == "critical"
+    # an expectation by name that warns also warns where it cannot be judged
+    return result["severity"] == "critical" or (result["status"] == "error" and BY_NAME not in result["meta"])
 
 
 def _sentence(result: dict[str, Any]) -> str:
     meta = result["meta"]
     what = f"{result['id']} (EXPECT {meta['expect']})" if meta.get("expect") else result["id"]
+    what += f" in {meta['when']}" if meta.get("when") else ""
     if result["status"] == "error":
         return f"{what} could not be judged: {result['error']}."
     if result["unexpected"] is None:
         return f"{what} fails, observed {json.dumps(result['observed'])}."
-    rows = ", ".join(json.dumps(row) for row in result["sample"])
+    rows = ", ".join(row if isinstance(row, str) else json.dumps(row) for row in result["sample"])
     return f"{what} fails for {result['unexpected']} rows" + (f", such as {rows}." if rows else ".")
 
 

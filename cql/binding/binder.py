@@ -9,6 +9,7 @@ from functools import partial
 from sqlglot import exp
 
 from sweeparea.cql.binding import strictness
+from sweeparea.cql.binding.expectations import bind_expectations
 from sweeparea.cql.binding.query import QueryBinder
 from sweeparea.cql.binding.scope.bound import column_expr
 from sweeparea.cql.binding.scope.context import Context
@@ -111,6 +112,9 @@ def _bind(
     faults = Faults()
     tried = [faults.attempt(partial(_constraint, spec, node.columns, analyze)) for spec in query.constraints]
     start = faults.attempt(lambda: 0 if query.start_at is None else query.start_at.in_ticks(context.time, "START AT"))
+    labels = [column.label for column in node.columns]
+    expectations, wrong = bind_expectations(query.expectations, labels, context.time, of_query=True)
+    faults.errors += wrong
     every = faults.attempt(lambda: _every(bound, query, context)) or (None, 0)
     faults.check()
     plan = Plan(
@@ -124,6 +128,7 @@ def _bind(
         materialize=_materialize(query, stream),
         inputs=tuple(context.used),
         constraints=tuple(c for c in tried if c is not None),
+        expectations=tuple(expectations),
         settings=tuple(settings.items()),
         notes=tuple(context.notes),
         functions=called,

@@ -67,9 +67,10 @@ STREAM_CLAUSES: tuple[tuple[str, ...], ...] = (
     ("FROM",), ("TIMESTAMP", "BY"), ("CHRONON",), ("SEQUENCE", "BY"), ("DEDUPLICATE", "BY"), ("HEARTBEAT",),
     ("MAX", "AHEAD"), ("LATE",), ("ON", "SOURCE", "CHANGE"), ("RETAIN",), ("STATIC",), ("HISTORY", "BY"),
     ("CHANGES", "BY"), ("CHANGE", "DATA", "FEED"), ("KEY",), ("NON", "RETROACTIVE"), ("CONSTRAINT",),
+    ("SUITE",),
 )  # fmt: skip
 QUERY_CLAUSES: tuple[tuple[str, ...], ...] = (
-    ("START", "AT"), ("CHRONON",), ("MATERIALIZE",), ("CONSTRAINT",), ("WITH",), ("AS",),
+    ("START", "AT"), ("CHRONON",), ("MATERIALIZE",), ("CONSTRAINT",), ("SUITE",), ("WITH",), ("AS",),
 )  # fmt: skip
 BODY_CLAUSES: tuple[tuple[str, ...], ...] = (
     ("SELECT",), ("FROM",), ("WHERE",), ("GROUP", "BY"), ("HAVING",), ("ORDER", "BY"), ("LIMIT",),
@@ -257,6 +258,8 @@ def declaration(statement: Statement) -> Declaration:
             body = rest
         elif name == "CONSTRAINT" and rest:
             found[f"CONSTRAINT {rest[0].folded.strip('`')}"] = rest[1:]
+        elif name == "SUITE" and rest:
+            found[f"SUITE {rest[0].text}"] = rest[1:]
         elif name == "WITH" and rest and rest[0].text == "(":
             for part in commas(rest[1:-1]):
                 at = next((i for i, p in enumerate(part) if p.text == "="), len(part))

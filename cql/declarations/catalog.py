@@ -16,12 +16,14 @@ from sweeparea.cql.declarations.environment_sources import exchange_sources, fau
 from sweeparea.cql.declarations.known_names import KnownNames, names_in
 from sweeparea.cql.declarations.names import base_name, clash
 from sweeparea.cql.declarations.offered import not_offered_statements
+from sweeparea.cql.declarations.suites import expanded
 from sweeparea.cql.syntax.parser import parse_leniently, read_file
 from sweeparea.cql.syntax.statements import (
     CreateFunction,
     CreateQuery,
     CreateRelation,
     CreateStream,
+    ExpectationKind,
     SetSetting,
     Statement,
 )
@@ -79,14 +81,17 @@ class Catalog:
         for path in files:
             try:
                 found, faults, names = parse_leniently(read_file(path), str(path))
-                statements += found
+                for statement in found:
+                    whole, wrong = expanded(statement, path.parent)
+                    statements.append(whole)
+                    errors += wrong
                 errors += faults
                 unread |= names
             except SweepAreaError as error:
                 errors.append(error)
         catalog, more = cls._of(statements)
         catalog.complete, catalog.unread = not errors, unread
-        errors += more
+        errors += [*more, *catalog._unknown_references()]
         if errors:  # else they are told when the query is bound
             known = catalog._known_names()
             for query in catalog.queries.values():
@@ -99,7 +104,7 @@ class Catalog:
     def of(cls, statements: Iterable[Statement]) -> Catalog:
         """The catalog of statements. A name may be declared once, whatever its kind."""
         catalog, errors = cls._of(statements)
-        raise_all(errors)
+        raise_all([*errors, *catalog._unknown_references()])
         return catalog
 
     @classmethod
@@ -131,6 +136,27 @@ class Catalog:
                 errors.append(not_offered(f"the statement {words} .. in a file", statement.place, hint))
         errors += catalog._order()
         return catalog, errors
+
+    def _unknown_references(self) -> list[SweepAreaError]:
+        """Expectations that reference what nobody declares, or a stream, which holds nothing at an instant."""
+        errors: list[SweepAreaError] = []
+        known = {n.lower(): n for n in (*self.relations, *self.queries)}
+        for statement in (*self.streams.values(), *self.relations.values(), *self.queries.values()):
+            for spec in statement.expectations:
+                other = str(dict(spec.arguments).get("other", ""))
+                if spec.kind != ExpectationKind.REFERENCES or other.lower() in known:
+                    continue
+                what = f"constraint {spec.name} of {statement.name}"
+                at = spec.argument_places.get("other", spec.place)
+                if other in self.streams:
+                    hint = "Name a relation, or a query whose result is one"
+                    errors.append(
+                        BindError(f"{what}: {other} is a stream, which holds nothing at an instant", at, hint)
+                    )
+                elif other.lower() not in self.unread:
+                    hint = nearest(other, known.values()) or f"There are {listing(known.values()) or 'none'}"
+                    errors.append(BindError(f"{what}: there is no relation or query {other}", at, hint))
+        return errors
 
     def _use(self, environment: Environment) -> list[SweepAreaError]:
         """Exchanges sources and settings for those of an environment."""

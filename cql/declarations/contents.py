@@ -17,7 +17,7 @@ from sweeparea.cql.syntax.statements import CreateQuery, SourceExpression, State
 from sweeparea.cql.text.durations import DurationText
 from sweeparea.cql.text.source_text import SourceText
 
-_PLACES = frozenset({"place", "places", "settings_places", "text", "written", "source_text"})
+_PLACES = frozenset({"place", "places", "settings_places", "argument_places", "text", "written", "source_text"})
 
 
 def contents(statement: Statement) -> dict[str, Any]:

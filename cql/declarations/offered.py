@@ -25,8 +25,6 @@ def not_offered_statements(statement: st.Statement) -> list[RefusedError | BindE
 
 def _source(statement: st.CreateStream | st.CreateRelation) -> Iterator[RefusedError | BindError]:
     yield from format_faults(statement)
-    for expectation in statement.expectations:
-        yield _expectation(expectation)
 
 
 def _query(statement: st.CreateQuery) -> Iterator[RefusedError]:
@@ -38,9 +36,3 @@ def _query(statement: st.CreateQuery) -> Iterator[RefusedError]:
                 constraint.place,
                 "Write ON VIOLATION FAIL UPDATE or WARN, or put the condition into WHERE or HAVING",
             )
-    for expectation in statement.expectations:
-        yield _expectation(expectation)
-
-
-def _expectation(expectation: st.ExpectationSpec) -> RefusedError:
-    return not_offered("EXPECT gx.", expectation.place, "Write a condition in parentheses: EXPECT (a > 0)")

@@ -42,6 +42,10 @@ def _result(plan: Plan) -> Iterator[str]:
     yield f"tables    {', '.join(table_names(plan))}"
     for constraint in plan.constraints:
         yield f"expects   {constraint.name}: {cut(constraint.condition.text)}, else {constraint.on_violation}"
+    for expected in plan.expectations:
+        per = "each commit" if expected.per is None else f"each {plan.time.length(expected.per)}"
+        what = expected.type if expected.kind == "gx" else expected.kind
+        yield f"expects   {expected.name}: {what}, {per}, else {expected.on_violation}"
     if plan.settings:
         yield f"settings  {', '.join(f'{k} = {v}' for k, v in plan.settings)}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.dialect.spans import span_of
@@ -166,9 +167,33 @@ def _constraints(statement: st.CreateStream | st.CreateRelation | st.CreateQuery
     for c in statement.constraints:
         yield f"  CONSTRAINT {name(c.name)} EXPECT ({c.expression.text}) ON VIOLATION {VIOLATIONS[c.on_violation]}"
     for e in statement.expectations:
-        arguments = ", ".join(f"{name(n)} => {literal(v)}" for n, v in e.arguments)
-        violation = VIOLATIONS[e.on_violation]
-        yield f"  CONSTRAINT {name(e.name)} EXPECT gx.{name(e.expectation)}({arguments}) ON VIOLATION {violation}"
+        if not e.suite:
+            yield f"  {expectation_clause(e)}"
+    for suite in statement.suites:
+        per = "" if suite.per is None else f" PER {duration(suite.per)}"
+        yield f"  SUITE {string(suite.path)}{per}"
+
+
+def expectation_clause(spec: st.ExpectationSpec) -> str:
+    """CONSTRAINT name EXPECT .., as it is written in a declaration."""
+    per = "" if spec.per is None else f" PER {duration(spec.per)}"
+    return f"CONSTRAINT {name(spec.name)} EXPECT {_expected(spec)}{per} ON VIOLATION {VIOLATIONS[spec.on_violation]}"
+
+
+def _expected(spec: st.ExpectationSpec) -> str:
+    told: dict[str, Any] = dict(spec.arguments)
+    match spec.kind:
+        case st.ExpectationKind.GX:
+            arguments = ", ".join(f"{name(n)} => {literal(v)}" for n, v in spec.arguments)
+            return f"gx.{name(spec.expectation)}({arguments})"
+        case st.ExpectationKind.FRESH:
+            return f"FRESH WITHIN {micros(told['within'])}"
+        case st.ExpectationKind.VOLUME if "last" in told:
+            return f"VOLUME WITHIN {literal(told['deviations'])} DEVIATIONS OF LAST {told['last']}"
+        case st.ExpectationKind.VOLUME:
+            return f"VOLUME BETWEEN {literal(told['min'])} AND {literal(told['max'])}"
+        case st.ExpectationKind.REFERENCES:
+            return f"({names(told['columns'])}) REFERENCES {name(told['other'])}({names(told['other_columns'])})"
 
 
 # -- queries -----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class QueryStatement(ConstraintClauses):
         places: dict[str, Place] = {}
         while not self.take("AS"):
             here, clause = self.here(), self.word()
-            if clause in places and clause != "CONSTRAINT":
+            if clause in places and clause not in ("CONSTRAINT", "SUITE"):
                 raise ParseError(f"{clause} is given twice", here, "Keep one of them")
             places[clause] = here
             if self.take("START", "AT"):
@@ -42,12 +42,14 @@ class QueryStatement(ConstraintClauses):
                 materialize, anchor = self._materialize()
             elif self.take("CONSTRAINT"):
                 constraints.add(self.constraint(here))
+            elif self.take("SUITE"):
+                constraints.suites.append(self.suite(here))
             elif self.take("WITH"):
                 settings, settings_places = self._settings()
             else:
-                known = ("START", "CHRONON", "MATERIALIZE", "CONSTRAINT", "WITH", "AS")
+                known = ("START", "CHRONON", "MATERIALIZE", "CONSTRAINT", "SUITE", "WITH", "AS")
                 hint = misspelt(self.word(), known) or self._instead_of_a_clause()
-                raise self.fail("START AT, CHRONON, MATERIALIZE, CONSTRAINT, WITH or AS", hint=hint)
+                raise self.fail("START AT, CHRONON, MATERIALIZE, CONSTRAINT, SUITE, WITH or AS", hint=hint)
         return st.CreateQuery(
             self.at,
             self.whole,
@@ -60,10 +62,11 @@ class QueryStatement(ConstraintClauses):
             materialize_anchor=anchor,
             constraints=tuple(constraints.conditions),
             expectations=tuple(constraints.expectations),
+            suites=tuple(constraints.suites),
             settings=tuple(settings.items()),
             settings_places=settings_places,
             replace=replace,
-            places={k.lower(): p for k, p in places.items() if k != "CONSTRAINT"},
+            places={k.lower(): p for k, p in places.items() if k not in ("CONSTRAINT", "SUITE")},
         )
 
     def _instead_of_a_clause(self) -> str:

@@ -88,6 +88,9 @@ class SourceStatements(SourceClause, HeartbeatClause, ConstraintClauses):
             if self.take("CONSTRAINT"):
                 constraints.add(self.constraint(here))
                 continue
+            if self.take("SUITE"):
+                constraints.suites.append(self.suite(here))
+                continue
             for field, (words, read) in allowed.items():
                 if self.take(*words):
                     if field in found:
@@ -96,7 +99,7 @@ class SourceStatements(SourceClause, HeartbeatClause, ConstraintClauses):
                     found[field] = read()
                     break
             else:
-                known = [" ".join(words) for words, _ in allowed.values()] + ["CONSTRAINT"]
+                known = [" ".join(words) for words, _ in allowed.values()] + ["CONSTRAINT", "SUITE"]
                 raise ParseError(
                     f"{self.found()} begins no clause of {what}",
                     here,
@@ -107,6 +110,7 @@ class SourceStatements(SourceClause, HeartbeatClause, ConstraintClauses):
                 )
         found["constraints"] = tuple(constraints.conditions)
         found["expectations"] = tuple(constraints.expectations)
+        found["suites"] = tuple(constraints.suites)
         return found, places
 
     def _of_another(self, what: str) -> str:

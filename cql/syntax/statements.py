@@ -104,12 +104,26 @@ class ConstraintSpec:
     place: Place
 
 
+class ExpectationKind(StrEnum):
+    """GX: one of Great Expectations. FRESH: how old what is newest is. VOLUME: how many rows a unit of time has.
+    REFERENCES: values that another relation must have at the same instant.
+    """
+
+    GX = "gx"
+    FRESH = "fresh"
+    VOLUME = "volume"
+    REFERENCES = "references"
+
+
 @dataclass(frozen=True)
 class ExpectationSpec:
-    """``CONSTRAINT name EXPECT gx.expectation(argument => value, ..)``: a Great Expectations check by its name.
+    """``CONSTRAINT name EXPECT ..`` of several rows.
 
-    Values are Python's (str, int, float, bool, None, tuple). ``on_violation`` as in ``ConstraintSpec``; by default
-    that is quarantine where the expectation judges rows, fail where it judges a whole table.
+    ``expectation`` and ``arguments`` of kind gx are those of Great Expectations, values Python's (str, int, float,
+    bool, None, tuple); of the others: fresh ``within`` (microseconds); volume ``min`` and ``max``, or ``deviations``
+    and ``last``; references ``columns``, ``other`` and ``other_columns``. ``on_violation`` is fail or warn. ``per`` is
+    the unit of event time that is judged, None: each commit. ``argument_places``: where each argument stands. ``suite``
+    is the file that it stands in, if it is one of a suite, ``id`` its own there.
     """
 
     name: str
@@ -117,21 +131,20 @@ class ExpectationSpec:
     arguments: tuple[tuple[str, object], ...]
     on_violation: str
     place: Place
+    kind: ExpectationKind = ExpectationKind.GX
+    per: DurationText | None = None
+    argument_places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False, repr=False)
+    suite: str = ""
+    id: str = ""
 
-    @property
-    def judges_rows(self) -> bool:
-        """Whether it tells which rows are at fault (a column map expectation) or only that the table is."""
-        return judges_rows(self.expectation)
 
+@dataclass(frozen=True)
+class SuiteSpec:
+    """``SUITE 'file.json'``: expectations in Great Expectations' own JSON, in a file beside the ``.cql`` file."""
 
-def judges_rows(expectation: str) -> bool:
-    """Whether an expectation of this name judges rows, by the naming rule of Great Expectations."""
-    return expectation.startswith(
-        ("expect_column_values_", "expect_column_value_", "expect_column_pair_values_", "expect_multicolumn_values_")
-    ) or expectation in (
-        "expect_compound_columns_to_be_unique",
-        "expect_select_column_values_to_be_unique_within_record",
-    )
+    path: str
+    place: Place
+    per: DurationText | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +180,7 @@ class CreateStream(Statement):
     retain: int | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
     expectations: tuple[ExpectationSpec, ...] = ()
+    suites: tuple[SuiteSpec, ...] = ()
     replace: bool = False
     places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
 
@@ -192,6 +206,7 @@ class CreateRelation(Statement):
     late_within: DurationText | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
     expectations: tuple[ExpectationSpec, ...] = ()
+    suites: tuple[SuiteSpec, ...] = ()
     replace: bool = False
     places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
 
@@ -214,6 +229,7 @@ class CreateQuery(Statement):
     materialize_anchor: DurationText | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
     expectations: tuple[ExpectationSpec, ...] = ()
+    suites: tuple[SuiteSpec, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     settings_places: dict[str, Place] = field(default_factory=dict, compare=False, hash=False)
     replace: bool = False

@@ -21,6 +21,21 @@ class Constraint:
     on_violation: str
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """What several rows together are expected to be; ``statements.ExpectationSpec`` says what ``kind``, ``type`` and
+    ``arguments`` are. ``on_violation`` is fail or warn, ``per`` the unit of time (ticks) that is judged, None: each
+    commit. Results are the same with and without it.
+    """
+
+    name: str
+    kind: str
+    type: str
+    arguments: tuple[tuple[str, object], ...]
+    on_violation: str
+    per: int | None = None
+
+
 class UserKind(StrEnum):
     """What a user's code is."""
 
@@ -74,6 +89,7 @@ class Plan:
     functions: tuple[UserFunction, ...] = ()
     emits_each: bool = False
     chars: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    expectations: tuple[Expectation, ...] = ()
 
     @property
     def kind(self) -> ResultKind:

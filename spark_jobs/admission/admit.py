@@ -19,7 +19,7 @@ import pyarrow as pa
 from sweeparea.cql.syntax.statements import SourceKind
 from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.spark_jobs.admission.heartbeat import advance, publish_clock
-from sweeparea.spark_jobs.admission.judging import duplicates
+from sweeparea.spark_jobs.admission.judging import duplicates, units
 from sweeparea.spark_jobs.admission.judging.checks import check_identity, check_tables
 from sweeparea.spark_jobs.admission.judging.copies import copies, sized
 from sweeparea.spark_jobs.admission.judging.judge import evaluated
@@ -118,6 +118,7 @@ class StreamAdmission:
             self.tell(f"{name}: took over the column(s) {', '.join(taken)}; they are NULL in what was admitted before")
         self.chars = self.source.padded = chars_after(application, name, self.source, taken)
         heartbeat, constraints = application.sources.stream_expressions(name)
+        self.expectations = application.sources.expectations(name)
         self.columns = list(self.source.schema())
         domain = application.sources.stream_time(name, dict(self.source.spark_schema()))
         self.rules = Rules.of(self.declared, domain, [f.name for f in self.columns])
@@ -193,6 +194,12 @@ class StreamAdmission:
         looked_at = counts["rows"] + outcome.reasons.total()
         constraints = self.declared.constraints
         more = judged(more, attempt, name, constraints, looked_at, outcome.reasons, outcome.warned)
+        if self.expectations:
+            judging_units = units.Commit(
+                self.application, stage, list(rules.columns), rules.domain, NameKind.STREAM, version, state.instant,
+                outcome.max_tick, state.heartbeat, decision.heartbeat,
+            )  # fmt: skip
+            more = judging_units.judge(self.expectations, more)
         stage.commit(decision.heartbeat, state.as_info(counts, more))
         self._count(counts, outcome)
         report.versions += 1

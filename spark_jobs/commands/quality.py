@@ -1,17 +1,25 @@
-"""What people ask of verdicts: a report, a comparison of two ranges of time."""
+"""What people ask of verdicts: a report, a comparison of two ranges of time; and suites of Great Expectations."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
 
+from sweeparea.cql.binding.expectations import bind_expectations
+from sweeparea.cql.declarations.suites import specs_of, suite_json
+from sweeparea.cql.printing.statement_printer import expectation_clause
+from sweeparea.cql.syntax.statements import CreateQuery, CreateRelation, CreateStream, ExpectationKind
+from sweeparea.cql.text.errors import CqlError, raise_all
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import UsageError
 from sweeparea.infra.storage import is_remote
 from sweeparea.infra.text_table import text_table
+from sweeparea.operators.plan.plan import Expectation
 from sweeparea.quality import ranges, report
 from sweeparea.quality.verdict_tables import VerdictTables
 from sweeparea.spark_jobs.application import Application
@@ -58,6 +66,40 @@ def diff(application: Application, before: str, after: str, name: str | None = N
     if not lines:
         return "Every expectation was met, and missed, to the same share in both ranges (--all shows them)."
     return text_table(list(lines[0]), [list(line.values()) for line in lines])
+
+
+def exported(application: Application, name: str) -> tuple[str, list[str]]:
+    """The expectations of a name as a suite of Great Expectations (JSON), and what a suite cannot say, by name."""
+    declared = application.catalog
+    if name in declared.queries:
+        bound: Sequence[Expectation] = application.plans.plan(name).expectations
+        statement: CreateStream | CreateRelation | CreateQuery = declared.queries[name]
+    else:
+        bound, statement = application.sources.expectations(name), application.source(name)
+    left = [f"{c.name}: EXPECT ({c.expression.text})" for c in statement.constraints]
+    left += [f"{e.name}: {e.kind.upper()}" for e in bound if e.kind != ExpectationKind.GX]
+    return json.dumps(suite_json(name, bound), indent=2, ensure_ascii=False), left
+
+
+def imported(application: Application, file: str, name: str | None = None) -> str:
+    """A suite's expectations as clauses of CQL; checked against the columns of ``name`` where it is given."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The suite {file} cannot be read: {error}.") from None
+    faults: list[CqlError] = []
+    specs = specs_of(text, file, faults)
+    raise_all(faults)
+    if name is not None:
+        if name in application.catalog.queries:
+            plan = application.plans.plan(name)
+            columns, time = [c.label for c in plan.root.columns], plan.time
+        else:
+            application.source(name)
+            schema = application.plans.input_schema(name)
+            columns, time = [column for column, _ in schema.columns], schema.time
+        raise_all(bind_expectations(specs, columns, time, of_query=name in application.catalog.queries)[1])
+    return "\n".join(expectation_clause(spec) for spec in specs)
 
 
 def range_of(text: str) -> ranges.Range:

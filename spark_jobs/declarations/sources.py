@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sweeparea.cql.binding.expectations import bind_expectations
 from sweeparea.cql.binding.scope.inputs import InputSchema, SchemaKind
 from sweeparea.cql.binding.source_expressions import CONDITION, INSTANTS, bind_source_expression
 from sweeparea.cql.syntax.source_formats import columns_of
-from sweeparea.cql.syntax.statements import HeartbeatKind, SourceKind
-from sweeparea.cql.text.errors import TypeError_, raise_all
+from sweeparea.cql.syntax.statements import CreateRelation, ExpectationKind, HeartbeatKind, SourceKind
+from sweeparea.cql.text.errors import RefusedError, TypeError_, raise_all
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.plan.plan import Expectation
 from sweeparea.operators.sql.expressions import Expr
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.declarations.declarations import Declarations
@@ -26,7 +28,8 @@ from sweeparea.tables.sources.landing import LandingTable
 from sweeparea.tables.sources.source import SourceTable
 
 if TYPE_CHECKING:
-    from sweeparea.cql.syntax.statements import CreateRelation, CreateStream
+    from sweeparea.cql.declarations.catalog import Catalog
+    from sweeparea.cql.syntax.statements import CreateStream
 
 ENGINE_COLUMNS = ("__tick", "__seq", "__n", "__came")
 CHANGES = "changes"
@@ -178,8 +181,17 @@ class Sources:
                 constraints.append(bound)
             except SweepAreaError as error:
                 faults.append(error)
+        faults += _expectation_faults(declared, self.declared.catalog, schema)
         raise_all(faults)
         return heartbeat, constraints
+
+    def expectations(self, name: str) -> list[Expectation]:
+        """What several rows of a stream or relation together are expected to be. All faults are raised."""
+        declared = self.declared.source(name)
+        schema = self.schema(name) if name in self.declared.catalog.streams else self.relation(name).schema
+        found, faults = bind_expectations(declared.expectations, _names(schema), schema.time, of_query=False)
+        raise_all(faults)
+        return found
 
     def heartbeat_of(self, declared: CreateStream | CreateRelation, schema: InputSchema) -> str | None:
         """Spark SQL of the instants that a source's heartbeat is taken from; None where it comes from elsewhere."""
@@ -218,6 +230,35 @@ class Sources:
         declared = self.declared.catalog.relations[source.name]
         heartbeat, constraints = self._expressions(declared, source.schema, lambda: _late_faults(declared, source.time))
         return RelationExpressions(heartbeat, tuple(constraints))
+
+
+def _names(schema: InputSchema) -> list[str]:
+    return [column for column, _ in schema.columns]
+
+
+def _expectation_faults(
+    declared: CreateStream | CreateRelation, catalog: Catalog, schema: InputSchema
+) -> Iterator[SweepAreaError]:
+    """What is wrong with the expectations of a source over several rows."""
+    yield from bind_expectations(declared.expectations, _names(schema), schema.time, of_query=False)[1]
+    for spec in declared.expectations:
+        other = str(dict(spec.arguments).get("other", ""))
+        if spec.kind == ExpectationKind.REFERENCES and other in catalog.streams | catalog.relations | catalog.queries:
+            relation = catalog.relations.get(other)
+            if relation is None or relation.contents != "static":
+                yield RefusedError(
+                    f"constraint {spec.name}: when a row of {declared.name} is admitted, {other} is not known at its"
+                    " instant yet",
+                    spec.place,
+                    "Reference a static relation here, or expect it of a query over the stream",
+                )
+        if isinstance(declared, CreateRelation) and (spec.per is not None or spec.kind != ExpectationKind.GX):
+            what = "PER" if spec.kind == ExpectationKind.GX else spec.kind.value.upper()
+            yield RefusedError(
+                f"constraint {spec.name}: {what} is for streams and queries; a relation is judged commit by commit",
+                spec.place,
+                "Expect it of a query over the relation",
+            )
 
 
 def _late_faults(declared: CreateRelation, time: TimeDomain) -> Iterator[SweepAreaError]:

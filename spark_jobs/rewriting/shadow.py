@@ -77,6 +77,7 @@ class Shadow:
         endless = memory(plan.root) >= INF
         if checkpoints and (endless or self._warm_up() > WARM_UP_ROWS):
             self._go_on(endless)
+        self.place = replace(self.place, stands=self.since)
 
     def rows(self, upto: int) -> int:
         """About how many rows are read to compute up to an instant, of all keys."""

@@ -26,6 +26,8 @@ class SlicePlace:
     ledger: Ledger
     registration: str
     first_seq: int = 1
+    stands: int | None = None
+    """Of results that are computed beside the query's own: up to this tick those stand."""
 
     @classmethod
     def of(cls, application: Application, query: str) -> SlicePlace:

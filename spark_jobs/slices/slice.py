@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
 from sweeparea.spark_jobs.evaluation.inputs import Input, InputKind, InputReader
 from sweeparea.spark_jobs.evaluation.long_expressions import has_many_levels, room_for_expressions
 from sweeparea.spark_jobs.evaluation.only import Only
+from sweeparea.spark_jobs.slices import units
 from sweeparea.spark_jobs.slices.audit import audit
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
@@ -150,7 +151,9 @@ class Slice:
         state = stage_areas(publication, attempt, areas)
         self._lap("stage")
         refuse = partial(self._refuse, previous, attempt)
-        verdicts = audit(self.spark, plan, self.since, self.h1, results.tables, lines, refuse)
+        verdicts = audit(
+            self.spark, plan, self.since, self.h1, results.tables, lines, refuse, self._by_name(results.tables, lines)
+        )
         for uri in results.unused:
             remove_file(uri)
         self._lap("quality")
@@ -167,6 +170,17 @@ class Slice:
         publication.commit(committed=self.h1, pins=read, info=info.to_json())
         self._lap("publish")
         return info
+
+    def _by_name(
+        self, tables: Mapping[str, tuple[str, pa.Schema]], lines: list[Line]
+    ) -> tuple[str, list[dict[str, Any]]] | None:
+        """The folder of the result that expectations over several rows judge, and what they find."""
+        if not self.plan.expectations:
+            return None
+        judged = units.Slice(
+            self.application, self.plan, self.place, self.since, self.h1, tables, lines, whole=self.only is None
+        )
+        return judged.table[0], judged.judged()
 
     def _refuse(self, previous: LedgerRow | None, attempt: str, entries: list[Entry]) -> None:
         """Keeps the verdict of this slice, which is not committed, in the application's own table of verdicts."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from sweeparea.cql.declarations.catalog import Catalog
@@ -68,21 +66,6 @@ def test_query_is_refused_for_a_reason(text: str, reason: str) -> None:
 
 STREAM = "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t "
 RELATION = "CREATE RELATION r FROM DELTA 'p' "
-
-
-STATEMENTS = [
-    (STREAM + "CONSTRAINT c EXPECT gx.expect_table_row_count_to_be_between(min_value => 1)", "EXPECT gx."),
-]
-
-
-@pytest.mark.parametrize(("text", "construct"), STATEMENTS)
-def test_statement_is_refused_where_it_is_loaded(text: str, construct: str) -> None:
-    [statement] = parse_text(text)
-    [refusal] = not_offered_statements(statement)
-    assert refusal.message == f"{construct} is not offered by this version"
-    assert refusal.place is not None
-    with pytest.raises(RefusedError, match=re.escape(construct)):
-        Catalog.of([statement])
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,10 @@ STATEMENTS = [
             "CONSTRAINT c EXPECT gx.expect_table_row_count_to_be_between(min_value => -1, max_value => 2.5e3) "
             "ON VIOLATION WARN CONSTRAINT d EXPECT (a RLIKE '^\\\\d+$') ON VIOLATION FAIL",
             "CONSTRAINT c EXPECT gx.expect_column_values_to_not_be_null(column = 'a', mostly => 0.95, catch => true)",
+            "CONSTRAINT c EXPECT FRESH WITHIN INTERVAL 90 MINUTES ON VIOLATION WARN SUITE 'a.json' PER 3 HOURS",
+            "CONSTRAINT c EXPECT VOLUME BETWEEN NULL AND 5 PER 1 DAY CONSTRAINT d EXPECT `x y` REFERENCES r(id)",
+            "CONSTRAINT c EXPECT VOLUME WITHIN 0.5 DEVIATIONS OF LAST 2 PER INTERVAL 2 DAYS ON VIOLATION FAIL",
+            "CONSTRAINT c EXPECT (a, b) REFERENCES r(c, d) CONSTRAINT e EXPECT (a = (b)) ON VIOLATION WARN",
         )
     ),
     "CREATE STREAM s FROM FORMAT 'json' PATH 'dir' OPTIONS (multiLine true, 'a.b' = 'x', max.files = 10) "

@@ -179,10 +179,50 @@ def test_expectations() -> None:
         "none": None,
         "since": "2013-01-01",
     }
-    assert (rows.on_violation, rows.judges_rows) == ("quarantine", True)
-    assert (table.name, table.on_violation, table.judges_rows) == ("some", "fail", False)
+    assert (rows.on_violation, rows.per, table.name, table.on_violation) == ("fail", None, "some", "fail")
     with pytest.raises(RefusedError, match="no row to quarantine"):
         one(STREAM + "CONSTRAINT c EXPECT gx.expect_table_row_count_to_equal(value => 1) ON VIOLATION QUARANTINE ROW")
+
+
+def test_freshness_volume_references_and_suites() -> None:
+    stream = one(
+        STREAM + "CONSTRAINT a EXPECT FRESH WITHIN INTERVAL 2 HOURS ON VIOLATION WARN"
+        " CONSTRAINT b EXPECT VOLUME BETWEEN 1 AND NULL PER INTERVAL '1' DAY"
+        " CONSTRAINT c EXPECT VOLUME WITHIN 2.5 DEVIATIONS OF LAST 28 PER INTERVAL 1 HOUR ON VIOLATION FAIL"
+        " CONSTRAINT d EXPECT REFERENCES shops(id) CONSTRAINT e EXPECT shop REFERENCES shops(id)"
+        " CONSTRAINT f EXPECT (shop, area) REFERENCES shops(id, area) CONSTRAINT g EXPECT (shop IN ('a', 'b'))"
+        " SUITE 'one.json' SUITE 'two.json' PER INTERVAL 1 DAY"
+    )
+    assert isinstance(stream, st.CreateStream)
+    assert [(e.kind.value, dict(e.arguments), e.on_violation, e.per is None) for e in stream.expectations] == [
+        ("fresh", {"within": 7_200_000_000}, "warn", True),
+        ("volume", {"min": 1, "max": None}, "fail", False),
+        ("volume", {"deviations": 2.5, "last": 28}, "fail", False),
+        ("references", {"columns": ("id",), "other": "shops", "other_columns": ("id",)}, "fail", True),
+        ("references", {"columns": ("shop",), "other": "shops", "other_columns": ("id",)}, "fail", True),
+        ("references", {"columns": ("shop", "area"), "other": "shops", "other_columns": ("id", "area")}, "fail", True),
+    ]
+    assert [c.name for c in stream.constraints] == ["g"]
+    assert [(s.path, s.per is None) for s in stream.suites] == [("one.json", True), ("two.json", False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("FRESH INTERVAL 1 DAY", "WITHIN is expected"),
+        ("FRSEH WITHIN INTERVAL 1 DAY", "Did you mean FRESH"),
+        ("VOLUME > 5", "BETWEEN or WITHIN is expected"),
+        ("VOLUME BETWEEN 5 AND 1", "no number lies between 5 and 1"),
+        ("VOLUME BETWEEN NULL AND NULL", "whole numbers of rows"),
+        ("VOLUME WITHIN 3 DEVIATIONS OF LAST 1 PER INTERVAL 1 DAY", "from 2 to"),
+        ("(a, b) REFERENCES c(d)", "2 columns cannot reference 1"),
+        ("VOLUME BETWEEN 1 AND 2 ON VIOLATION QUARANTINE ROW", "no row to quarantine"),
+        ("VOLUME BETWEEN 1 AND 2 PER INTERVAL 0 DAYS", "longer than zero"),
+    ],
+)
+def test_what_is_wrong_with_an_expectation(text: str, told: str) -> None:
+    with pytest.raises((ParseError, RefusedError), match=told):
+        one(STREAM + f"CONSTRAINT c EXPECT {text}")
 
 
 def test_functions_and_pauses() -> None:
@@ -329,7 +369,10 @@ def test_all_faults_of_a_text_are_told_at_once() -> None:
         ("CREATE STREAM s FROM DELTA '' TIMESTAMP BY t", "the path of the Delta table is empty"),
         ("CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CHRONON INTERVAL 0 SECONDS", "longer than zero"),
         ("CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CHRONON 5", "has no unit"),
-        ("CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CONSTRAINT c EXPECT a > 1", "'(' is expected"),
+        (
+            "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CONSTRAINT c EXPECT a > 1",
+            "'(', gx., FRESH, VOLUME or REFERENCES is expected",
+        ),
         (
             "CREATE STREAM s FROM DELTA 'p' TIMESTAMP BY t CONSTRAINT c EXPECT (a) CONSTRAINT C EXPECT (a)",
             "given twice",

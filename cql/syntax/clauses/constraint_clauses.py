@@ -4,6 +4,8 @@ expectation of Great Expectations.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sweeparea.cql.syntax import statements as st
 from sweeparea.cql.syntax.clauses.words import STRINGS, Words
 from sweeparea.cql.text.errors import ParseError, Place, RefusedError
@@ -13,6 +15,7 @@ from sweeparea.cql.text.tokens import TokenType
 
 _EXAMPLE = "EXPECT (a > 0), or EXPECT gx.expect_column_values_to_not_be_null(column => 'a')"
 _LONGEST_LIST = 10_000
+_MOST_UNITS = 1_000
 
 
 class Constraints:
@@ -21,6 +24,7 @@ class Constraints:
     def __init__(self) -> None:
         self.conditions: list[st.ConstraintSpec] = []
         self.expectations: list[st.ExpectationSpec] = []
+        self.suites: list[st.SuiteSpec] = []
 
     def add(self, spec: st.ConstraintSpec | st.ExpectationSpec) -> None:
         if any(c.name.lower() == spec.name.lower() for c in (*self.conditions, *self.expectations)):
@@ -42,6 +46,8 @@ class ConstraintClauses(Words):
             raise self.fail("EXPECT", "EXPECT", hint=misspelt(self.word(), ("EXPECT",)) or f"Write {_EXAMPLE}")
         if self.word() == "GX" and self._next.token_type == TokenType.DOT:
             return self._expectation(name, here)
+        if not self._curr or self._curr.token_type != TokenType.L_PAREN or self._is_columns():
+            return self._of_a_unit(name, here)
         self.open(_EXAMPLE)
         expression = self.expression_here("the constraint")
         self.close()
@@ -67,6 +73,7 @@ class ConstraintClauses(Words):
         expectation = self.name("the name of an expectation").lower()
         self.open(_EXAMPLE)
         arguments: dict[str, object] = {}
+        places: dict[str, Place] = {}
         while not self._match(TokenType.R_PAREN):
             if arguments and not self._match(TokenType.COMMA):
                 raise self.fail("',' or ')'")
@@ -77,17 +84,109 @@ class ConstraintClauses(Words):
             if not self._match(TokenType.FARROW) and not self._match(TokenType.EQ):
                 raise self.fail("'=>'", hint=f"Write {argument} => value")
             arguments[argument] = self._value()
-        rows = st.judges_rows(expectation)
+            places[argument] = at
+        return self._ended(
+            st.ExpectationSpec(name, expectation, tuple(arguments.items()), "fail", here, argument_places=places)
+        )
+
+    def _ended(self, spec: st.ExpectationSpec) -> st.ExpectationSpec:
+        """PER and ON VIOLATION of an expectation over several rows."""
+        per = self.positive_length("PER") if self.take("PER") else None
         place = self.here()
         violation = self._violation()
-        if violation == "quarantine" and not rows:
+        if violation == "quarantine":
+            what = spec.expectation if spec.kind == st.ExpectationKind.GX else spec.kind.value.upper()
             raise RefusedError(
-                f"{expectation} judges a table as a whole, so there is no row to quarantine",
+                f"{what} judges several rows together, so there is no row to quarantine",
                 place,
-                "Write ON VIOLATION FAIL UPDATE (the default of such expectations) or WARN",
+                "Write ON VIOLATION FAIL UPDATE (the default of expectations) or WARN; a condition on one row, EXPECT"
+                " (a > 0), may quarantine",
             )
-        default = "quarantine" if rows else "fail"
-        return st.ExpectationSpec(name, expectation, tuple(arguments.items()), violation or default, here)
+        return replace(spec, per=per, on_violation=violation or "fail")
+
+    def _is_columns(self) -> bool:
+        """Whether what stands in parentheses is a list of columns before REFERENCES, and no condition."""
+        depth = 0
+        for i, token in enumerate(self.behind(200)):
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if depth == 0:
+                following = self.behind(i + 2)[i + 1 :]
+                return bool(following) and following[0].text.upper() == "REFERENCES"
+        return False
+
+    def _of_a_unit(self, name: str, here: Place) -> st.ExpectationSpec:
+        """FRESH, VOLUME and REFERENCES."""
+        kind = st.ExpectationKind
+        if self.take("FRESH"):
+            self.need("WITHIN")
+            within = ("within", self.positive("WITHIN"))
+            return self._ended(st.ExpectationSpec(name, "fresh", (within,), "fail", here, kind.FRESH))
+        if self.take("VOLUME"):
+            return self._ended(st.ExpectationSpec(name, "volume", self._volume(), "fail", here, kind.VOLUME))
+        columns: tuple[str, ...] = ()
+        if self._match(TokenType.L_PAREN):
+            columns = self.names("a column")
+            self.close("',' or ')'")
+        elif self.word() != "REFERENCES":
+            if not self._next or self._next.text.upper() != "REFERENCES":
+                near = misspelt(self.word(), ("FRESH", "VOLUME", "REFERENCES", "GX"))
+                raise self.fail("'(', gx., FRESH, VOLUME or REFERENCES", hint=near or f"Write {_EXAMPLE}")
+            columns = (self.name("a column"),)
+        self.need("REFERENCES")
+        at = self.here()
+        other = self.name("a relation, or a query whose result is one")
+        self.open("REFERENCES other(column)")
+        others = self.names("a column")
+        self.close("',' or ')'")
+        if columns and len(columns) != len(others):
+            raise ParseError(
+                f"{len(columns)} columns cannot reference {len(others)}", at, "Name as many columns on both sides"
+            )
+        told = (("columns", columns or others), ("other", other), ("other_columns", others))
+        places = {"other": at}
+        return self._ended(
+            st.ExpectationSpec(name, "references", told, "fail", here, kind.REFERENCES, argument_places=places)
+        )
+
+    def _volume(self) -> tuple[tuple[str, object], ...]:
+        """``BETWEEN n AND m``, or ``WITHIN x DEVIATIONS OF LAST n``."""
+        example = "VOLUME BETWEEN 100 AND 5000, or VOLUME WITHIN 3 DEVIATIONS OF LAST 28 PER INTERVAL 1 DAY"
+        at = self.here()
+        if self.take("BETWEEN"):
+            low = self._scalar()
+            self.need("AND")
+            high = self._scalar()
+            bounds = [v for v in (low, high) if v is not None]
+            if not bounds or any(isinstance(v, bool) or not isinstance(v, int) for v in bounds):
+                raise ParseError(
+                    "VOLUME BETWEEN takes whole numbers of rows, one of which may be NULL", at, f"Write {example}"
+                )
+            if len(bounds) == 2 and isinstance(low, int) and isinstance(high, int) and low > high:
+                raise ParseError(
+                    f"no number lies between {low} and {high}", at, f"Write VOLUME BETWEEN {high} AND {low}"
+                )
+            return (("min", low), ("max", high))
+        if not self.take("WITHIN"):
+            raise self.fail("BETWEEN or WITHIN", "BETWEEN", "WITHIN", hint=f"Write {example}")
+        deviations = self._scalar()
+        if not self.take("DEVIATIONS"):
+            self.need("DEVIATION")
+        self.need("OF", "LAST")
+        last = self._scalar()
+        right = isinstance(deviations, int | float) and not isinstance(deviations, bool) and deviations > 0
+        if not right or isinstance(last, bool) or not isinstance(last, int) or not 2 <= last <= _MOST_UNITS:
+            raise ParseError(
+                "VOLUME WITHIN takes a number of standard deviations, and of how many units before, from 2 to"
+                f" {_MOST_UNITS:,}",
+                at,
+                f"Write {example}",
+            )
+        return (("deviations", deviations), ("last", last))
+
+    def suite(self, here: Place) -> st.SuiteSpec:
+        """What follows SUITE."""
+        path = self.string("the suite's file", "SUITE 'orders.json'")
+        return st.SuiteSpec(path, here, self.positive_length("PER") if self.take("PER") else None)
 
     def _value(self) -> object:
         """A literal, or a list of literals in brackets."""

@@ -176,6 +176,12 @@ class Stage:
         self.quarantine_version = self.quarantine.version()
 
     @property
+    def brought(self) -> list[DataFile]:
+        """The staged files of elements that this commit brings anew."""
+        moved = {file.path for file in self.moved}
+        return [file for file in self._adds[self.admitted.uri] if file.path not in moved]
+
+    @property
     def gained(self) -> bool:
         """Whether the admitted table has gained columns since it was made."""
         return self.schema.names[-1] not in (*(name for name, _ in ENGINE_FIELDS), CAME)
