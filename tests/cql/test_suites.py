@@ -11,6 +11,7 @@ from sweeparea.cql.binding.expectations import bind_expectations
 from sweeparea.cql.declarations.catalog import Catalog
 from sweeparea.cql.declarations.suites import specs_of, suite_json
 from sweeparea.cql.text.errors import CqlError
+from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 
 CLOCK = TimeDomain(TimeKind.TIMESTAMP, 1_000_000)
@@ -90,7 +91,7 @@ def test_a_suite_that_is_not_there_or_elsewhere_or_names_twice(tmp_path: Path):
         ("CONSTRAINT `a-1` EXPECT (x > 0) SUITE 's.json'", "are named a-1"),
         ("SUITE 's.json' SUITE 's.json'", "are named a-1"),
     ):
-        with pytest.raises(CqlError) as caught:
+        with pytest.raises(SweepAreaError) as caught:
             load(tmp_path, json.dumps(SUITE), clauses)
         assert told in str(caught.value)
 

@@ -16,8 +16,8 @@ from sweeparea.spark_jobs.commands.command_line.shared import NamedApplication, 
 @click.argument(
     "action",
     type=OneOf(("report", "diff", "export", "import")),
-    help="report writes a page a name; diff compares two ranges; export prints a name's expectations as a suite, import a"
-    " suite as clauses of CQL",
+    help="report writes a page a name; diff compares two ranges; export prints a name's expectations as a suite, import"
+    " a suite as clauses of CQL",
 )
 @placed
 @click.argument(
