@@ -1,4 +1,5 @@
-"""Who is alerted of what: a name too far behind the clock, a task that has failed; once an incident, with an all-clear.
+"""Who is alerted of what: a name too far behind the clock, a task that has failed, an expectation that is not met; once
+an incident, with an all-clear.
 
 ``notify = 'alerts:on_call'`` names a notifier of Airflow's, a list of them, or a function of the context, in a Python
 file beside the ``.cql`` files. It is found when there is something to say, and gets the task's context with one entry
@@ -80,14 +81,60 @@ def lag(application: ApplicationDags, context: Any) -> dict[str, Any]:
     return {"opened": sorted(opened), "closed": sorted(closed), "open": sorted(late)}
 
 
-def callbacks(application: ApplicationDags, target: str | None) -> dict[str, Callable[[Any], None]]:
-    """What a task does when it has failed for good, and when it has succeeded again; nothing where nobody is named."""
+def callbacks(
+    application: ApplicationDags, target: str | None, names: Sequence[str] = ()
+) -> dict[str, Callable[[Any], None]]:
+    """What a task that works on ``names`` does when it has failed for good, and when it has succeeded; nothing where
+    nobody is named.
+    """
     if target is None:
         return {}
-    return {
-        "on_failure_callback": lambda context: failed(application, target, context),
-        "on_success_callback": lambda context: recovered(application, target, context),
-    }
+
+    def succeeded(context: Any) -> None:
+        recovered(application, target, context)
+        quality(application, target, names, context)
+
+    def ended(context: Any) -> None:
+        failed(application, target, context)
+        quality(application, target, names, context)
+
+    return {"on_failure_callback": ended, "on_success_callback": succeeded}
+
+
+def quality(application: ApplicationDags, target: str, names: Sequence[str], context: Any) -> None:
+    """Alerts of expectations that the commits of a run did not meet, and of those that are met again. What was met in
+    the end, and not in between, is told as both.
+    """
+    if not names or application.alert_quality == "off":
+        return
+    from sweeparea.quality.incidents import QUALITY, states
+    from sweeparea.tables.publication.incidents import Incident
+    from sweeparea.tables.publication.ledger import Ledger
+
+    begun = _begun(context)
+    ledger, incidents = Ledger(application.data_folder), _incidents(application)
+    open_ = {name: row for name, row in incidents.open().items() if name.startswith(QUALITY)}
+    opened: dict[str, str] = {}
+    closed: dict[str, str] = {}
+    for name in names:
+        rows = ledger.history(name, since=begun)
+        for incident, state in states(rows, application.alert_quality == "all").items():
+            if state.broken is not None and incident not in open_:
+                opened[incident] = state.broken
+            if state.met and (incident in open_ or incident in opened):
+                closed[incident] = open_[incident].text if incident in open_ else opened[incident]
+    if not opened and not closed:
+        return
+    notify(application.name, target, context, Alert(application.name, tuple(opened.values()), tuple(closed.values())))
+    now = time.time_ns() // 1000
+    incidents.change([Incident(name, text, now) for name, text in opened.items() if name not in closed], closed)
+
+
+def _begun(context: Any) -> int:
+    """When the run of a task's context began: microseconds since the epoch."""
+    dates = [getattr(context.get(key), "start_date", None) for key in ("dag_run", "ti")]
+    known = [at for at in dates if at is not None]
+    return int(min(known).timestamp() * 1_000_000) if known else 0
 
 
 def failed(application: ApplicationDags, target: str, context: Any) -> None:

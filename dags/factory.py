@@ -65,6 +65,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
                 source.place,
                 f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`.",
             ),
+            names=[name],
         ),
     ) as dag:
         table = Asset(
@@ -104,6 +105,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
             query.scheduling,
             [app, "query"],
             _documented(query.text, query.place, _results(app, query)),
+            names=[name],
         ),
     ) as dag:
         SweepAreaOperator(
@@ -139,6 +141,7 @@ def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query
             f"Runs what is due of {len(names)} continuous queries, each after those that it reads."
             f" [How far they are]({PAGE})\n\n" + "\n".join(f"- `{name}`: DAG `{own[name]}`" for name in names),
             catchup=cron is None,
+            names=names,
         ),
     ) as dag:
         SweepAreaOperator(
@@ -209,8 +212,14 @@ def _results(app: str, query: Query) -> str:
 
 
 def _common(
-    application: ApplicationDags, scheduling: Scheduling, tags: Sequence[str], doc: str, catchup: bool = True
+    application: ApplicationDags,
+    scheduling: Scheduling,
+    tags: Sequence[str],
+    doc: str,
+    catchup: bool = True,
+    names: Sequence[str] = (),
 ) -> dict[str, Any]:
+    """What DAGs have in common; ``names`` are those that its task commits."""
     return {
         "start_date": START,
         "catchup": catchup,
@@ -218,7 +227,7 @@ def _common(
         "is_paused_upon_creation": False,
         # made in a function: Airflow would count them as DAGs of whatever file calls it
         "auto_register": False,
-        "default_args": scheduling.arguments | callbacks(application, scheduling.notify),
+        "default_args": scheduling.arguments | callbacks(application, scheduling.notify, names),
         "tags": list(dict.fromkeys((GROUP, *tags, *scheduling.tags))),
         "doc_md": doc,
     }

@@ -77,7 +77,8 @@ class Query:
 class ApplicationDags:
     """``data_folder`` holds its tables and its ledger. ``maintenance``: how often these are maintained;
     ``parallelism``: how many queries of a group run at a time, None: as many as there are cores; ``pool_slots``: how
-    many tasks in a pool that is made for it.
+    many tasks in a pool that is made for it; ``alert_quality``: of which expectations that are not met somebody is
+    alerted: warn, all (also those that keep rows out), or off.
     """
 
     name: str
@@ -89,6 +90,7 @@ class ApplicationDags:
     parallelism: int | None = None
     alert_after: int | None = None
     pool_slots: int | None = None
+    alert_quality: str = "warn"
 
     @property
     def groups(self) -> dict[str, tuple[Query, ...]]:
@@ -181,6 +183,7 @@ def load(name: str) -> ApplicationDags:
         _whole(catalog.settings, "parallelism"),
         _micros(catalog.settings),
         _whole(catalog.settings, "pool.slots"),
+        catalog.settings.get("alert_quality", "warn").lower(),
     )
     for group, members in made.groups.items():
         if len({query.scheduling.cron for query in members}) > 1:

@@ -37,6 +37,7 @@ NEUTRAL_SETTINGS = (
     "parallelism",
     "pool.slots",
     "alert_after",
+    "alert_quality",
     "notify",
     "spark",
     "schedule",

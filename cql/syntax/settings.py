@@ -83,6 +83,9 @@ SETTINGS: dict[str, Setting] = {
     "alert_after": Setting(
         "how far it may be behind the clock until somebody is alerted", (), _LENGTH + _UNIT, "15 minutes"
     ),
+    "alert_quality": Setting(
+        "of which expectations that are not met somebody is alerted", ("warn", "all", "off"), whole=True
+    ),
     "notify": Setting(
         "who is alerted: an Airflow notifier in the application's Python code",
         (),

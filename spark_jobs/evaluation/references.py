@@ -92,7 +92,7 @@ def _changes(
     if unknown:
         raise SweepAreaError(f"{other} has no column {', '.join(unknown)}.")
     selected = ", ".join(f"{_quoted(names[key.lower()])} AS k{i}" for i, key in enumerate(keys))
-    _register(connection, log)
+    register(connection, "__other", log)
     if not is_query:
         floor = f"(__tick - ((__tick % {scale}) + {scale}) % {scale}) // {scale}"
         connection.execute(f"CREATE VIEW __changes AS SELECT {selected}, {floor} AS at, __n AS n FROM __other")
@@ -110,15 +110,16 @@ def _changes(
     )
 
 
-def _register(connection: duckdb.DuckDBPyConnection, log: DeltaLog) -> None:
+def register(connection: duckdb.DuckDBPyConnection, name: str, log: DeltaLog) -> None:
+    """Makes a table known to DuckDB under a name, as it stands."""
     files = log.uris(log.files())
     if not files:
-        connection.register("__other", log.schema().empty_table())
+        connection.register(name, log.schema().empty_table())
     elif is_remote(files[0]):
-        connection.register("__other", dataset(files, log.schema()))
+        connection.register(name, dataset(files, log.schema()))
     else:
         listed = ", ".join("'" + f.removeprefix("file://").replace("'", "''") + "'" for f in files)
-        connection.execute(f"CREATE VIEW __other AS SELECT * FROM read_parquet([{listed}], union_by_name = true)")
+        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{listed}], union_by_name = true)")
 
 
 def _quoted(name: str) -> str:

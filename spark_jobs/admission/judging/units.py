@@ -20,7 +20,7 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Expectation
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.values import keys
-from sweeparea.operators.values.netting import representatives
+from sweeparea.operators.values.netting import netted
 from sweeparea.quality import by_name, records, verdict
 from sweeparea.quality.verdict_tables import refused
 from sweeparea.spark_jobs.admission.judging.stage import Stage
@@ -142,9 +142,9 @@ def _plain(
     rows = scan.dataset(uris, schema).to_table(columns=[*names, "__n"], filter=within)
     n = keys.int64_of(rows.column("__n"))
     if len(n) and (n != 1).any():
-        code = keys.codes([rows.column(name) for name in names])[0]
-        at, _, net = representatives(code, np.zeros(len(n), np.int64), n)
-        rows = rows.take(pa.array(np.repeat(at, np.maximum(net, 0))))
+        code, count = keys.codes([rows.column(name) for name in names])
+        net = netted(code, np.zeros(len(n), np.int64), n)
+        rows = rows.take(pa.array(np.repeat(keys.first_rows(code, count)[net[0]], np.maximum(net[2], 0))))
     return rows.select(names).cast(wanted)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sweeparea.cql.syntax.statements import ConstraintSpec
+from sweeparea.quality.incidents import KEPT_OUT
 from sweeparea.quality.records import Entry
 from sweeparea.tables.publication.info import SourceInfo
 
@@ -36,9 +37,10 @@ def judged(
     results: list[list[Any]] = []
     for reason, constraint in by_reason.items():
         broken = reasons[reason] + warned[constraint.name]
-        results.append([f"constraint:{constraint.name}", "warning", "fail" if broken else "pass", broken])
+        severity = "warning" if constraint.on_violation == "warn" else KEPT_OUT
+        results.append([f"constraint:{constraint.name}", severity, "fail" if broken else "pass", broken])
     others = [(reason, n) for reason, n in sorted(reasons.items()) if reason not in by_reason and n]
-    results += [[f"{ADMISSION}{reason}", "warning", "fail", n] for reason, n in others]
+    results += [[f"{ADMISSION}{reason}", KEPT_OUT, "fail", n] for reason, n in others]
     if not results:
         return info
     warnings = {id_: n for id_, _, status, n in results if status == "fail"}

@@ -24,7 +24,7 @@ from sweeparea.heartbeats.policies import HeartbeatDecision
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.ticks import MIN_TICK
 from sweeparea.operators.values import keys
-from sweeparea.spark_jobs.admission.judging import quarantine
+from sweeparea.spark_jobs.admission.judging import quarantine, units
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
 from sweeparea.spark_jobs.admission.judging.copies import added_and_removed, copies
 from sweeparea.spark_jobs.admission.judging.judge import condition_sql, evaluated, heartbeat_sql
@@ -333,6 +333,12 @@ class RelationAdmission:
             reasons, warned = outcome.reasons, outcome.warned
             looked_at = counts["rows"] + reasons.total()
             more = judged(more, stage.attempt, self.name, self.declared.constraints, looked_at, reasons, warned)
+        if self.declared.expectations:
+            columns = [name for name, _ in self.source.columns]
+            judging = units.Commit(
+                self.application, stage, columns, self.source.time, NameKind.RELATION, state.source_version
+            )
+            more = judging.judge(self.application.sources.expectations(self.name), more)
         stage.commit(decision.heartbeat, state.as_info(counts, more))
         self.report.heartbeat, self.report.source_version = decision.heartbeat, state.source_version
 

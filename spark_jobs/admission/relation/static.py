@@ -22,6 +22,7 @@ from sweeparea.cql.text.errors import RefusedError
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
+from sweeparea.spark_jobs.admission.judging import units
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
 from sweeparea.spark_jobs.admission.judging.copies import copies, sized
 from sweeparea.spark_jobs.admission.judging.judge import (
@@ -195,20 +196,25 @@ def _commit(application: Application, stage: Stage, version: int, report: Admitt
     kept_out: Counter[str] = report.quarantined
     name = stage.publication.name
     table = application.sources.table(name)
+    told = judged(
+        SourceInfo(rows=report.rows, quarantined=kept_out.total()),
+        stage.attempt,
+        name,
+        application.catalog.relations[name].constraints,
+        report.rows + kept_out.total(),
+        kept_out,
+        report.warned,
+    )
+    if application.catalog.relations[name].expectations:
+        columns = [column for column, _ in application.sources.relation(name).columns]
+        judging = units.Commit(application, stage, columns, TimeDomain(), NameKind.RELATION, version)
+        told = judging.judge(application.sources.expectations(name), told)
     info = laid_over(
         previous,
         SourceInfo(definition=application.registry.fingerprint(name)),
         SourceInfo(source_version=version),
         SourceInfo(source_id=table.identity(), chars=application.sources.char_columns(name) or None),
-        judged(
-            SourceInfo(rows=report.rows, quarantined=kept_out.total()),
-            stage.attempt,
-            name,
-            application.catalog.relations[name].constraints,
-            report.rows + kept_out.total(),
-            kept_out,
-            report.warned,
-        ),
+        told,
     )
     report.source_version = version
     stage.commit(MAX_TICK, info)

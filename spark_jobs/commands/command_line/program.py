@@ -11,6 +11,7 @@ from sweeparea.spark_jobs.commands.command_line.explain import explain
 from sweeparea.spark_jobs.commands.command_line.heartbeat import heartbeat
 from sweeparea.spark_jobs.commands.command_line.maintain import maintain
 from sweeparea.spark_jobs.commands.command_line.process import process
+from sweeparea.spark_jobs.commands.command_line.profile import profile
 from sweeparea.spark_jobs.commands.command_line.quality import quality
 from sweeparea.spark_jobs.commands.command_line.quarantine import quarantine
 from sweeparea.spark_jobs.commands.command_line.replay import replay
@@ -49,6 +50,7 @@ PROGRAM = Program(
         heartbeat,
         quarantine,
         quality,
+        profile,
         status,
         maintain,
         check,
