@@ -37,7 +37,7 @@ from sweeparea.spark_jobs.admission.sources import format_source
 from sweeparea.spark_jobs.admission.sources.source_baseline import difference
 from sweeparea.spark_jobs.admission.sources.source_rows import added_and_removed, apart
 from sweeparea.spark_jobs.admission.sources.source_schema import chars_after, check_columns
-from sweeparea.spark_jobs.admission.stream import taken_back, units
+from sweeparea.spark_jobs.admission.stream import taken_back
 from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, saw_reinstated, take_back
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import readable
