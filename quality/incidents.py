@@ -18,7 +18,7 @@ KEPT_OUT = "info"
 
 
 @dataclass(frozen=True)
-class State:
+class ExpectationState:
     """Of one expectation after some commits: ``broken``, what is told of the last time that it was not met, None if it
     was met each time; ``met``: whether the last verdict was good.
     """
@@ -27,15 +27,15 @@ class State:
     met: bool
 
 
-def states(rows: Iterable[LedgerRow], everything: bool = False) -> dict[str, State]:
+def states(rows: Iterable[LedgerRow], everything: bool = False) -> dict[str, ExpectationState]:
     """By the name of an incident what the verdicts of commits say, in the order of the commits; ``everything``: also of
     rows that a constraint has kept out.
     """
-    found: dict[str, State] = {}
+    found: dict[str, ExpectationState] = {}
     for row in rows:
         judgement = judgement_of(row)
         # of one commit the worst counts: units and tables are judged one by one
-        own: dict[str, State] = {}
+        own: dict[str, ExpectationState] = {}
         for told in verdict_rows(judgement) if judgement is not None else ():
             if told["expectation"].startswith("admission:") or (told["severity"] == KEPT_OUT and not everything):
                 continue
@@ -43,11 +43,11 @@ def states(rows: Iterable[LedgerRow], everything: bool = False) -> dict[str, Sta
             good = told["status"] == "pass"
             before = own.get(key)
             broken = before.broken if before is not None and before.broken is not None else None
-            own[key] = State(broken if good else _words(told), good and (before is None or before.met))
+            own[key] = ExpectationState(broken if good else _words(told), good and (before is None or before.met))
         for key, state in own.items():
             earlier = found.get(key)
             broken = state.broken if state.broken is not None or earlier is None else earlier.broken
-            found[key] = State(broken, state.met)
+            found[key] = ExpectationState(broken, state.met)
     return found
 
 

@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass
-class Summary:
+class RangeSummary:
     """Of one expectation in one range: ``checks`` verdicts, ``failed`` of them not met, over ``rows``."""
 
     checks: int = 0
@@ -27,7 +27,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Range:
+class InstantRange:
     """``[since, upto)`` of instants: of a slice's end, or of the commit where time has no clock."""
 
     since: datetime
@@ -37,13 +37,13 @@ class Range:
         return self.since <= (row["upto"] or row["at"]) < self.upto
 
 
-def summed(rows: Iterable[Row], within: Range) -> dict[tuple[str, str, str], Summary]:
+def summed(rows: Iterable[Row], within: InstantRange) -> dict[tuple[str, str, str], RangeSummary]:
     """By name, table and expectation."""
-    found: dict[tuple[str, str, str], Summary] = {}
+    found: dict[tuple[str, str, str], RangeSummary] = {}
     for row in rows:
         if not within.has(row):
             continue
-        own = found.setdefault((row["name"], row["table"], row["expectation"]), Summary())
+        own = found.setdefault((row["name"], row["table"], row["expectation"]), RangeSummary())
         own.checks += 1
         own.failed += row["status"] != "pass"
         own.refused += bool(row["refused"])
@@ -52,13 +52,15 @@ def summed(rows: Iterable[Row], within: Range) -> dict[tuple[str, str, str], Sum
     return found
 
 
-def difference(rows: Iterable[Row], before: Range, after: Range, changed: bool = True) -> list[dict[str, Any]]:
+def difference(
+    rows: Iterable[Row], before: InstantRange, after: InstantRange, changed: bool = True
+) -> list[dict[str, Any]]:
     """A line an expectation, of those alone that differ where ``changed``: what became worse comes first."""
     several = list(rows)
     old, new = summed(several, before), summed(several, after)
     lines: list[dict[str, Any]] = []
     for key in sorted(old.keys() | new.keys()):
-        a, b = old.get(key, Summary()), new.get(key, Summary())
+        a, b = old.get(key, RangeSummary()), new.get(key, RangeSummary())
         grew = (b.share or 0.0) - (a.share or 0.0)
         same = (a.failed > 0, a.share, a.checks > 0) == (b.failed > 0, b.share, b.checks > 0)
         if changed and same:

@@ -87,7 +87,7 @@ SAMPLE_ROWS = pa.schema(
 
 
 @dataclass(frozen=True)
-class Judgement:
+class CommitVerdict:
     """A commit whose verdict ``entries`` are, or one that was refused: ``at`` in microseconds since the epoch (UTC),
     ``since`` and ``upto`` in ticks of ``chronon`` microseconds (0: BIGINT ticks).
     """
@@ -198,7 +198,7 @@ def _subject(result: Sequence[Any]) -> tuple[Any, ...]:
     return (result[0], *((result[4].get("unit") or ()) if len(result) > 4 else ()))
 
 
-def verdict_rows(judgement: Judgement) -> list[dict[str, Any]]:
+def verdict_rows(judgement: CommitVerdict) -> list[dict[str, Any]]:
     """Rows of ``quality.verdicts``."""
     common = _common(judgement)
     slice_ = {
@@ -239,7 +239,7 @@ def verdict_rows(judgement: Judgement) -> list[dict[str, Any]]:
     return found
 
 
-def sample_rows(judgement: Judgement) -> list[dict[str, Any]]:
+def sample_rows(judgement: CommitVerdict) -> list[dict[str, Any]]:
     """Rows of ``quality.samples``."""
     common = _common(judgement)
     return [
@@ -250,7 +250,7 @@ def sample_rows(judgement: Judgement) -> list[dict[str, Any]]:
     ]
 
 
-def _common(judgement: Judgement) -> dict[str, Any]:
+def _common(judgement: CommitVerdict) -> dict[str, Any]:
     return {
         "name": judgement.name,
         "registration": judgement.registration,

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sweeparea.infra.errors import SetupError
 from sweeparea.quality import records
-from sweeparea.quality.records import Judgement
+from sweeparea.quality.records import CommitVerdict
 from sweeparea.tables.errors import CommitConflict, TableError
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -31,7 +31,7 @@ from sweeparea.tables.publication.name_kinds import NameKind
 
 NAMES = ("verdicts", "samples")
 TRIES = 100
-_RowsOf = Callable[[Judgement], list[dict[str, Any]]]
+_RowsOf = Callable[[CommitVerdict], list[dict[str, Any]]]
 _SEEN = "sweeparea.history"
 """In a commit's metadata: the version of the ledger's history that was copied up to."""
 
@@ -46,7 +46,7 @@ class VerdictTables:
         """How many commits the last look at the history brought."""
         self.verdicts, self.samples = ledger.log(layout.verdicts), ledger.log(layout.samples)
 
-    def refuse(self, judgement: Judgement) -> None:
+    def refuse(self, judgement: CommitVerdict) -> None:
         """Keeps the verdict of what was not committed, at once. ``judgement.refused`` says so in each row."""
         if not judgement.refused:
             raise ValueError(f"the verdict of {judgement.name} is not marked as refused")
@@ -140,7 +140,7 @@ class VerdictTables:
         raise TableError(f"The table {log.uri} was changed by others {TRIES} times meanwhile. Run again.")
 
 
-def judgement_of(row: LedgerRow) -> Judgement | None:
+def judgement_of(row: LedgerRow) -> CommitVerdict | None:
     """What a commit's own verdict says; None where it has none: later commits carry on what the last one said."""
     query = row.kind == NameKind.QUERY
     info = row.info
@@ -150,7 +150,7 @@ def judgement_of(row: LedgerRow) -> Judgement | None:
     rewrite = of_query.rewrite
     recomputed = query and rewrite is not None and of_query.correction_seq == row.seq
     since = (rewrite.since if recomputed and rewrite is not None else of_query.h0) if query else None
-    return Judgement(
+    return CommitVerdict(
         row.name,
         row.kind.value,
         row.registration,
@@ -192,7 +192,7 @@ def refused(
     ``entries`` one a table (``records.entry``); ``seq`` the number that the commit would have had; ``cause``: repair,
     backfill or whatever else computed it; ``note`` is free text, such as who accepted it and why.
     """
-    judgement = Judgement(
+    judgement = CommitVerdict(
         name,
         kind.value,
         registration,

@@ -113,7 +113,7 @@ def _of_gx(
     return tuple(found)
 
 
-def _misfit(argument: of_gx.Argument, value: object) -> str | None:
+def _misfit(argument: of_gx.ExpectationArgument, value: object) -> str | None:
     """Why a value is none for an argument, or None."""
     kind = argument.kind
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -151,7 +151,7 @@ def _no_json(value: object) -> str | None:
     return None
 
 
-def _example(argument: of_gx.Argument) -> str:
+def _example(argument: of_gx.ExpectationArgument) -> str:
     examples = {
         of_gx.COLUMN: "'a'", of_gx.COLUMNS: "['a', 'b']", of_gx.NUMBER: "5", of_gx.VALUE: "5",
         of_gx.BOOLEAN: "TRUE", of_gx.LIST: "['x', 'y']", of_gx.TEXT: "'text'",

@@ -19,7 +19,7 @@ a list, a text of JSON, one of several words."""
 
 
 @dataclass(frozen=True)
-class Argument:
+class ExpectationArgument:
     """``kind`` as above; ``required``: it has no default."""
 
     name: str
@@ -33,20 +33,23 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownExpectations:
     """``expectations`` with their arguments by name in lower case; ``refused`` ones with the reason."""
 
     version: str
-    expectations: dict[str, dict[str, Argument]]
+    expectations: dict[str, dict[str, ExpectationArgument]]
     refused: dict[str, str]
 
 
 @functools.cache
-def known() -> Known:
+def known() -> KnownExpectations:
     """The list."""
     stored = json.loads(PATH.read_text())
     found = {
-        name: {a.lower(): Argument(a, told["kind"], told.get("required", False)) for a, told in arguments.items()}
+        name: {
+            a.lower(): ExpectationArgument(a, told["kind"], told.get("required", False))
+            for a, told in arguments.items()
+        }
         for name, arguments in stored["expectations"].items()
     }
-    return Known(stored["version"], found, stored["refused"])
+    return KnownExpectations(stored["version"], found, stored["refused"])

@@ -195,7 +195,7 @@ class StreamAdmission:
         constraints = self.declared.constraints
         more = judged(more, attempt, name, constraints, looked_at, outcome.reasons, outcome.warned)
         if self.expectations:
-            judging_units = units.Commit(
+            judging_units = units.StagedCommit(
                 self.application, stage, list(rules.columns), rules.domain, NameKind.STREAM, version, state.instant,
                 outcome.max_tick, state.heartbeat, decision.heartbeat,
             )  # fmt: skip

@@ -38,7 +38,7 @@ _PAIRS = 15
 
 
 @dataclass(frozen=True)
-class Column:
+class ProfiledColumn:
     """What a column holds: ``kind`` is its Spark type; ``least`` and ``greatest`` of numbers, ``values`` where they are
     few, ``nans`` of floating point.
     """
@@ -54,7 +54,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Choice:
+class HeartbeatChoice:
     """A heartbeat that follows the greatest instant by ``lag`` ticks would have found ``late`` rows late."""
 
     lag: int
@@ -76,10 +76,10 @@ def profile(application: Application, stream: str) -> str:
     log = application.ledger.log(application.layout.admitted(stream))
     if application.ledger.row(stream) is None or not log.exists():
         raise UsageError(f"{stream} has admitted nothing yet. `{application.command('admit', stream)}` does.")
-    return _Profile(application, application.stream(stream), log).text()
+    return _StreamProfile(application, application.stream(stream), log).text()
 
 
-class _Profile:
+class _StreamProfile:
     """One profile while it is made."""
 
     def __init__(self, application: Application, declared: CreateStream, log: DeltaLog) -> None:
@@ -164,14 +164,14 @@ class _Profile:
             yield f"  -- what was later was so by {self._length(most)} at most: this would have kept out none"
             yield f"  LATE REPAIR WITHIN {self._length(beyond)}"
 
-    def _choice(self, share: float, rows: int) -> Choice:
+    def _choice(self, share: float, rows: int) -> HeartbeatChoice:
         """The least lag, rounded, that would have found no more than a share late."""
         found = self._one(
             f"SELECT min(lag) FROM (SELECT lag, sum(n) OVER (ORDER BY lag DESC) - n AS later FROM __lags)"
             f" WHERE later <= {math.floor(share * rows)}"
         )
         lag = self._rounded(int(found or 0))
-        return Choice(lag, int(self._one(f"SELECT coalesce(sum(n), 0) FROM __lags WHERE lag > {lag}")), rows)
+        return HeartbeatChoice(lag, int(self._one(f"SELECT coalesce(sum(n), 0) FROM __lags WHERE lag > {lag}")), rows)
 
     def _rounded(self, ticks: int) -> int:
         """A length that people would write, no shorter."""
@@ -194,14 +194,14 @@ class _Profile:
 
     # -- columns -------------------------------------------------------------------------------------------------------
 
-    def _column(self, column: str, kind: str) -> Column:
+    def _column(self, column: str, kind: str) -> ProfiledColumn:
         quoted = '"' + column.replace('"', '""') + '"'
         base = kind.lower().partition("(")[0]
         nulls = int(self._one(f"SELECT coalesce(sum(__n), 0) FROM __rows WHERE {quoted} IS NULL"))
         if "<" in kind or base in ("binary", "variant"):
-            return Column(column, kind, nulls, 0)
+            return ProfiledColumn(column, kind, nulls, 0)
         distinct = int(self._one(f"SELECT approx_count_distinct({quoted}) FROM __rows"))
-        found = Column(column, kind, nulls, distinct)
+        found = ProfiledColumn(column, kind, nulls, distinct)
         if base in _NUMBERS:
             finite = f"{quoted} IS NOT NULL" + (f" AND NOT isnan({quoted})" if base in ("float", "double") else "")
             least, greatest = self.connection.sql(
@@ -219,7 +219,7 @@ class _Profile:
                 found = replace(found, values=tuple(v for (v,) in values), distinct=len(values))
         return found
 
-    def _proposals(self, column: Column) -> Iterator[str]:
+    def _proposals(self, column: ProfiledColumn) -> Iterator[str]:
         known, own = self.rows - column.nulls, name(column.name)
         evidence = f"{_comment(column.name)} {column.kind.upper()}: {column.nulls:,} NULLs of {self.rows:,}"
         if column.values:
@@ -249,7 +249,7 @@ class _Profile:
                 within += f" OR isnan({own})"
             yield self._constraint(column, "in_range", f"({within})", "WARN")
 
-    def _constraint(self, column: Column, what: str, expected: str, violation: str) -> str:
+    def _constraint(self, column: ProfiledColumn, what: str, expected: str, violation: str) -> str:
         return f"  CONSTRAINT {self._name(column.name, what)} EXPECT {expected} ON VIOLATION {violation}"
 
     def _name(self, column: str, what: str) -> str:
@@ -265,7 +265,7 @@ class _Profile:
 
     # -- rows together -------------------------------------------------------------------------------------------------
 
-    def _keys(self, columns: Sequence[Column]) -> Iterator[str]:
+    def _keys(self, columns: Sequence[ProfiledColumn]) -> Iterator[str]:
         """Columns, or pairs of them, whose values no two elements share."""
         if self.rows < 2:
             return
@@ -290,7 +290,7 @@ class _Profile:
                 yield self._constraint(pair[0], "unique_with_" + pair[1].name, told, "WARN")
                 return
 
-    def _is_key(self, *columns: Column) -> bool:
+    def _is_key(self, *columns: ProfiledColumn) -> bool:
         quoted = ", ".join('"' + c.name.replace('"', '""') + '"' for c in columns)
         return self._one(f"SELECT count(*) FROM (SELECT DISTINCT {quoted} FROM __rows)") == self.rows
 

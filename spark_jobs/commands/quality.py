@@ -102,14 +102,14 @@ def imported(application: Application, file: str, name: str | None = None) -> st
     return "\n".join(expectation_clause(spec) for spec in specs)
 
 
-def range_of(text: str) -> ranges.Range:
+def range_of(text: str) -> ranges.InstantRange:
     """``FROM..TO``, half-open; without TO a day from FROM on. UsageError if it is none."""
     first, dots, last = text.partition("..")
     since = instant_of(first.strip())
     upto = instant_of(last.strip()) if dots else since + 86_400_000_000
     if upto <= since:
         raise UsageError(f"The range {text} is empty: write FROM..TO, such as 2024-05-01..2024-05-08.")
-    return ranges.Range(*(_EPOCH + timedelta(microseconds=at) for at in (since, upto)))
+    return ranges.InstantRange(*(_EPOCH + timedelta(microseconds=at) for at in (since, upto)))
 
 
 def _known(application: Application, name: str, judged: list[str]) -> None:

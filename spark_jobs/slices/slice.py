@@ -177,7 +177,7 @@ class Slice:
         """The folder of the result that expectations over several rows judge, and what they find."""
         if not self.plan.expectations:
             return None
-        judged = units.Slice(
+        judged = units.JudgedSlice(
             self.application, self.plan, self.place, self.since, self.h1, tables, lines, whole=self.only is None
         )
         return judged.table[0], judged.judged()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class TickRange:
     """Rows of a table: files of it, and between which ticks (both inclusive) its rows count."""
 
     files: Sequence[str]
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Slice:
+class JudgedSlice:
     """What a slice ``(since, h1]`` adds to the ``plan``'s own result: ``table`` is its folder, ``lines`` its staged
     files; ``whole``: it has the rows of all keys.
     """
@@ -77,7 +77,7 @@ class Slice:
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
-    def parts(self, low: int) -> Iterator[Part]:
+    def parts(self, low: int) -> Iterator[TickRange]:
         """The rows from tick ``low`` up to the slice's end."""
         path, _ = self.table
         if low <= self.since:
@@ -102,10 +102,10 @@ class Slice:
         known = [at for at in least if at is not None]
         return min(known) // self.plan.time.stored_scale if known else None
 
-    def _part(self, uri: str, files: Sequence[DataFile], low: int, high: int) -> Part:
+    def _part(self, uri: str, files: Sequence[DataFile], low: int, high: int) -> TickRange:
         scale = self.plan.time.stored_scale
         near = scan.prune(files, self.instant, low * scale, high * scale)
-        return Part([f"{uri}/{file.path}" for file in near if file.rows], low, high)
+        return TickRange([f"{uri}/{file.path}" for file in near if file.rows], low, high)
 
     def rows(self, columns: Sequence[str], low: int, high: int | None = None) -> pa.Table:
         """Columns of the rows between two ticks, and their instants as ``__tick`` (int64)."""

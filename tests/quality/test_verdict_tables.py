@@ -167,7 +167,7 @@ def test_a_page_needs_nothing_else_and_shows_what_there_is(tmp_path: Path):
     verdicts, samples = VerdictTables(ledger).read("q")
     links = [("rows", "sweeparea quarantine list shop '<b>'")]
     html = report.page("Quality of q & r", verdicts, samples, made_at=datetime(2024, 5, 1, tzinfo=UTC), links=links)
-    parsed = Page()
+    parsed = FetchingParser()
     parsed.feed(html)
     assert not parsed.fetched
     assert "<script" not in html
@@ -180,7 +180,7 @@ def test_a_page_needs_nothing_else_and_shows_what_there_is(tmp_path: Path):
     assert shares[0] == shares[2] > shares[3] > shares[1] > shares[4]  # y grows downwards
 
 
-class Page(HTMLParser):
+class FetchingParser(HTMLParser):
     """What a page would fetch."""
 
     def __init__(self) -> None:
@@ -209,7 +209,9 @@ def test_ranges_compared(tmp_path: Path):
         commit(ledger, "q", broken)
     rows = VerdictTables(ledger).read()[0].to_pylist()
     start = datetime(1970, 1, 1, tzinfo=UTC)
-    old, new = (ranges.Range(start + timedelta(hours=a), start + timedelta(hours=b)) for a, b in ((1, 3), (3, 6)))
+    old, new = (
+        ranges.InstantRange(start + timedelta(hours=a), start + timedelta(hours=b)) for a, b in ((1, 3), (3, 6))
+    )
     (line,) = ranges.difference(rows, old, new)
     assert (line["expectation"], line["checks"], line["not met"]) == ("constraint:small", "2 -> 3", "0 -> 3")
     assert (line["share"], line["change"]) == ("0 % -> 50 %", "+50 %")

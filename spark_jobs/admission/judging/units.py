@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Commit:
+class StagedCommit:
     """One commit of a source that is staged: its heartbeat goes from ``before`` to ``after`` (ticks); ``instant`` is
     the commit's own c(v) in microseconds, ``newest`` the greatest tick that it brings.
     """
@@ -148,4 +148,4 @@ def _plain(
     return rows.select(names).cast(wanted)
 
 
-__all__ = ["Commit"]
+__all__ = ["StagedCommit"]

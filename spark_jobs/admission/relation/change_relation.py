@@ -335,7 +335,7 @@ class RelationAdmission:
             more = judged(more, stage.attempt, self.name, self.declared.constraints, looked_at, reasons, warned)
         if self.declared.expectations:
             columns = [name for name, _ in self.source.columns]
-            judging = units.Commit(
+            judging = units.StagedCommit(
                 self.application, stage, columns, self.source.time, NameKind.RELATION, state.source_version
             )
             more = judging.judge(self.application.sources.expectations(self.name), more)

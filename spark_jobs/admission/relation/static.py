@@ -207,7 +207,7 @@ def _commit(application: Application, stage: Stage, version: int, report: Admitt
     )
     if application.catalog.relations[name].expectations:
         columns = [column for column, _ in application.sources.relation(name).columns]
-        judging = units.Commit(application, stage, columns, TimeDomain(), NameKind.RELATION, version)
+        judging = units.StagedCommit(application, stage, columns, TimeDomain(), NameKind.RELATION, version)
         told = judging.judge(application.sources.expectations(name), told)
     info = laid_over(
         previous,
