@@ -38,7 +38,8 @@ def listed() -> dict[str, Any]:
         list_registered_expectation_implementations,
     )
 
-    common = {*Expectation.__fields__, *NO_ARGUMENTS}
+    base: Any = Expectation
+    common = {*base.__fields__, *NO_ARGUMENTS}
     found: dict[str, Any] = {}
     refused = dict(REFUSED)
     for name in sorted(list_registered_expectation_implementations()):

@@ -101,7 +101,7 @@ class _StreamProfile:
         self.taken: set[str] = {c.name.lower() for c in (*declared.constraints, *declared.expectations)}
 
     def _one(self, statement: str) -> Any:
-        found = self.connection.sql(statement).fetchone()
+        found = self.connection.execute(statement).fetchone()
         return None if found is None else found[0]
 
     def text(self) -> str:
@@ -116,11 +116,11 @@ class _StreamProfile:
         return "\n".join(lines) + "\n;\n"
 
     def _head(self) -> Iterator[str]:
-        least, greatest, commits = self.connection.sql(
+        least, greatest, commits = self.connection.execute(
             "SELECT min(__tick), max(__tick), count(DISTINCT __seq) FROM __rows"
         ).fetchone() or (None, None, 0)
         yield f"-- What {self.declared.name} has admitted: {self.rows:,} elements of {commits:,} commits"
-        if least is not None:
+        if least is not None and greatest is not None:
             yield f"-- from {instant_text(self.time, least)} to {instant_text(self.time, greatest)}."
         for reason, n in self._kept_out():
             yield f"-- Kept out: {n:,} rows, {_comment(reason)}"
@@ -129,7 +129,7 @@ class _StreamProfile:
     def _kept_out(self) -> list[tuple[str, int]]:
         if not self.has_quarantine:
             return []
-        found = self.connection.sql(
+        found = self.connection.execute(
             "SELECT __reason, count(*) FROM __kept_out GROUP BY ALL ORDER BY count(*) DESC, __reason LIMIT 10"
         ).fetchall()
         return [(str(reason), int(n)) for reason, n in found]
@@ -204,7 +204,7 @@ class _StreamProfile:
         found = ProfiledColumn(column, kind, nulls, distinct)
         if base in _NUMBERS:
             finite = f"{quoted} IS NOT NULL" + (f" AND NOT isnan({quoted})" if base in ("float", "double") else "")
-            least, greatest = self.connection.sql(
+            least, greatest = self.connection.execute(
                 f"SELECT min({quoted}), max({quoted}) FROM __rows WHERE {finite}"
             ).fetchone() or (None, None)
             nans = int(
@@ -212,7 +212,7 @@ class _StreamProfile:
             )
             found = replace(found, least=least, greatest=greatest, nans=nans)
         if distinct <= 2 * MOST_VALUES and base in (*_NUMBERS[:5], "string", "boolean"):
-            values = self.connection.sql(
+            values = self.connection.execute(
                 f"SELECT DISTINCT {quoted} FROM __rows WHERE {quoted} IS NOT NULL ORDER BY 1 LIMIT {MOST_VALUES + 1}"
             ).fetchall()
             if 1 <= len(values) <= MOST_VALUES and self.rows >= ROWS_A_VALUE * len(values):
@@ -300,7 +300,7 @@ class _StreamProfile:
         day = MICROS["DAY"] // self.time.chronon
         if MICROS["DAY"] % self.time.chronon:
             return
-        counts = self.connection.sql(
+        counts = self.connection.execute(
             f"SELECT sum(__n) FROM __rows GROUP BY __tick // {day} ORDER BY __tick // {day}"
         ).fetchall()
         whole = [int(n) for (n,) in counts][1:-1]

@@ -39,7 +39,7 @@ def write_reports(application: Application, name: str | None = None, out: str | 
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for each in names:
-        own, shown = (table.filter(pc.equal(table.column("name"), each)) for table in (verdicts, samples))
+        own, shown = (table.filter(pc.field("name") == each) for table in (verdicts, samples))
         title = f"Quality of {each} in {application.name}"
         page = report.page(title, own, shown, made_at=datetime.now(UTC), links=_links(application, each))
         path = folder / f"{each}.html"
@@ -89,7 +89,7 @@ def imported(application: Application, file: str, name: str | None = None) -> st
         raise UsageError(f"The suite {file} cannot be read: {error}.") from None
     faults: list[CqlError] = []
     specs = specs_of(text, file, faults)
-    raise_all(faults)
+    raise_all([*faults])
     if name is not None:
         if name in application.catalog.queries:
             plan = application.plans.plan(name)

@@ -35,7 +35,7 @@ CREATE CONTINUOUS QUERY large START AT TIMESTAMP '2020-01-01 12:00:00' {clauses}
 ISTREAM(SELECT shop, amount, items FROM sales [NOW] WHERE amount > 0);
 """
 MINUTE = "PER INTERVAL 1 MINUTE ON VIOLATION WARN"
-DAYS = [
+DAYS: list[list[tuple[int | None, str, float, int]]] = [
     [(1, "a", 1.0, 3), (5, "b", 2.0, 1), (59, "b", 9.0, 1), (61, "a", 1.0, 9)],
     [(100, "b", 3.0, 9), (170, "c", 1.0, 1), (185, "a", 5.0, 1), (200, "a", 2.0, 2)],
     [(330, "a", 7.0, 8), (420, "c", 4.0, 1)],
@@ -134,7 +134,7 @@ def test_values_that_another_relation_must_have_at_the_same_instant(tmp_path: Pa
     samples = Reader(app).connect().sql("SELECT row FROM quality.samples WHERE name = 'large'").fetchall()
     assert samples == [('{"shop": "c", "at": "2020-01-01 12:02:50"}',)]
     process(app, "turnover", spark)
-    backfill(app, "large", spark, None, None)
+    backfill(app, "large", spark, None, None, print)
     process(app, "large", spark)
     shop.sell(tmp_path, [(500, "z", 1.0, 1), (600, "a", 1.0, 1)])
     admit(app, "sales", spark)
