@@ -130,6 +130,11 @@ def quality(application: ApplicationDags, target: str, names: Sequence[str], con
     incidents.change([Incident(name, text, now) for name, text in opened.items() if name not in closed], closed)
 
 
+def quality_page(app: str, name: str) -> str:
+    """The path of the page with a name's verdicts, on Airflow's server."""
+    return f"/sweeparea/quality/{app}/{name}"
+
+
 def _begun(context: Any) -> int:
     """When the run of a task's context began: microseconds since the epoch."""
     dates = [getattr(context.get(key), "start_date", None) for key in ("dag_run", "ti")]

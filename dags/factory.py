@@ -14,7 +14,7 @@ from typing import Any
 from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 from airflow.timetables.trigger import CronTriggerTimetable
 
-from sweeparea.dags.alerts import callbacks
+from sweeparea.dags.alerts import callbacks, quality_page
 from sweeparea.dags.model import ApplicationDags, Query, Source
 from sweeparea.dags.operator import SweepAreaOperator, TaskAction
 from sweeparea.dags.scheduling import Scheduling
@@ -63,7 +63,8 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
             _documented(
                 source.text,
                 source.place,
-                f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`.",
+                f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`."
+                f" {quality_link(app, name)}",
             ),
             names=[name],
         ),
@@ -208,7 +209,12 @@ def _results(app: str, query: Query) -> str:
     """Where the results of a query are, in words."""
     kept = ", ".join(f"`{table}`" for table in query.tables)
     also = f" (kept: {kept})" if kept else ""
-    return f"Results in the table `{query.name}`{also}, read by `sweeparea sql {app}`."
+    return f"Results in the table `{query.name}`{also}, read by `sweeparea sql {app}`. {quality_link(app, query.name)}"
+
+
+def quality_link(app: str, name: str) -> str:
+    """Where the verdicts of a name are shown, for a DAG's text."""
+    return f"[Its quality]({quality_page(app, name)})"
 
 
 def _common(

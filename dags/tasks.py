@@ -30,6 +30,7 @@ def admit(app: str, stream: str) -> dict[str, Any]:
     """Admits what is new in the source of a stream, or copies a static relation."""
     from sweeparea.spark_jobs.commands import jobs
 
+    _tell_quality(app, stream)
     return _outcome(jobs.admit, app, stream)
 
 
@@ -37,6 +38,7 @@ def process(app: str, query: str, until: object = None) -> dict[str, Any]:
     """Processes a query up to its heartbeat, or up to ``until``: an instant or a tick, as a person wrote it."""
     from sweeparea.spark_jobs.commands import jobs
 
+    _tell_quality(app, query)
     return _outcome(jobs.process, app, query, None if until is None else str(until))
 
 
@@ -119,6 +121,12 @@ def interrupt(again: float = 0.5) -> None:
 
     log.info("Interrupted on the Spark server: %s", ", ".join(stop()) or "nothing was running")
     threading.Thread(target=keep_stopping, name="interrupt-spark", daemon=True).start()
+
+
+def _tell_quality(app: str, name: str) -> None:
+    from sweeparea.dags.alerts import quality_page
+
+    log.info("Verdicts of %s: %s, or `sweeparea quality report %s %s`", name, quality_page(app, name), app, name)
 
 
 def _is_final(error: SweepAreaError) -> bool:

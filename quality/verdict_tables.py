@@ -65,14 +65,17 @@ class VerdictTables:
             self._append(log, lambda version, log=log, rows_of=rows_of: self._missing(log, version, rows_of)[:2])
         return self.brought_up
 
-    def read(self, name: str | None = None) -> tuple[pa.Table, pa.Table]:
+    def read(self, name: str | None = None, write: bool = True) -> tuple[pa.Table, pa.Table]:
         """Verdicts and samples, of one name or of all, in the order of their commits. They are brought up; where
-        nothing can be written, what is missing is added to what is read.
+        nothing can be written, or is to be (``write``), what is missing is added to what is read.
         """
+        missing: list[list[dict[str, Any]]] = [[], []]
         try:
-            self.bring_up()
-            missing: list[list[dict[str, Any]]] = [[], []]
+            if write:
+                self.bring_up()
         except (SetupError, OSError):
+            write = False
+        if not write:
             missing = [self._missing(log, log.version() if log.exists() else None, f)[0] for log, f in self._kinds()]
         found: list[pa.Table] = []
         for (log, _), schema, more in zip(self._kinds(), (records.VERDICTS, records.SAMPLE_ROWS), missing, strict=True):

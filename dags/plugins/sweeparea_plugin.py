@@ -89,6 +89,31 @@ def picture(name: str, query: str, user: GetUserDep) -> Response:
     return Response(shown, media_type="image/svg+xml")
 
 
+@app.get("/quality/{name}/{of}", response_class=HTMLResponse)
+def quality(name: str, of: str, user: GetUserDep) -> Response:
+    """The verdicts of a stream, relation or query as a page, for users who may see its DAG. It has no script."""
+    from sweeparea.infra import settings
+    from sweeparea.infra.dag_names import admit_dag_id, query_dag_id
+    from sweeparea.infra.errors import SweepAreaError
+    from sweeparea.spark_jobs.application import Application as Opened
+    from sweeparea.spark_jobs.commands.quality import page_of
+
+    known = {one.name: one for one in applications()[0]}
+    allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
+    dag_id = None
+    if name in known and of in known[name].queries:
+        dag_id = query_dag_id(name, of)
+    elif name in known and of in known[name].sources:
+        dag_id = admit_dag_id(name, of)
+    if dag_id is None or dag_id not in allowed:
+        return Response(status_code=404)
+    try:
+        opened = Opened.open(settings.application(name) if "@" not in name else name, known[name].data_folder)
+        return HTMLResponse(page_of(opened, of, write=False))
+    except SweepAreaError as error:
+        return Response(str(error), status_code=409, media_type="text/plain")
+
+
 def _application_state(application: ApplicationDags, allowed: set[str]) -> dict[str, Any]:
     from sweeparea.heartbeats.lag import chronons
     from sweeparea.heartbeats.readiness import judge

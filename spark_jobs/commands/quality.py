@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.compute as pc
-
 from sweeparea.cql.binding.expectations import bind_expectations
 from sweeparea.cql.declarations.suites import specs_of, suite_json
 from sweeparea.cql.printing.statement_printer import expectation_clause
@@ -30,7 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def write_reports(application: Application, name: str | None = None, out: str | None = None) -> list[Path]:
     """Writes a page a name that has verdicts, into ``out`` or the data folder's ``quality/reports``; returns them."""
-    verdicts, samples = VerdictTables(application.ledger).read()
+    verdicts = VerdictTables(application.ledger).read()[0]
     names = sorted(n for n in set(verdicts.column("name").to_pylist()) if not is_hidden(n))
     if name is not None:
         _known(application, name, names)
@@ -39,15 +37,19 @@ def write_reports(application: Application, name: str | None = None, out: str | 
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for each in names:
-        own, shown = (table.filter(pc.field("name") == each) for table in (verdicts, samples))
-        title = f"Quality of {each} in {application.name}"
-        page = report.page(title, own, shown, made_at=datetime.now(UTC), links=_links(application, each))
         path = folder / f"{each}.html"
         half = folder / f".{each}.{time.time_ns()}.half"
-        half.write_text(page, encoding="utf-8")
+        half.write_text(page_of(application, each), encoding="utf-8")
         half.replace(path)
         written.append(path)
     return written
+
+
+def page_of(application: Application, name: str, write: bool = True) -> str:
+    """The page of one name as it stands now; ``write``: the tables of verdicts may be brought up."""
+    verdicts, samples = VerdictTables(application.ledger).read(name, write)
+    title = f"Quality of {name} in {application.name}"
+    return report.page(title, verdicts, samples, made_at=datetime.now(UTC), links=_links(application, name))
 
 
 def diff(application: Application, before: str, after: str, name: str | None = None, everything: bool = False) -> str:

@@ -39,6 +39,10 @@ out = {
         client.get("/sweeparea/picture/shop/sales").status_code,
         *(client.get(f"/sweeparea/picture/{p}", headers=seen).status_code for p in ("shop/surges", "no/sales")),
     ],
+    "quality": [
+        client.get("/sweeparea/quality/shop/sales").status_code,
+        *(client.get(f"/sweeparea/quality/{p}", headers=seen).status_code for p in ("shop/surges", "no/sales")),
+    ],
     "picture": client.get("/sweeparea/picture/shop/sales", headers=seen).text,
     "post": client.post("/sweeparea/api/state", headers=seen).status_code,
     "advance": [
@@ -64,7 +68,7 @@ def test_the_page_shows_positions_to_users_only(in_airflow):
     assert out["advance"] == [401, 404, 404]
     # it reaches the command, which says what it cannot do (orders has no source here, or moves by itself)
     assert "orders" in out["moved"]
-    assert out["hidden"] == [401, 404, 404]
+    assert out["hidden"] == out["quality"] == [401, 404, 404]
     # the example's source tables are nowhere here, so its plan cannot be made: that is told, and is no failure
     assert out["picture"].startswith("<svg") or "orders" in out["picture"]
     assert "Continuous queries" in out["page"]
