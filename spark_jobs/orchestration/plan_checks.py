@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sweeparea.cql.binding.scope.inputs import SchemaKind
 from sweeparea.cql.declarations.catalog import Declared, table_names
-from sweeparea.cql.syntax.statements import CreateFunction, CreateQuery
+from sweeparea.cql.syntax.statements import (
+    CreateFunction,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    ExpectationKind,
+)
+from sweeparea.cql.text.errors import BindError, listing, nearest
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.declarations.user_code import registered
 from sweeparea.spark_jobs.deployment.history_gone import HistoryGone, require_history
@@ -49,6 +57,7 @@ class PlanChecks:
                 if not self.catalog.complete and not names <= known:
                     return  # it reads something that could not be read
                 application.plans.plan(name)
+                self._check_references(statement)
             elif isinstance(statement, CreateFunction):
                 registered([statement], application.modules)
             else:
@@ -58,8 +67,34 @@ class PlanChecks:
                     self.basis.source_problem(error, f"{statement.place}: {name}")
                     return
                 application.sources.check(name)
+                self._check_references(statement)
         except SweepAreaError as error:
             self.basis.problem(error)
+
+    def _check_references(self, statement: CreateQuery | CreateStream | CreateRelation) -> None:
+        """Whether what expectations reference has these columns, and holds something at an instant."""
+        declared = {n.lower(): n for n in (*self.catalog.relations, *self.catalog.queries)}
+        for spec in statement.expectations:
+            if spec.kind != ExpectationKind.REFERENCES:
+                continue
+            told = dict(spec.arguments)
+            other, wanted = str(told["other"]), told["other_columns"]
+            schema = self.application.plans.input_schema(declared[other.lower()])
+            at, what = spec.argument_places.get("other", spec.place), f"constraint {spec.name}"
+            if schema.kind == SchemaKind.STREAM:
+                self.basis.problem(
+                    BindError(
+                        f"{what}: {other} is a stream, which holds nothing at an instant",
+                        at,
+                        "Name a relation, or a query whose result is one",
+                    )
+                )
+                continue
+            columns = [column for column, _ in schema.columns]
+            for column in wanted if isinstance(wanted, tuple) else ():
+                if str(column).lower() not in {c.lower() for c in columns}:
+                    hint = nearest(str(column), columns) or f"Columns are {listing(columns)}"
+                    self.basis.problem(BindError(f"{what}: {other} has no column {column}", at, hint))
 
     def require_history(self, name: str, statement: Declared) -> None:
         """Whether all that a query is to be computed from is still there."""

@@ -18,6 +18,7 @@ from sweeparea.spark_jobs.admission.admit import admit
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands import quality
 from sweeparea.spark_jobs.commands.sql import Reader
+from sweeparea.spark_jobs.orchestration import planner
 from sweeparea.spark_jobs.orchestration.process import process
 from sweeparea.spark_jobs.rewriting.backfill import backfill
 from tests.spark_jobs import shop
@@ -112,6 +113,23 @@ def test_a_version_that_fails_is_not_admitted(tmp_path: Path, spark: SparkSessio
     assert not left
     (tmp_path / "s.json").write_text(suite)
     assert quality.imported(app, str(tmp_path / "s.json"), "sales") == f"{clause} ON VIOLATION FAIL UPDATE"
+
+
+def test_what_is_referenced_is_looked_for_when_it_is_planned(tmp_path: Path, spark: SparkSession):
+    write_deltalake(str(tmp_path / "data" / "source" / "shops"), pa.table({"id": ["a"]}))
+    shop.sell(tmp_path, DAYS[0])
+    clauses = (
+        "CONSTRAINT a EXPECT shop REFERENCES shops(idd) CONSTRAINT b EXPECT shop REFERENCES turnover(shop)"
+        " CONSTRAINT c EXPECT shop REFERENCES large(shop)"
+    )
+    relation = "CREATE RELATION shops FROM DELTA 'source/shops' STATIC;"
+    text = relation + SALES.format(clauses="") + RELATION.format(clauses="") + STREAM.format(clauses=clauses)
+    app = shop.application(tmp_path, text)
+    with app.analyzing(spark):
+        told = "\n".join(map(str, planner.plan(app).problems))
+    assert "constraint a: shops has no column idd. Did you mean id?" in told
+    assert "constraint c: large is a stream" in told
+    assert "constraint b" not in told
 
 
 def test_values_that_another_relation_must_have_at_the_same_instant(tmp_path: Path, spark: SparkSession):
