@@ -105,9 +105,11 @@ class _StreamProfile:
         return None if found is None else found[0]
 
     def text(self) -> str:
-        bare = replace(self.declared, heartbeat=None, late="reject", late_within=None, replace=False)
-        lines = [*self._head(), *print_statement(bare).splitlines()]
-        lines += self._disorder()
+        self.commits = int(self._one("SELECT count(DISTINCT __seq) FROM __rows"))
+        written = replace(self.declared, replace=True)
+        if self.commits > 1:
+            written = replace(written, heartbeat=None, late="reject", late_within=None)
+        lines = [*self._head(), *print_statement(written).splitlines(), *self._disorder()]
         columns = [self._column(c, kind or "") for c, kind in self.schema.columns]
         for column in columns:
             lines += self._proposals(column)
@@ -116,10 +118,12 @@ class _StreamProfile:
         return "\n".join(lines) + "\n;\n"
 
     def _head(self) -> Iterator[str]:
-        least, greatest, commits = self.connection.execute(
-            "SELECT min(__tick), max(__tick), count(DISTINCT __seq) FROM __rows"
-        ).fetchone() or (None, None, 0)
-        yield f"-- What {self.declared.name} has admitted: {self.rows:,} elements of {commits:,} commits"
+        least, greatest = self.connection.execute("SELECT min(__tick), max(__tick) FROM __rows").fetchone() or (
+            None,
+            None,
+        )
+        commits = f"{self.commits:,} commit{'' if self.commits == 1 else 's'}"
+        yield f"-- What {self.declared.name} has admitted: {self.rows:,} elements of {commits}"
         if least is not None and greatest is not None:
             yield f"-- from {instant_text(self.time, least)} to {instant_text(self.time, greatest)}."
         for reason, n in self._kept_out():
@@ -140,6 +144,9 @@ class _StreamProfile:
         """HEARTBEAT and LATE, and what other choices would have kept out. A row is late by what is greatest among the
         rows of commits before its own.
         """
+        if self.commits < 2:
+            yield "  -- All came with one commit, so nothing is known of how late rows come: HEARTBEAT and LATE stand."
+            return
         late = "SELECT __seq, __tick, 1 AS n FROM __kept_out WHERE __reason LIKE 'late:%' AND __tick IS NOT NULL"
         both = "SELECT __seq, __tick, __n AS n FROM __rows" + (f" UNION ALL {late}" if self.has_quarantine else "")
         self.connection.execute(
@@ -203,7 +210,9 @@ class _StreamProfile:
         distinct = int(self._one(f"SELECT approx_count_distinct({quoted}) FROM __rows"))
         found = ProfiledColumn(column, kind, nulls, distinct)
         if base in _NUMBERS:
-            finite = f"{quoted} IS NOT NULL" + (f" AND NOT isnan({quoted})" if base in ("float", "double") else "")
+            # as text: DuckDB believes of a file's statistics, which leave NaN out, that there is none
+            number = f" AND CAST({quoted} AS VARCHAR) <> 'nan'" if base in ("float", "double") else ""
+            finite = f"{quoted} IS NOT NULL{number}"
             least, greatest = self.connection.execute(
                 f"SELECT min({quoted}), max({quoted}) FROM __rows WHERE {finite}"
             ).fetchone() or (None, None)
@@ -231,8 +240,8 @@ class _StreamProfile:
         if column.least is not None:
             evidence += f", from {column.least} to {column.greatest}"
         yield f"  -- {_comment(evidence)}"
-        if not self.rows:
-            return
+        if not self.rows or column.name.lower() == self.declared.timestamp_by.lower():
+            return  # instants move on, and one that is NULL is no element
         if not column.nulls:
             yield self._constraint(column, "known", f"({own} IS NOT NULL)", "QUARANTINE ROW")
         elif known and column.nulls <= 0.05 * self.rows:
@@ -269,7 +278,9 @@ class _StreamProfile:
         """Columns, or pairs of them, whose values no two elements share."""
         if self.rows < 2:
             return
-        whole = [c for c in columns if not c.nulls and c.distinct > 1]
+        own = self.declared.timestamp_by
+        exact = [c for c in columns if c.kind.lower() not in ("float", "double") and c.name.lower() != own.lower()]
+        whole = [c for c in exact if not c.nulls and c.distinct > 1]
         near = [c for c in whole if 1.2 * c.distinct >= self.rows]
         single = [c for c in near if self._is_key(c)]
         for column in single[:3]:

@@ -151,6 +151,6 @@ def test_a_shell_completes_commands_options_and_choices() -> None:
         done = _run("-m", "sweeparea", COMP_WORDS=words, COMP_CWORD=str(place), _SWEEPAREA_COMPLETE="bash_complete")
         return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
-    assert completed("sweeparea pro", 1) == ["process"]
+    assert completed("sweeparea proc", 1) == ["process"]
     assert completed("sweeparea backfill flights --dr", 3) == ["--dry-run"]
     assert completed("sweeparea sql flights --format ", 4) == ["table", "csv", "json"]
