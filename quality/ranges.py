@@ -34,7 +34,7 @@ class InstantRange:
     upto: datetime
 
     def has(self, row: Row) -> bool:
-        return self.since <= (row["upto"] or row["at"]) < self.upto
+        return self.since <= (row["upto"] or row["judged_at"]) < self.upto
 
 
 def summed(rows: Iterable[Row], within: InstantRange) -> dict[tuple[str, str, str], RangeSummary]:
@@ -43,7 +43,7 @@ def summed(rows: Iterable[Row], within: InstantRange) -> dict[tuple[str, str, st
     for row in rows:
         if not within.has(row):
             continue
-        own = found.setdefault((row["name"], row["table"], row["expectation"]), RangeSummary())
+        own = found.setdefault((row["name"], row["table_name"], row["expectation"]), RangeSummary())
         own.checks += 1
         own.failed += row["status"] != "pass"
         own.refused += bool(row["refused"])

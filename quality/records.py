@@ -40,8 +40,8 @@ VERDICTS = pa.schema(
         ("registration", pa.string()),
         ("seq", pa.int64()),
         ("attempt", pa.string()),
-        ("at", _INSTANT),
-        ("table", pa.string()),
+        ("judged_at", _INSTANT),
+        ("table_name", pa.string()),
         ("since", _INSTANT),
         ("upto", _INSTANT),
         ("since_tick", pa.int64()),
@@ -75,8 +75,8 @@ SAMPLE_ROWS = pa.schema(
         ("registration", pa.string()),
         ("seq", pa.int64()),
         ("attempt", pa.string()),
-        ("at", _INSTANT),
-        ("table", pa.string()),
+        ("judged_at", _INSTANT),
+        ("table_name", pa.string()),
         ("expectation", pa.string()),
         ("number", pa.int64()),
         ("row", pa.string()),
@@ -221,7 +221,7 @@ def verdict_rows(judgement: CommitVerdict) -> list[dict[str, Any]]:
                 {
                     **common,
                     **slice_,
-                    "table": told["table"],
+                    "table_name": told["table"],
                     "expectation": expectation,
                     "type": more.get("type"),
                     "unit_from": unit[0],
@@ -243,7 +243,7 @@ def sample_rows(judgement: CommitVerdict) -> list[dict[str, Any]]:
     """Rows of ``quality.samples``."""
     common = _common(judgement)
     return [
-        {**common, "table": told["table"], "expectation": id_, "number": number, "row": row}
+        {**common, "table_name": told["table"], "expectation": id_, "number": number, "row": row}
         for told in judgement.entries
         for id_, rows in told.get("samples", {}).items()
         for number, row in enumerate(rows[:SAMPLES], 1)
@@ -256,7 +256,7 @@ def _common(judgement: CommitVerdict) -> dict[str, Any]:
         "registration": judgement.registration,
         "seq": judgement.seq,
         "attempt": judgement.attempt,
-        "at": _EPOCH + timedelta(microseconds=judgement.at),
+        "judged_at": _EPOCH + timedelta(microseconds=judgement.at),
         "refused": judgement.refused,
     }
 

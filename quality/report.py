@@ -48,7 +48,7 @@ def page(
     rows = verdicts.to_pylist()
     by_commit: dict[tuple[str, str, str], list[str]] = {}
     for sample in samples.to_pylist():
-        by_commit.setdefault((sample["attempt"], sample["table"], sample["expectation"]), []).append(sample["row"])
+        by_commit.setdefault((sample["attempt"], sample["table_name"], sample["expectation"]), []).append(sample["row"])
     parts = [
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>",
         f"<style>{_STYLE}</style></head><body>",
@@ -94,7 +94,7 @@ def _now(rows: Sequence[Row]) -> Iterable[str]:
         yield f"<p>{escape(last['note'])}</p>"
     yield "<table><tr><th>table<th>expectation<th>severity<th>status<th>rows<th>unexpected<th>share<th>observed</tr>"
     for row in now:
-        cells = (row["table"], row["expectation"], row["severity"])
+        cells = (row["table_name"], row["expectation"], row["severity"])
         yield "<tr>" + "".join(f"<td>{escape(str(cell or ''))}</td>" for cell in cells)
         yield f"<td class={row['status']}>{row['status']}</td>"
         numbers = (_number(row["rows"]), _number(row["unexpected"]), _share(row["share"]))
@@ -107,7 +107,7 @@ def _series(rows: Sequence[Row]) -> Iterable[str]:
     yield "<h2>Over time</h2>"
     series: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        series.setdefault((row["table"], row["expectation"]), []).append(row)
+        series.setdefault((row["table_name"], row["expectation"]), []).append(row)
     for (table, expectation), own in sorted(series.items()):
         values = [_value(row) for row in own]
         of_observed = any(row["observed"] is not None for row in own)
@@ -184,7 +184,7 @@ def _violations(rows: Sequence[Row], samples: Mapping[tuple[str, str, str], list
         yield f"<p class=sub>{escape(row['table'])}, {told}, {escape(_where(row))}{count}{escape(observed)}</p>"
         if row["error"]:
             yield f"<p>could not be judged: {escape(row['error'])}</p>"
-        shown = samples.get((row["attempt"], row["table"], row["expectation"]), [])
+        shown = samples.get((row["attempt"], row["table_name"], row["expectation"]), [])
         if shown:
             yield f"<pre>{escape(chr(10).join(shown))}</pre>"
 
@@ -201,7 +201,7 @@ def _value(row: Row) -> float | None:
 
 
 def _instant(row: Row) -> datetime:
-    return row["upto"] or row["at"]
+    return row["upto"] or row["judged_at"]
 
 
 def _where(row: Row) -> str:
@@ -212,7 +212,7 @@ def _where(row: Row) -> str:
     if row["unit_from"] is not None:
         unit = f", unit of ticks {row['unit_from']} to {row['unit_to']}"
     cause = f", {row['cause']}" if row["cause"] else ""
-    return f"commit {row['seq']}, {slice_}{unit}{cause}, judged {_time(row['at'])}"
+    return f"commit {row['seq']}, {slice_}{unit}{cause}, judged {_time(row['judged_at'])}"
 
 
 def _time(at: datetime) -> str:

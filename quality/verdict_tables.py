@@ -83,7 +83,7 @@ class VerdictTables:
             rows = pa.concat_tables([held.cast(schema), pa.Table.from_pylist(more, schema=schema)])
             if name is not None:
                 rows = rows.filter(pc.field("name") == name)
-            found.append(rows.sort_by([("at", "ascending"), ("name", "ascending"), ("seq", "ascending")]))
+            found.append(rows.sort_by([("judged_at", "ascending"), ("name", "ascending"), ("seq", "ascending")]))
         return found[0], found[1]
 
     def let_go(self, before: int) -> int:
@@ -234,14 +234,14 @@ def _let_go(log: DeltaLog, before: int) -> int:
     removes: list[DataFile] = []
     adds: list[DataFile] = []
     for file in log.files(version):
-        least, greatest = scan.bounds(file, "at")
+        least, greatest = scan.bounds(file, "judged_at")
         if least is None or greatest is None or least >= before:
             continue
         if greatest >= before:
             if 2 * (before - least) < greatest - least:
                 continue
             kept = pa.table(
-                scan.dataset(log.uris([file]), log.schema()).to_table(filter=pc.field("at") >= _moment(before))
+                scan.dataset(log.uris([file]), log.schema()).to_table(filter=pc.field("judged_at") >= _moment(before))
             )
             if kept.num_rows:
                 rows = kept.select(log.schema().names).cast(log.schema())

@@ -61,7 +61,7 @@ def diff(application: Application, before: str, after: str, name: str | None = N
     rows = [row for row in rows if not is_hidden(row["name"])]
     for text, wanted in ((before, old), (after, new)):
         if not any(wanted.has(row) for row in rows):
-            known = sorted(row["upto"] or row["at"] for row in rows)
+            known = sorted(row["upto"] or row["judged_at"] for row in rows)
             there = f"There are verdicts from {known[0]} to {known[-1]}." if known else "Nothing has been judged yet."
             raise UsageError(f"There is no verdict in {text}. {there}")
     lines = ranges.difference(rows, old, new, changed=not everything)
@@ -141,5 +141,5 @@ def _links(application: Application, name: str) -> list[tuple[str, str]]:
     for source in sources:
         what = f"rows that were kept out of {source}"
         found.append((what, application.command("quarantine list", source)))
-    verdicts = f"SELECT * FROM quality.verdicts WHERE name = '{name}' ORDER BY at DESC LIMIT 100"
+    verdicts = f"SELECT * FROM quality.verdicts WHERE name = '{name}' ORDER BY judged_at DESC LIMIT 100"
     return [*found, ("verdicts as a table", application.command("sql", "-c", verdicts))]

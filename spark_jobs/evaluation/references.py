@@ -51,9 +51,9 @@ def judged(application: Application, expectation: Expectation, rows: pa.Table, t
     same = " AND ".join(f"r.{n} = s.{n}" for n in names)
     found = connection.sql(
         f"WITH r AS (SELECT {own}, __tick, __row FROM __rows WHERE {known}),"
-        f" sums AS (SELECT {', '.join(names)}, at, sum(n) OVER (PARTITION BY {', '.join(names)} ORDER BY at) AS n"
-        f" FROM (SELECT {', '.join(names)}, at, sum(n) AS n FROM __changes GROUP BY ALL))"
-        f" SELECT r.__row, count(*) OVER () AS missing FROM r ASOF LEFT JOIN sums AS s ON {same} AND r.__tick >= s.at"
+        f" sums AS (SELECT {', '.join(names)}, begun, sum(n) OVER (PARTITION BY {', '.join(names)} ORDER BY begun) AS n"
+        f" FROM (SELECT {', '.join(names)}, begun, sum(n) AS n FROM __changes GROUP BY ALL))"
+        f" SELECT r.__row, count(*) OVER () AS missing FROM r ASOF LEFT JOIN sums AS s ON {same} AND r.__tick >= s.begun"
         f" WHERE coalesce(s.n, 0) <= 0 ORDER BY r.__row LIMIT {SAMPLES}"
     ).fetchall()
     missing = found[0][1] if found else 0
@@ -70,7 +70,7 @@ def _changes(
     application: Application, connection: duckdb.DuckDBPyConnection, other: str, keys: Sequence[str], time: TimeDomain,
     upto: int,
 ) -> None:  # fmt: skip
-    """The view ``__changes``: keys ``k0``, .., from which tick on (``at``) there are ``n`` more of them."""
+    """The view ``__changes``: keys ``k0``, .., from which tick on (``begun``) there are ``n`` more of them."""
     declared = {n.lower(): n for n in (*application.catalog.relations, *application.catalog.queries)}
     other = declared.get(other.lower(), other)
     row = application.ledger.row(application.owner(other))
@@ -95,7 +95,7 @@ def _changes(
     register(connection, "__other", log)
     if not is_query:
         floor = f"(__tick - ((__tick % {scale}) + {scale}) % {scale}) // {scale}"
-        connection.execute(f"CREATE VIEW __changes AS SELECT {selected}, {floor} AS at, __n AS n FROM __other")
+        connection.execute(f"CREATE VIEW __changes AS SELECT {selected}, {floor} AS begun, __n AS n FROM __other")
         return
     if "valid_from" not in names:
         raise SweepAreaError(f"{other} is a stream, which holds nothing at an instant: name a relation.")
@@ -105,8 +105,8 @@ def _changes(
         return f"epoch_us({column}) // {divisor}" if time.clock else column
 
     connection.execute(
-        f"CREATE VIEW __changes AS SELECT {selected}, {ticks('valid_from')} AS at, 1 AS n FROM __other UNION ALL"
-        f" SELECT {selected}, {ticks('valid_to')} AS at, -1 AS n FROM __other WHERE valid_to IS NOT NULL"
+        f"CREATE VIEW __changes AS SELECT {selected}, {ticks('valid_from')} AS begun, 1 AS n FROM __other UNION ALL"
+        f" SELECT {selected}, {ticks('valid_to')} AS begun, -1 AS n FROM __other WHERE valid_to IS NOT NULL"
     )
 
 

@@ -176,7 +176,7 @@ def _maintain_verdicts(application: Application, hours: int, dry_run: bool, repo
             tell(f"quality: {gone:,} rows older than {QUALITY_RETAIN} let go")
     for log in (tables.verdicts, tables.samples):
         if log.exists():
-            report.packed += compact(log, "at", dry_run=dry_run)
+            report.packed += compact(log, "judged_at", dry_run=dry_run)
             report.deleted += len(vacuum(log, hours, dry_run=dry_run))
             if not dry_run:
                 trim(log)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from sweeparea.quality import ranges, records, report
@@ -194,7 +195,7 @@ class FetchingParser(HTMLParser):
 def test_ten_thousand_verdicts_are_a_plot_of_some_hundred_points_with_the_worst_of_them():
     at = datetime(2024, 5, 1, tzinfo=UTC)
     row = {"status": "pass", "severity": "warning", "share": 0.0, "refused": False, "observed": None, "seq": 1,
-           "upto": at, "upto_tick": 1, "unit_from": None, "cause": None, "at": at, "source_version": None}  # fmt: skip
+           "upto": at, "upto_tick": 1, "unit_from": None, "cause": None, "judged_at": at, "source_version": None}  # fmt: skip
     points = [(row | ({"status": "fail", "share": 0.5} if i == 7_777 else {}), 0.5 if i == 7_777 else 0.0)
               for i in range(10_000)]  # fmt: skip
     svg = report.plot(points, share=True)
@@ -217,3 +218,12 @@ def test_ranges_compared(tmp_path: Path):
     assert (line["share"], line["change"]) == ("0 % -> 50 %", "+50 %")
     assert len(ranges.difference(rows, old, new, changed=False)) == 2
     assert not ranges.difference(rows, old, old)
+
+
+def test_columns_are_named_without_quotes_in_sql():
+    connection = duckdb.connect()
+    for schema in (records.VERDICTS, records.SAMPLE_ROWS):
+        connection.register("rows_of", schema.empty_table())
+        for name in schema.names:
+            sql = f"SELECT name, {name}, seq FROM rows_of WHERE {name} IS NULL ORDER BY {name} DESC"
+            assert connection.execute(sql).fetchall() == []

@@ -44,7 +44,7 @@ def test_verdicts_and_samples_of_what_was_committed(tmp_path: Path, spark: Spark
     assert any(row["expectation"].startswith("admission:timestamp column at is NULL") for row in of_stream)
     few = asked(app, "SELECT * FROM quality.verdicts WHERE expectation = 'constraint:few' AND NOT refused")
     n = asked(app, "SELECT count(*) AS n FROM turnover WHERE n >= 2")[0]["n"]
-    relation = [row for row in few if row["table"] == "turnover"]
+    relation = [row for row in few if row["table_name"] == "turnover"]
     assert n
     assert sum(row["unexpected"] for row in relation) >= n  # an open row is judged again when it ends
     assert {row["status"] for row in few} <= {"pass", "fail"}

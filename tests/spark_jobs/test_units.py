@@ -46,7 +46,7 @@ DAYS: list[list[tuple[int | None, str, float, int]]] = [
 def verdicts(app: Application, name: str, more: str = "TRUE") -> list[dict[str, Any]]:
     columns = "expectation, status, observed, unexpected, rows, unit_from, unit_to, refused, error"
     text = f"SELECT {columns} FROM quality.verdicts WHERE name = '{name}' AND {more} AND expectation NOT LIKE 'law:%'"
-    return Reader(app).connect().sql(f"{text} ORDER BY at, expectation, unit_from").to_arrow_table().to_pylist()
+    return Reader(app).connect().sql(f"{text} ORDER BY judged_at, expectation, unit_from").to_arrow_table().to_pylist()
 
 
 def sold(folder: Path, text: str, spark: SparkSession, days: Sequence[Sequence[Any]], *queries: str) -> Application:
