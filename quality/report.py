@@ -181,7 +181,7 @@ def _violations(rows: Sequence[Row], samples: Mapping[tuple[str, str, str], list
         count = "" if row["unexpected"] is None else f", {row['unexpected']:,} of {row['rows'] or 0:,} rows"
         observed = "" if row["observed"] is None else f", observed {_short(row['observed'])}"
         yield f"<h3 class={row['severity'] if row['status'] == 'fail' else 'error'}>{escape(row['expectation'])}</h3>"
-        yield f"<p class=sub>{escape(row['table'])}, {told}, {escape(_where(row))}{count}{escape(observed)}</p>"
+        yield f"<p class=sub>{escape(row['table_name'])}, {told}, {escape(_where(row))}{count}{escape(observed)}</p>"
         if row["error"]:
             yield f"<p>could not be judged: {escape(row['error'])}</p>"
         shown = samples.get((row["attempt"], row["table_name"], row["expectation"]), [])

@@ -53,7 +53,8 @@ def judged(application: Application, expectation: Expectation, rows: pa.Table, t
         f"WITH r AS (SELECT {own}, __tick, __row FROM __rows WHERE {known}),"
         f" sums AS (SELECT {', '.join(names)}, begun, sum(n) OVER (PARTITION BY {', '.join(names)} ORDER BY begun) AS n"
         f" FROM (SELECT {', '.join(names)}, begun, sum(n) AS n FROM __changes GROUP BY ALL))"
-        f" SELECT r.__row, count(*) OVER () AS missing FROM r ASOF LEFT JOIN sums AS s ON {same} AND r.__tick >= s.begun"
+        f" SELECT r.__row, count(*) OVER () AS missing FROM r ASOF LEFT JOIN sums AS s ON {same}"
+        " AND r.__tick >= s.begun"
         f" WHERE coalesce(s.n, 0) <= 0 ORDER BY r.__row LIMIT {SAMPLES}"
     ).fetchall()
     missing = found[0][1] if found else 0

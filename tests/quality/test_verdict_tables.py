@@ -195,7 +195,8 @@ class FetchingParser(HTMLParser):
 def test_ten_thousand_verdicts_are_a_plot_of_some_hundred_points_with_the_worst_of_them():
     at = datetime(2024, 5, 1, tzinfo=UTC)
     row = {"status": "pass", "severity": "warning", "share": 0.0, "refused": False, "observed": None, "seq": 1,
-           "upto": at, "upto_tick": 1, "unit_from": None, "cause": None, "judged_at": at, "source_version": None}  # fmt: skip
+           "upto": at, "upto_tick": 1, "unit_from": None, "cause": None, "judged_at": at,
+           "source_version": None}  # fmt: skip
     points = [(row | ({"status": "fail", "share": 0.5} if i == 7_777 else {}), 0.5 if i == 7_777 else 0.0)
               for i in range(10_000)]  # fmt: skip
     svg = report.plot(points, share=True)
