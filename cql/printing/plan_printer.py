@@ -16,7 +16,7 @@ from functools import singledispatchmethod
 from sweeparea.cql.printing.calls import aggregate_text, order_text, window_function_text
 from sweeparea.cql.printing.naming import Naming
 from sweeparea.cql.printing.not_printable import NotPrintable
-from sweeparea.cql.printing.statement_printer import VIOLATIONS, name, setting
+from sweeparea.cql.printing.statement_printer import VIOLATIONS, expected, name, setting
 from sweeparea.cql.printing.window_words import WindowParts, window_text
 from sweeparea.infra.deep_stack import deep
 from sweeparea.operators import windows as spec
@@ -78,6 +78,10 @@ def print_plan(plan: Plan) -> str:
     for c in plan.constraints:
         condition = substituted(c.condition.sql, labels)
         lines.append(f"  CONSTRAINT {name(c.name)} EXPECT ({condition}) ON VIOLATION {VIOLATIONS[c.on_violation]}")
+    for e in plan.expectations:
+        per = "" if e.per is None else f" PER {printer.naming.length(e.per)}"
+        told = expected(e.kind, e.type, e.arguments)
+        lines.append(f"  CONSTRAINT {name(e.name)} EXPECT {told}{per} ON VIOLATION {VIOLATIONS[e.on_violation]}")
     if plan.settings:
         lines.append(f"  WITH ({', '.join(f'{n} = {setting(v)}' for n, v in plan.settings)})")
     return "\n".join([*lines, "AS", query])

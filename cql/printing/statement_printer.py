@@ -177,15 +177,17 @@ def _constraints(statement: st.CreateStream | st.CreateRelation | st.CreateQuery
 def expectation_clause(spec: st.ExpectationSpec) -> str:
     """CONSTRAINT name EXPECT .., as it is written in a declaration."""
     per = "" if spec.per is None else f" PER {duration(spec.per)}"
-    return f"CONSTRAINT {name(spec.name)} EXPECT {_expected(spec)}{per} ON VIOLATION {VIOLATIONS[spec.on_violation]}"
+    told = expected(spec.kind, spec.expectation, spec.arguments)
+    return f"CONSTRAINT {name(spec.name)} EXPECT {told}{per} ON VIOLATION {VIOLATIONS[spec.on_violation]}"
 
 
-def _expected(spec: st.ExpectationSpec) -> str:
-    told: dict[str, Any] = dict(spec.arguments)
-    match spec.kind:
+def expected(kind: str, expectation: str, arguments: tuple[tuple[str, object], ...]) -> str:
+    """What follows EXPECT, of an expectation over several rows."""
+    told: dict[str, Any] = dict(arguments)
+    match st.ExpectationKind(kind):
         case st.ExpectationKind.GX:
-            arguments = ", ".join(f"{name(n)} => {literal(v)}" for n, v in spec.arguments)
-            return f"gx.{name(spec.expectation)}({arguments})"
+            values = ", ".join(f"{name(n)} => {literal(v)}" for n, v in arguments)
+            return f"gx.{name(expectation)}({values})"
         case st.ExpectationKind.FRESH:
             return f"FRESH WITHIN {micros(told['within'])}"
         case st.ExpectationKind.VOLUME if "last" in told:

@@ -211,6 +211,7 @@ def _hidden(name: str, node: Node, plan: Plan) -> Plan:
         materialize=(ResultKind.RELATION if kind is None else ResultKind(kind),),
         inputs=_inputs(root),
         constraints=(),
+        expectations=(),
         settings=tuple((key, value) for key, value in plan.settings if key in RUN_SETTINGS),
         notes=(),
         rewrites=("share_between",),
