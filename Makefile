@@ -11,7 +11,7 @@ LINT := $(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lin
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: flink bench bench-full machines s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
+.PHONY: user users flink bench bench-full machines s3 help env example jars up stop status demo test test-all test-fast fuzz faults mutants keep lint format lock clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,12 @@ up: jars  ## start PostgreSQL, Spark Connect and Airflow
 
 status: env  ## what runs, where
 	@$(PY) -m sweeparea.infra.services.up status
+
+users: env  ## who may log in to Airflow, and as what
+	@$(PY) -m sweeparea.infra.services.user_command list
+
+user: env  ## add a user or change the role: make user NAME=ann ROLE=viewer (user, op, admin; none removes; ASK=1 asks for a password)
+	@$(PY) -m sweeparea.infra.services.user_command $(if $(filter none,$(ROLE)),remove '$(NAME)',set '$(NAME)' '$(ROLE)' $(if $(ASK),--ask))
 
 stop:  ## end all that was started, by process id
 	@if [ -x $(PY) ]; then $(PY) -m sweeparea.infra.services.up stop; else echo "nothing was set up here, so nothing runs"; fi

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sweeparea.infra import environments, settings
+from sweeparea.infra import environments
 from sweeparea.infra.errors import UsageError
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def found(app: str, target: str) -> Sequence[Callable[[Any], Any]]:
     from sweeparea.operators import user
     from sweeparea.operators.user_code.user_modules import Modules
 
-    folder = settings.application(environments.split_name(app)[0])
+    folder = environments.located(app)[0]
     try:
         named = user.find(target, Modules.of(folder, target))
     except user.UserCodeError as error:

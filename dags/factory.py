@@ -77,10 +77,12 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
         )
         SweepAreaOperator(
             task_id="admit",
-            app=app,
+            app=application.place,
             subject=name,
             action=TaskAction.ADMIT,
             spark=source.scheduling.spark,
+            python=source.scheduling.python,
+            storage=source.scheduling.storage,
             max_active_tis_per_dag=1,
             inlets=[table],
             outlets=[_lineage(app, name)],
@@ -111,10 +113,12 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
     ) as dag:
         SweepAreaOperator(
             task_id="process",
-            app=app,
+            app=application.place,
             subject=name,
             action=TaskAction.PROCESS,
             spark=query.scheduling.spark,
+            python=query.scheduling.python,
+            storage=query.scheduling.storage,
             slice=query.slice,
             max_active_tis_per_dag=1,
             inlets=[_lineage(app, table) for table in query.inputs],
@@ -147,10 +151,12 @@ def _group_dag(application: ApplicationDags, group: str, members: Sequence[Query
     ) as dag:
         SweepAreaOperator(
             task_id="process",
-            app=app,
+            app=application.place,
             subject=group,
             action=TaskAction.PROCESS_GROUP,
             spark=application.scheduling.spark,
+            python=application.scheduling.python,
+            storage=application.scheduling.storage,
             members=own,
             parallelism=application.parallelism,
             max_active_tis_per_dag=1,
@@ -176,7 +182,7 @@ def _alerts_dag(application: ApplicationDags) -> DAG:
             f"How far each may be behind the clock (`alert_after`):\n\n{limits}\n\n[How far they are]({PAGE})",
         ),
     ) as dag:
-        _task_of_all(app, "alert", TaskAction.ALERT)
+        _task_of_all(application, "alert", TaskAction.ALERT)
     return dag
 
 
@@ -194,14 +200,22 @@ def _maintenance_dag(application: ApplicationDags) -> DAG:
             catchup=False,
         ),
     ) as dag:
-        _task_of_all(app, "maintain", TaskAction.MAINTAIN)
+        _task_of_all(application, "maintain", TaskAction.MAINTAIN)
     return dag
 
 
-def _task_of_all(app: str, task_id: str, action: TaskAction) -> None:
+def _task_of_all(application: ApplicationDags, task_id: str, action: TaskAction) -> None:
     """The task of a DAG that has to do with all of an application."""
     SweepAreaOperator(
-        task_id=task_id, app=app, subject=app, action=action, max_active_tis_per_dag=1, inlets=[], outlets=[]
+        task_id=task_id,
+        app=application.place,
+        subject=application.name,
+        action=action,
+        python=application.scheduling.python,
+        storage=application.scheduling.storage,
+        max_active_tis_per_dag=1,
+        inlets=[],
+        outlets=[],
     )
 
 

@@ -20,7 +20,7 @@ from sweeparea.tables.publication.name_kinds import NameKind
 
 DEFAULT_SLICE = timedelta(days=1)
 APPS_VARIABLE = "SWEEPAREA_APPS"
-"""Names of the applications to load, separated by commas; all of them if unset.
+"""Names or paths of the applications to load, separated by commas; all of those under ``queries/`` if unset.
 
 ``shop@dev`` is one in an environment.
 """
@@ -78,7 +78,8 @@ class ApplicationDags:
     """``data_folder`` holds its tables and its ledger. ``maintenance``: how often these are maintained;
     ``parallelism``: how many queries of a group run at a time, None: as many as there are cores; ``pool_slots``: how
     many tasks in a pool that is made for it; ``alert_quality``: of which expectations that are not met somebody is
-    alerted: warn, all (also those that keep rows out), or off.
+    alerted: warn, all (also those that keep rows out), or off. ``folder``: that of its files, perhaps with ``@env``,
+    where it is loaded by its path; empty for one under ``queries/``.
     """
 
     name: str
@@ -91,6 +92,12 @@ class ApplicationDags:
     alert_after: int | None = None
     pool_slots: int | None = None
     alert_quality: str = "warn"
+    folder: str = ""
+
+    @property
+    def place(self) -> str:
+        """What its tasks, on whatever machine, open it by."""
+        return self.folder or self.name
 
     @property
     def groups(self) -> dict[str, tuple[Query, ...]]:
@@ -133,7 +140,7 @@ class ApplicationDags:
 
 def application_names() -> list[str]:
     """The applications under ``queries/``: those of its folders that hold ``.cql`` files and are ``scheduled``, or
-    those that SWEEPAREA_APPS lists.
+    those that SWEEPAREA_APPS lists, by name or path.
 
     A listed one that has no such folder stays in the list, so that loading it tells what is wrong.
     """
@@ -151,14 +158,18 @@ def _scheduled(folder: Path) -> bool:
         return True  # loading it tells what is wrong
 
 
-def load(name: str) -> ApplicationDags:
-    """Parses an application: a folder's name, or ``folder@environment``. Raises a SweepAreaError that names file and
-    line of what is wrong.
+def load(application: str, overriding: Mapping[str, str] | None = None) -> ApplicationDags:
+    """Parses an application: a folder's name under ``queries/``, or its path, each perhaps with ``@environment``.
+    ``overriding``: settings that stand in for SET of the files. Raises a SweepAreaError that names file and line of
+    what is wrong.
     """
     from sweeparea.cql.declarations.catalog import Catalog
 
-    folder_name, env = environments.split_name(name)
-    folder = settings.application(folder_name)
+    folder, env = environments.located(application)
+    by_path = "/" in application
+    if by_path:
+        folder = Path(os.path.abspath(folder))  # not resolved: a link is exchanged when the files behind it are
+    name = folder.name if env is None else f"{folder.name}@{env}"
     if not any(folder.glob("*.cql")):
         raise ApplicationError(
             f"The application {name} has no .cql files in {folder}. Correct {APPS_VARIABLE}, or put the application's "
@@ -166,7 +177,8 @@ def load(name: str) -> ApplicationDags:
         )
     environment = environments.chosen(folder, env)
     catalog = Catalog.load(folder, environment)
-    data = environment.data or settings.data(folder_name)
+    catalog.settings |= overriding or {}
+    data = environment.data or environments.default_data(folder.resolve())
     scheduling = Scheduling.of(catalog.settings)
     sources = {s.name: _source(s, NameKind.STREAM, data, scheduling) for s in catalog.streams.values()}
     sources |= {s.name: _source(s, NameKind.RELATION, data, scheduling) for s in catalog.relations.values()}
@@ -184,6 +196,7 @@ def load(name: str) -> ApplicationDags:
         _micros(catalog.settings),
         _whole(catalog.settings, "pool.slots"),
         catalog.settings.get("alert_quality", "warn").lower(),
+        (str(folder) if env is None else f"{folder}@{env}") if by_path else "",
     )
     for group, members in made.groups.items():
         if len({query.scheduling.cron for query in members}) > 1:
@@ -231,7 +244,7 @@ class ApplicationCache:
 
     def __call__(self) -> tuple[list[ApplicationDags], dict[str, SweepAreaError]]:
         names = application_names()
-        folders = [settings.application(environments.split_name(name)[0]) for name in names]
+        folders = [environments.located(name)[0] for name in names]
         files = [path for folder in folders for path in (*sorted(folder.glob("*.cql")), folder / environments.FILE)]
         seen = (*names, *((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
         if seen != self._seen:

@@ -13,9 +13,10 @@ from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from sweeparea.dags import tasks
-from sweeparea.dags.connections import spark_of
+from sweeparea.dags.connections import spark_of, storage_of
+from sweeparea.dags.second_python import using
 from sweeparea.dags.timetables import ends_now
-from sweeparea.infra.dag_names import lineage_uri
+from sweeparea.infra.dag_names import application_name, lineage_uri
 
 UNTIL = "until"
 """The conf of a manual run of a query: an instant (UTC), or a tick, behind which it does not go."""
@@ -35,7 +36,8 @@ class TaskAction(StrEnum):
 class SweepAreaOperator(BaseOperator):
     """``action`` is admit (``subject``: a stream), process (``subject``: a query), process_group (``members``: queries,
     each with the DAG of its own; ``parallelism`` of them at a time), maintain or alert (all) of the application
-    ``app``. ``spark``: a connection of Airflow's, to the Spark that computes.
+    ``app``, a name or a path. ``spark``: a connection of Airflow's, to the Spark that computes; ``python``: the
+    interpreter under which jobs run; ``storage``: a connection with the keys of the object store of the tables.
 
     The result is the job's summary. The DAG run decides between live and backfill: a run with a data interval that is
     not empty is a slice of a backfill, every other one is live, and then the job itself chooses the slice.
@@ -53,14 +55,17 @@ class SweepAreaOperator(BaseOperator):
         members: Mapping[str, str] | None = None,
         parallelism: int | None = None,
         spark: str | None = None,
+        python: str | None = None,
+        storage: str | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.app, self.subject, self.action, self.slice = app, subject, TaskAction(action), slice
-        self.members, self.parallelism, self.spark = dict(members or {}), parallelism, spark
+        self.members, self.parallelism = dict(members or {}), parallelism
+        self.spark, self.python, self.storage = spark, python, storage
 
     def execute(self, context: Any) -> dict[str, Any]:
-        with spark_of(self.spark):
+        with storage_of(self.storage), spark_of(self.spark, self.python) as interpreter, using(interpreter):
             report = self._run(context)
         if self.action is not TaskAction.PROCESS_GROUP and (events := context.get("outlet_events")) is not None:
             for outlet in self.outlets:
@@ -95,7 +100,8 @@ class SweepAreaOperator(BaseOperator):
             return ti.get_dr_count(dag_id=self.members[query], states=["queued", "running"]) > 0
 
         def done(query: str, report: dict[str, Any]) -> None:
-            events, table = context.get("outlet_events"), Asset(f"{self.app}.{query}", uri=lineage_uri(self.app, query))
+            events, name = context.get("outlet_events"), f"{application_name(self.app)}.{query}"
+            table = Asset(name, uri=lineage_uri(self.app, query))
             if events is not None:
                 events[self.outlets[0]].add(table, extra=report)
 

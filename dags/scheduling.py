@@ -10,6 +10,13 @@ from typing import Any
 
 RETRY_DELAY = timedelta(seconds=10)
 LONGEST_RETRY_DELAY = timedelta(minutes=10)
+OVERRIDABLE = frozenset(
+    {
+        "owner", "tags", "retries", "retry_delay", "timeout", "pool", "priority", "dag", "parallelism", "schedule",
+        "backfill_slice", "spark", "python", "storage",
+    }
+)  # fmt: skip
+"""Settings that are about DAGs alone, so that who makes the DAGs may set them."""
 _LENGTH = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 
 
@@ -17,9 +24,10 @@ _LENGTH = re.compile(r"\s*(\d+)\s*(second|minute|hour|day|week)s?\s*", re.IGNORE
 class Scheduling:
     """``retry_delay`` is that before the first repetition; it doubles up to ``LONGEST_RETRY_DELAY``, or stays where it
     is longer. ``timeout``: after which a task is ended, None: never. ``pool``: one of Airflow's, None: its default.
-    ``notify``: who is alerted when it fails or falls behind (``alerts.py``), None: nobody. ``spark``: Airflow's
-    connection to the Spark of its tasks (``connections.py``), None: the installation's own. ``cron``: when a query
-    runs, None: when it is behind.
+    ``notify``: who is alerted when it fails or falls behind (``alerts.py``), None: nobody. ``cron``: when a query runs,
+    None: when it is behind. Of its tasks (``connections.py``, ``second_python.py``) ``spark`` names Airflow's
+    connection to the Spark, None: the installation's own; ``storage`` that with the keys of the object store, None:
+    those of the environment; ``python`` the interpreter, None: Airflow's.
     """
 
     owner: str = "sweeparea"
@@ -31,6 +39,8 @@ class Scheduling:
     priority: int = 1
     notify: str | None = None
     spark: str | None = None
+    python: str | None = None
+    storage: str | None = None
     cron: str | None = None
 
     @staticmethod
@@ -47,6 +57,8 @@ class Scheduling:
             ("priority", int),
             ("notify", str),
             ("spark", str),
+            ("python", str),
+            ("storage", str),
         ):
             if name in settings:
                 found[name] = read(settings[name])

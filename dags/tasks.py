@@ -1,4 +1,5 @@
-"""What the tasks call: the jobs of ``spark_jobs``, imported when a task runs and never while DAGs are parsed.
+"""What the tasks call: the jobs of ``spark_jobs``, imported when a task runs and never while DAGs are parsed, in the
+task's own process or under a second Python.
 
 A job's report counts what it did (``versions`` of a source, ``slices`` of a query). Where that is nothing, the task is
 skipped, so that it emits no asset event.
@@ -7,15 +8,13 @@ skipped, so that it emits no asset event.
 from __future__ import annotations
 
 import logging
-import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from sweeparea.dags import second_python
 from sweeparea.infra.errors import SweepAreaError, UsageError
 
 log = logging.getLogger(__name__)
@@ -28,24 +27,31 @@ FINAL = {"ParseError", "BindError", "TypeError", "RefusedError", "DataError"}
 
 def admit(app: str, stream: str) -> dict[str, Any]:
     """Admits what is new in the source of a stream, or copies a static relation."""
-    from sweeparea.spark_jobs.commands import jobs
-
     _tell_quality(app, stream)
+    jobs = second_python.jobs()
     return _outcome(jobs.admit, app, stream)
 
 
 def process(app: str, query: str, until: object = None) -> dict[str, Any]:
     """Processes a query up to its heartbeat, or up to ``until``: an instant or a tick, as a person wrote it."""
-    from sweeparea.spark_jobs.commands import jobs
-
     _tell_quality(app, query)
+    jobs = second_python.jobs()
     return _outcome(jobs.process, app, query, None if until is None else str(until))
+
+
+def catch_up(app: str, query: str, until: str | None = None) -> dict[str, Any]:
+    """As ``process``, and no skip where there is nothing to do."""
+    return _report(second_python.jobs().process, app, query, until)
+
+
+def has_worked(report: Mapping[str, Any]) -> bool:
+    """Whether a job did anything."""
+    return any(report.get(what) for what in WORKED)
 
 
 def maintain(app: str) -> dict[str, Any]:
     """Maintains the tables of an application; needs no Spark."""
-    from sweeparea.spark_jobs.commands import jobs
-
+    jobs = second_python.jobs()
     return jobs.maintain(app)
 
 
@@ -69,15 +75,14 @@ def process_group(
     """Processes what is due of ``queries`` and gives each one's report to ``done`` as it ends; those that are ``busy``
     elsewhere are left out. One that fails stops no other; when all are through, the failures are raised as one.
     """
-    from sweeparea.spark_jobs.commands import jobs
-
+    jobs = second_python.jobs()
     reports: dict[str, Any] = {}
     failures: dict[str, SweepAreaError] = {}
     for query, outcome in jobs.process_due(app, queries, busy, parallelism):
         if isinstance(outcome, SweepAreaError):
             log.error("%s: %s", query, outcome)
             failures[query] = outcome
-        elif any(outcome.get(what) for what in WORKED):
+        elif has_worked(outcome):
             reports[query] = outcome
             done(query, outcome)
     if failures:
@@ -93,34 +98,16 @@ def process_group(
 
 def backfill(app: str, query: str, start: datetime, end: datetime) -> dict[str, Any]:
     """Processes or recomputes the instants of [start, end) of a query."""
-    from sweeparea.spark_jobs.commands import jobs
-
+    jobs = second_python.jobs()
     return _outcome(jobs.backfill, app, query, start, end)
 
 
 def interrupt(again: float = 0.5) -> None:
-    """Stops what this process runs on the Spark Connect server, which would go on without its client.
+    """Stops what this process runs on the Spark server or under a second Python (``interrupting.py``)."""
+    from sweeparea.spark_jobs.spark.interrupting import interrupt as stop
 
-    Interrupts by the tags that the job has set, so that nothing else of the server is touched; without a tag,
-    everything of this session, which only this process holds. The killed task goes on for some seconds until its
-    process ends and may begin the next operation meanwhile, so this is repeated every ``again`` seconds.
-    """
-    module = sys.modules.get("pyspark.sql.connect.session")
-    session = module.SparkSession.getActiveSession() if module else None
-    if session is None:
-        return
-    tags = list(session.getTags())  # those of this thread, in which the job runs
-
-    def stop() -> list[str]:
-        return [op for tag in tags for op in session.interruptTag(tag)] if tags else list(session.interruptAll())
-
-    def keep_stopping() -> None:
-        while True:
-            time.sleep(again)
-            stop()
-
-    log.info("Interrupted on the Spark server: %s", ", ".join(stop()) or "nothing was running")
-    threading.Thread(target=keep_stopping, name="interrupt-spark", daemon=True).start()
+    second_python.end()
+    stop(again)
 
 
 def _tell_quality(app: str, name: str) -> None:
@@ -134,6 +121,16 @@ def _is_final(error: SweepAreaError) -> bool:
 
 
 def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """The report of a job that did something; skipped where it did nothing."""
+    report = _report(job, *arguments)
+    if not report.get("backfill") and not has_worked(report):
+        waits = report.get("waits_for")
+        raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))
+    return report
+
+
+def _report(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """The report of a job, whatever it did; its errors as Airflow is to take them."""
     try:
         report = job(*arguments)
     except SweepAreaError as error:
@@ -150,7 +147,4 @@ def _outcome(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, A
         )
     if report.get("paused"):
         raise AirflowSkipException("Paused by PAUSE CONTINUOUS QUERY; RESUME CONTINUOUS QUERY lets it go on.")
-    if not reached and not any(report.get(what) for what in WORKED):
-        waits = report.get("waits_for")
-        raise AirflowSkipException("Nothing to do" + (f": waits for {waits}." if waits else "."))
     return report

@@ -15,9 +15,14 @@ LONGEST_TAG = 100
 _FIT = re.compile(r"[A-Za-z0-9_.-]+")
 
 
+def application_name(application: str) -> str:
+    """The name of an application that is named by its folder: ``shop@dev`` of ``/opt/shop@dev``."""
+    return application.rpartition("/")[2]
+
+
 def dag_prefix(application: str) -> str:
     """What the ids of an application's DAGs begin with: its name, as ``shop.dev`` where it is ``shop@dev``."""
-    return application.replace("@", ".")
+    return application_name(application).replace("@", ".")
 
 
 def admit_dag_id(application: str, source: str) -> str:

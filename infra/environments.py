@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sweeparea.infra import locations, storage
+from sweeparea.infra import locations, settings, storage
 from sweeparea.infra.errors import SweepAreaError
 
 FILE = "sweeparea.toml"
@@ -71,6 +71,26 @@ def split_name(application: str) -> tuple[str, str | None]:
     """``shop@dev`` as (``shop``, ``dev``); any other name has no environment."""
     name, at, env = application.rpartition("@")
     return (name, env) if at and name and env else (application, None)
+
+
+def located(application: str) -> tuple[Path, str | None]:
+    """The folder of an application and the environment that is named with it: the name of one under ``queries/`` or a
+    path, each perhaps with ``@env``.
+    """
+    if "/" in application and Path(application).expanduser().is_dir():
+        return Path(application).expanduser(), None
+    name, env = split_name(application)
+    return Path(name).expanduser() if "/" in name else settings.application(name), env
+
+
+def default_data(folder: Path) -> Path:
+    """The data folder of an application: ``.data/<name>`` for those under ``queries/``, else ``.data`` in its own
+    folder.
+
+    Two folders of one name in different places must not share tables.
+    """
+    installed = folder.parent == settings.applications_folder().resolve()
+    return settings.data(folder.name) if installed else folder / ".data"
 
 
 def chosen(folder: Path, env: str | None = None) -> Environment:

@@ -6,7 +6,9 @@ variable                    default                              meaning
 SWEEPAREA_HOME              the source checkout, else the        root folder; applications stand under ``queries/``
                             current folder
 SWEEPAREA_DATA              ``<root>/.data``                     data folders, one per application
-SWEEPAREA_RUN               ``<root>/.run``                      pid files, logs, PostgreSQL, Airflow's home
+SWEEPAREA_RUN               ``<root>/.run``; of an installed     pid files, logs, PostgreSQL, Airflow's home, leases of
+                            wheel a folder of the machine        Spark sessions
+SWEEPAREA_SESSIONS          ``keep``                             ``end``: sessions on a Spark server end with the job
 SWEEPAREA_JARS              ``<root>/.jars``                     the Delta jars
 SWEEPAREA_SPARK_PORT        29115                                Spark Connect server
 SWEEPAREA_AIRFLOW_PORT      29180                                Airflow's API and UI
@@ -34,6 +36,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +45,7 @@ from sweeparea.infra.errors import SetupError
 HOST = "127.0.0.1"
 WORKER_MEMORY_VARIABLE = "SWEEPAREA_WORKER_MEMORY"
 SYNC_VARIABLE = "SWEEPAREA_SYNC"
+SESSIONS_VARIABLE = "SWEEPAREA_SESSIONS"
 _LEAST_MEMORY = 512 << 20
 _UNITS = {"m": 20, "g": 30, "t": 40}
 _CONTAINER_BOUNDS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -92,7 +96,38 @@ def data(application: str) -> Path:
 
 def run_folder() -> Path:
     """Pid files, logs, PostgreSQL's cluster, Airflow's home, Spark's scratch space. Can go when nothing runs."""
-    return _folder("SWEEPAREA_RUN", lambda: root() / ".run")
+    return _folder("SWEEPAREA_RUN", lambda: _of_user() if _is_installed() else root() / ".run")
+
+
+def _of_user() -> Path:
+    """A folder of this machine and user: an installed wheel works from any folder, be it one that may not be written
+    to. SetupError where somebody else has it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"sweeparea-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            raise SetupError(
+                f"{folder} belongs to somebody else. Set SWEEPAREA_RUN to a folder of your own on this machine, for"
+                " logs and Spark's scratch files."
+            ) from None
+    except OSError as error:
+        raise SetupError(
+            f"{folder} cannot be made: {error.strerror}. Set SWEEPAREA_RUN to a folder on this machine that may be"
+            " written to."
+        ) from error
+    return folder
+
+
+def sessions_end() -> bool:
+    """Whether a session on a Spark server ends with its job, as on a machine that is gone then, instead of being handed
+    on to the next job of this machine. SetupError for another value of SWEEPAREA_SESSIONS than ``keep`` and ``end``.
+    """
+    text = os.environ.get(SESSIONS_VARIABLE) or "keep"
+    if text not in ("keep", "end"):
+        raise SetupError(f"{SESSIONS_VARIABLE} is {text!r}: set it to keep or end, or unset it for keep.")
+    return text == "end"
 
 
 def jars_folder() -> Path:
@@ -112,9 +147,12 @@ def fetch_command() -> str:
 
 def _brought(name: str) -> Path:
     # an installed wheel has them in its environment, so that it runs from any folder
-    if source_root() is None and not os.environ.get("SWEEPAREA_HOME"):
-        return Path(sys.prefix) / "share" / "sweeparea" / name
-    return root() / f".{name}"
+    return Path(sys.prefix) / "share" / "sweeparea" / name if _is_installed() else root() / f".{name}"
+
+
+def _is_installed() -> bool:
+    """Whether this is a wheel that nobody has given a home."""
+    return source_root() is None and not os.environ.get("SWEEPAREA_HOME")
 
 
 def spark_port() -> int:

@@ -40,6 +40,8 @@ NEUTRAL_SETTINGS = (
     "alert_quality",
     "notify",
     "spark",
+    "python",
+    "storage",
     "schedule",
     "strategy",
     "strict",

@@ -74,6 +74,15 @@ SETTINGS: dict[str, Setting] = {
     ),
     "parallelism": Setting("how many queries such a DAG runs at a time", (), r"[1-9][0-9]?", "2", whole=True),
     "spark": Setting("Airflow's connection to the Spark of its tasks", (), r"[\w.\-]{1,200}", "spark_prod"),
+    "storage": Setting(
+        "Airflow's connection with the keys of the object store of its tables", (), r"[\w.\-]{1,200}", "lake_prod"
+    ),
+    "python": Setting(
+        "Python under which its tasks run, where Airflow's own has no Spark",
+        (),
+        r"/[^\x00-\x1f]{1,500}",
+        "/opt/sweeparea/bin/python",
+    ),
     "pool.slots": Setting(
         "how many tasks run at a time in a pool that `make up` makes", (), r"[1-9][0-9]{0,3}", "2", whole=True
     ),

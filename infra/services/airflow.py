@@ -7,7 +7,6 @@ the owner can read.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import secrets
 import shutil
@@ -23,9 +22,9 @@ import requests
 
 from sweeparea.infra import machine, proxies, settings
 from sweeparea.infra.errors import SetupError, exit_code_of
-from sweeparea.infra.services import postgres, processes
+from sweeparea.infra.services import postgres, processes, users
 
-USER = "admin"
+USER = users.ADMIN
 API_SERVER = "airflow-api-server"
 COMPONENTS = {
     API_SERVER: ["api-server"],
@@ -60,15 +59,15 @@ def home(run_folder: Path | None = None) -> Path:
 
 
 def password_file(run_folder: Path | None = None) -> Path:
-    """The file with the admin's password, as JSON ``{"admin": ..}``, mode 0600."""
+    """The file with all users' passwords, as JSON ``{"admin": ..}``, mode 0600."""
     return home(run_folder) / "passwords.json"
 
 
 def password(run_folder: Path | None = None) -> str:
     """The admin's password."""
     try:
-        return json.loads(password_file(run_folder).read_text())[USER]
-    except (OSError, ValueError, KeyError) as error:
+        return users.passwords(home(run_folder))[USER]
+    except KeyError as error:
         raise SetupError(
             f"{password_file(run_folder)} holds no password of {USER}. Run `make up` to make one."
         ) from error
@@ -92,9 +91,10 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
         "CORE__MP_START_METHOD": "fork",
         "CORE__LOAD_EXAMPLES": "False",
         "CORE__DAGS_FOLDER": str(code / "dags" / "airflow"),
-        "CORE__PLUGINS_FOLDER": str(code / "dags" / "plugins"),
+        # ours is found by its entry point
+        "CORE__PLUGINS_FOLDER": str(folder / "plugins"),
         "CORE__AUTH_MANAGER": "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager",
-        "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "CORE__SIMPLE_AUTH_MANAGER_USERS": users.setting(folder),
         "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
         "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(password_file(run_folder)),
         "CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
@@ -152,8 +152,8 @@ def prepare(run_folder: Path | None = None) -> None:
     folder.chmod(0o700)
     own = Path(__file__).resolve().parents[2] / "dags" / "airflow_local_settings.py"
     shutil.copyfile(own, folder / "config" / "airflow_local_settings.py")
-    # written before the API server would do it with mode 0644 and print it to its log
-    _secret(password_file(run_folder), lambda: json.dumps({USER: secrets.token_urlsafe(12)}))
+    # written before the API server would do it with mode 0644 and print them to its log
+    users.ensure_passwords(folder)
     stamp = folder / "migrated"
     # a cluster made anew has no tables, whatever the stamp of the former one says
     made = (postgres.cluster_folder(run_folder) / "PG_VERSION").stat().st_mtime_ns
@@ -199,6 +199,18 @@ def services(run_folder: Path | None = None) -> list[processes.Service]:
             )
         )
     return made
+
+
+def restart_api_server(run_folder: Path | None = None) -> bool:
+    """Starts the API server again where it runs; whether it did."""
+    with processes.lock("up", run_folder):
+        if processes.running(API_SERVER, run_folder) is None:
+            return False
+        processes.stop(API_SERVER, run_folder)
+        wanted = next(service for service in services(run_folder) if service.name == API_SERVER)
+        processes.start(wanted, run_folder)
+        processes.wait_ready(wanted, run_folder)
+    return True
 
 
 def executable() -> Path:

@@ -57,8 +57,9 @@ def service(
     cores: str | None = None,
     memory: str | None = None,
     jvm_options: str = "",
+    host: str = settings.HOST,
 ) -> processes.Service:
-    """The server as a service; by default with the installation's port, cores and memory."""
+    """The server as a service; by default with the installation's port, cores and memory, and for this machine."""
     machine.require_named_user()
     settings.worker_memory()  # a worker that finds it wrong tells nobody
     java = java or find_java()
@@ -71,7 +72,7 @@ def service(
     conf = {
         **SESSION_CONF,
         **storage.spark_conf(),
-        "spark.connect.grpc.binding.address": settings.HOST,
+        "spark.connect.grpc.binding.address": host,
         "spark.connect.grpc.binding.port": str(port),
         # of clients that ended without a word; one that runs something asks every two minutes
         "spark.connect.session.manager.defaultSessionTimeout": "15m",

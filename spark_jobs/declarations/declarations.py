@@ -89,7 +89,7 @@ class Declarations:
             raise_all(faults)
         name = f"{folder.name}@{env}" if env else folder.name
         storage.use(environment.storage)
-        where = locations.folder(data) if data else environment.data or default_data(folder)
+        where = locations.folder(data) if data else environment.data or environments.default_data(folder)
         return cls(name, catalog, where, folder, tuple(faults), given=given, options=options)
 
     def command(self, verb: str, *arguments: str) -> str:
@@ -187,16 +187,6 @@ class Declarations:
             yield
         finally:
             self.analyze = before
-
-
-def default_data(folder: Path) -> Path:
-    """The data folder of an application: ``.data/<name>`` for those under ``queries/``, else ``.data`` in its own
-    folder.
-
-    Two folders of one name in different places must not share tables.
-    """
-    installed = folder.parent == settings.applications_folder().resolve()
-    return settings.data(folder.name) if installed else folder / ".data"
 
 
 def _unknown(what: str, name: str, known: object) -> SweepAreaError:

@@ -4,13 +4,16 @@
 (``local[2]``) a Spark in this process, whose master may be a cluster's (``spark://host:port``); with neither, the
 installation's own server is used if it runs, else this process. On a server, Python workers belong to a session, so a
 new session pays seconds for its first kernel; ids are therefore *leased* from a small pool and handed on, one holder at
-a time. A lease is a file lock: it ends with the process that holds it, however that ends. A leased session is never
-stopped: the server would refuse its id for ever.
+a time. A lease is a file lock: it ends with the process that holds it, however that ends. Each machine has a pool of
+its own, and ids are random, so machines share nothing. A leased session is never stopped: the server would refuse its
+id for ever. With ``SWEEPAREA_SESSIONS=end`` there is no pool, and a session is stopped with its job: for machines that
+are gone then, such as the pods of a cluster.
 """
 
 from __future__ import annotations
 
 import fcntl
+import io
 import logging
 import os
 import socket
@@ -108,6 +111,8 @@ def spark_session() -> Iterator[SparkSession]:
                 with _found_by_libraries(spark):
                     yield spark
             finally:
+                if settings.sessions_end():
+                    _stop(spark)
                 # the channel, not the session: left to the interpreter's own end, gRPC may wait for threads that are
                 # gone
                 spark.client.close()  # pyright: ignore[reportAttributeAccessIssue]
@@ -371,9 +376,23 @@ class _Lease:
         self.file.flush()
 
 
+def _stop(spark: SparkSession) -> None:
+    """Ends a session on its server; one that has gone meanwhile ended it itself."""
+    from pyspark.errors import PySparkException
+
+    try:
+        spark.client.release_session()  # pyright: ignore[reportAttributeAccessIssue]
+    except PySparkException as error:
+        logging.getLogger(__name__).warning("The session could not be ended on its server: %s", error)
+
+
 @contextmanager
 def _lease() -> Iterator[_Lease]:
-    pool = settings.run_folder() / "sessions"
+    if settings.sessions_end():
+        yield _Lease(io.StringIO())
+        return
+    # the run folder may be on a disk that machines share, and locks of files there may hold on one of them only
+    pool = settings.run_folder() / "sessions" / socket.gethostname()
     pool.mkdir(parents=True, exist_ok=True)
     place = 0
     while True:

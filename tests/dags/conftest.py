@@ -61,7 +61,6 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
         **{k: v for k, v in os.environ.items() if not k.startswith("AIRFLOW")},
         "AIRFLOW_HOME": str(folder),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags" / "airflow"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "dags" / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",

@@ -32,6 +32,42 @@ def test_a_server_or_a_master():
             connections.environment(wrong)
 
 
+def test_our_own_type_is_a_server_or_a_master_by_its_host():
+    ours = connection("sweeparea_spark", "spark.example", 7, login="ann")
+    assert connections.environment(ours) == {"SPARK_REMOTE": "sc://spark.example:7/;user_id=ann"}
+    extra = {"driver_host": "10.0.0.7", "executor_memory": "2g", "worker_python": "", "python": "/p"}
+    cluster = connection("sweeparea_spark", "spark://h", 7077, extra_dejson=extra)
+    assert connections.environment(cluster) == {
+        "SWEEPAREA_SPARK_MASTER": "spark://h:7077",
+        "SWEEPAREA_DRIVER_HOST": "10.0.0.7",
+        "SWEEPAREA_EXECUTOR_MEMORY": "2g",
+    }
+    assert connections.environment(connection("sweeparea_spark", "local[2]")) == {"SWEEPAREA_SPARK_MASTER": "local[2]"}
+
+
+def test_the_keys_of_an_object_store():
+    extra = {"endpoint_url": "http://127.0.0.1:9000", "region_name": "eu-central-1", "other": 1}
+    for kind in ("sweeparea_storage", "aws"):
+        assert connections.keys(connection(kind, None, login="id", password="secret", extra_dejson=extra)) == {
+            "AWS_ACCESS_KEY_ID": "id",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9000",
+            "AWS_REGION": "eu-central-1",
+        }
+    with pytest.raises(UsageError, match="The connection prod of Airflow's is of type http"):
+        connections.keys(connection("http", "h"))
+
+
+def test_keys_hold_for_the_task_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "mine")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
+    found = connection("aws", None, login="id", password="secret")
+    monkeypatch.setattr("airflow.sdk.BaseHook.get_connection", lambda name: found)
+    with connections.storage_of("lake"):
+        assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]) == ("id", "secret")
+    assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ.get("AWS_SECRET_ACCESS_KEY")) == ("mine", None)
+
+
 def test_it_holds_for_the_task_alone(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SPARK_REMOTE", "sc://mine:1")
     monkeypatch.delenv("SWEEPAREA_SPARK_MASTER", raising=False)

@@ -90,7 +90,7 @@ def test_jobs_through_a_connect_server(tmp_path: Path):
         (tmp_path / "in" / "2.json.gz").write_bytes(gzip.compress(b'{"t": 3, "k": "b"}\n'))
         assert run("admit", str(app), *there).returncode == 0
         assert DeltaLog(Application.open(app, tmp_path).layout.admitted("s")).read().num_rows == 3
-        leases = list((tmp_path / "run" / "sessions").glob("*.lease"))
+        leases = list((tmp_path / "run" / "sessions").glob("*/*.lease"))
         assert len(leases) == 1
         # which server it is of, and when that was started, so that another is asked anew
         assert re.search(r"^server sc://\S+ local-\d+$", leases[0].read_text(), re.MULTILINE)

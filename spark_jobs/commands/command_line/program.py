@@ -16,6 +16,7 @@ from sweeparea.spark_jobs.commands.command_line.quality import quality
 from sweeparea.spark_jobs.commands.command_line.quarantine import quarantine
 from sweeparea.spark_jobs.commands.command_line.replay import replay
 from sweeparea.spark_jobs.commands.command_line.setup import setup
+from sweeparea.spark_jobs.commands.command_line.spark_server import spark_server
 from sweeparea.spark_jobs.commands.command_line.statements import run, sql
 from sweeparea.spark_jobs.commands.command_line.status import status
 
@@ -59,6 +60,7 @@ PROGRAM = Program(
         sql,
         run,
         setup,
+        spark_server,
         drop,
     ],
 )

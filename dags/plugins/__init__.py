@@ -1,0 +1,1 @@
+"""Airflow's plugin: found by its entry point."""
