@@ -15,7 +15,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from sweeparea.dags import second_python
-from sweeparea.infra.errors import SweepAreaError, UsageError
+from sweeparea.infra.errors import SweepAreaError, UsageError, missing_extra
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +136,10 @@ def _report(job: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, An
     except SweepAreaError as error:
         if _is_final(error):
             raise AirflowFailException(str(error)) from error
+        raise
+    except ImportError as error:
+        if missing := missing_extra(error):
+            raise AirflowFailException(str(missing)) from error
         raise
     reached = report.get("backfill") or {}
     if reached.get("complete") is False:

@@ -46,6 +46,25 @@ class UnfitSetupError(SetupError):
     """What is there would give other answers: a Python or a Spark with another language, encoding or rules of zones."""
 
 
+OF_SPARK = ("delta", "google", "great_expectations", "grpc", "grpc_status", "numba", "pandas", "pyspark", "zstandard")
+"""What is imported of the packages of the extra ``spark``, without which an installation parses and shows only."""
+
+
+def missing_extra(error: ImportError) -> SetupError | None:
+    """What to tell of an import that failed because the extra ``spark`` was not installed; None: it failed otherwise.
+
+    >>> missing_extra(ModuleNotFoundError("No module named 'x'", name="x")) is None
+    True
+    """
+    package = (error.name or "").partition(".")[0]
+    if package not in OF_SPARK or not isinstance(error, ModuleNotFoundError):
+        return None
+    return SetupError(
+        f"The environment {sys.prefix} has no {package}, which what computes needs: install sweeparea[spark] there, or"
+        " use another environment that has it. Tasks of Airflow do with python = '/path/to/its/python'."
+    )
+
+
 def shortened(text: str, length: int = 800) -> str:
     """A text for a message: of a long one, which quotes an expression or a plan, its beginning and its end."""
     if len(text) <= length:

@@ -31,13 +31,16 @@ import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numba
-from numba.core import config, types
-from numba.core.bytecode import FunctionIdentity
-from numba.core.compiler_lock import global_compiler_lock
+_THERE = find_spec("numba") is not None
+if TYPE_CHECKING or _THERE:
+    import numba
+    from numba.core import config, types
+    from numba.core.bytecode import FunctionIdentity
+    from numba.core.compiler_lock import global_compiler_lock
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 PATIENCE = 60.0
@@ -45,7 +48,11 @@ PATIENCE = 60.0
 
 
 def njit(*function: Any, **options: Any) -> Any:
-    """As ``numba.njit``; ``cache`` holds where there is a place for it."""
+    """As ``numba.njit``; ``cache`` holds where there is a place for it. An environment without numba, which shows and
+    schedules only, has the functions, and a call raises ModuleNotFoundError.
+    """
+    if not _THERE:
+        return _absent if function else lambda python: _absent
     if options.get("cache") and not _has_place():
         options["cache"] = False
     compiled = numba.njit(*function, **options)
@@ -54,6 +61,10 @@ def njit(*function: Any, **options: Any) -> Any:
     if function:
         return _kept(compiled)
     return lambda python: _kept(compiled(python))
+
+
+def _absent(*_: Any, **__: Any) -> NoReturn:
+    raise ModuleNotFoundError("No module named 'numba'", name="numba")
 
 
 def _kept(dispatcher: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from sweeparea.infra import machine
-from sweeparea.infra.errors import SweepAreaError, drop_output
+from sweeparea.infra.errors import SweepAreaError, drop_output, missing_extra
 from sweeparea.spark_jobs.commands.command_line.command import Asked, complaint
 from sweeparea.spark_jobs.commands.command_line.program import PROGRAM
 
@@ -51,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if asked.debug:
             raise
+        if isinstance(error, ImportError) and (missing := missing_extra(error)):
+            print(f"sweeparea: {missing}", file=sys.stderr)
+            return missing.exit_code
         from sweeparea.spark_jobs.spark.errors import readable
 
         shown = readable(error, asked.command)

@@ -140,6 +140,15 @@ def test_only_errors_that_may_pass_are_tried_again(monkeypatch):
         tasks.process("shop", "sales")
 
 
+def test_an_environment_without_spark_is_told_in_words(monkeypatch):
+    job(monkeypatch, ModuleNotFoundError("No module named 'numba.core'", name="numba.core"))
+    with pytest.raises(AirflowFailException, match=r"has no numba, .* install sweeparea\[spark\] there, .* python = "):
+        tasks.process("shop", "sales")
+    job(monkeypatch, ModuleNotFoundError("No module named 'mine'", name="mine"))
+    with pytest.raises(ModuleNotFoundError, match="mine"):
+        tasks.process("shop", "sales")
+
+
 class Session:
     """A Spark Connect session that notes what is interrupted, and stops answering after three."""
 
