@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sweeparea.infra import settings
 from sweeparea.infra.errors import exit_code_of
-from sweeparea.infra.services import airflow, postgres, processes, spark_connect, supervisor
+from sweeparea.infra.services import airflow, postgres, processes, spark_connect, supervisor, users
 from sweeparea.infra.setup.java import find_java
 
 # the order of ending: who uses others first
@@ -36,7 +36,7 @@ def up() -> None:
     begin = time.monotonic()
     with processes.lock("up"):
         check_ports()
-        first = not airflow.password_file().exists()
+        first = airflow.USER not in users.passwords(airflow.home())
         java = find_java()
         if java.note:
             say(java.note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -58,7 +59,7 @@ def test_a_sensor_defers_until_the_result_is_there(home: Path, far):
     assert isinstance(trigger, ResultTrigger)
     folder = str(home / ".data" / "shop")
     assert far.asked == [(folder, "sales", "2024-01-01", ["orders", "products"], 3.0)]
-    assert (deferred.value.method_name, deferred.value.timeout.total_seconds()) == ("execute_complete", 60)
+    assert (deferred.value.method_name, deferred.value.timeout) == ("execute_complete", timedelta(seconds=60))
     assert not trigger.of_inputs
     far.committed, far.ready = 100, 120
     told = "committed up to 1970-01-01 00:01:40, its inputs up to 1970-01-01 00:02:00"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -136,7 +137,7 @@ class PlainAirflow:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    def ask(self, method: str, path: str, body: object = None) -> dict:
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict:
         """Airflow's answer; empty while it gives none."""
         url = f"http://127.0.0.1:{self.port}"
         with requests.Session() as session:
