@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,20 @@ def test_a_container_may_have_less_than_its_machine(tmp_path: Path, monkeypatch:
     (tmp_path / "two").write_text(f"{1 << 30}\n")
     monkeypatch.setattr(settings, "_CONTAINER_BOUNDS", [str(tmp_path / name) for name in ("none", "one", "two")])
     assert settings.machine_memory() == min(whole, 1 << 30)
+
+
+def test_a_wheel_without_a_home_works_in_a_folder_of_machine_and_user(
+    installation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SWEEPAREA_HOME")
+    monkeypatch.setattr(settings, "source_root", lambda: None)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    own = tmp_path / f"sweeparea-{os.geteuid()}"
+    assert settings.run_folder() == settings.run_folder() == own
+    assert own.stat().st_mode & 0o777 == 0o700
+    own.rmdir()
+    own.symlink_to(tmp_path)  # somebody else's: what lies in it would be run
+    with pytest.raises(SetupError, match="Set SWEEPAREA_RUN"):
+        settings.run_folder()
+    monkeypatch.setenv("SWEEPAREA_RUN", str(tmp_path / "run"))
+    assert settings.run_folder() == tmp_path / "run"
