@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sweeparea.operators.aggregates.names import ADDITIVE, AVERAGES, INCREMENTAL, OF_VALUES, ORDERED, SKIP_NULLS
 from sweeparea.operators.base.stored_names import stored
+from sweeparea.operators.plan.influence import Influence, Made, made_by, read_by
 from sweeparea.operators.plan.node import Evaluated, ExpressionKind, plain
 from sweeparea.operators.plan.words import listed, order_text
 from sweeparea.operators.sql.expressions import Expr, Part, SortKey
@@ -80,6 +81,14 @@ class AggregateCall(Part):
     def chooses(self) -> bool:
         """Whether it is the value of one element, the first of an order."""
         return not self.running and self.function in ORDERED | {"MIN", "MAX"}
+
+    def made(self, column: str) -> Made:
+        """What goes into its value, which is called ``column``."""
+        if self.function == "SINGLE_VALUE" and self.argument is not None:
+            return made_by(column, self.argument)
+        beside = [(Influence.SORT, read_by(key.expr for key in self.order))]
+        beside += [] if self.filter is None else [(Influence.FILTER, self.filter.columns)]
+        return Made(column, read_by(self.given), Influence.AGGREGATION, tuple(beside))
 
     def without_filter(self) -> AggregateCall:
         """The same value, without FILTER where the function leaves out NULLs."""

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.map import Map
 from sweeparea.operators.plan.carriers import Carriers, renamed
+from sweeparea.operators.plan.influence import Influence, Made, made_by
 from sweeparea.operators.plan.node import Evaluated, Ids, Node, plain
 from sweeparea.operators.plan.words import cut
 from sweeparea.operators.sql.expressions import Column, Expr, kept_as_they_are
@@ -66,6 +67,12 @@ class Project(Map):
 
     def computed(self) -> Iterator[Evaluated]:
         yield from (Evaluated(e.sql, [e.text], columns=(c,)) for c, e in self.outputs)
+
+    def made(self) -> Iterator[Made]:
+        yield from (made_by(c.id, e) for c, e in self.outputs)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        return iter(())
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return renamed(below[0], self.outputs)

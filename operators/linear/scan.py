@@ -7,7 +7,7 @@ not known before. SweepArea: none, both are read from their tables by range.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sweeparea.operators.base.stored_names import stored
@@ -51,6 +51,9 @@ class Scan(Node):
     @property
     def looks_back(self) -> int:
         return 0
+
+    def read_columns(self) -> Iterator[tuple[str, str]]:
+        yield from ((column.id, name) for column, name in self.source)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return {column.id: frozenset({column.id}) for column, _ in self.source}

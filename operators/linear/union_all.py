@@ -31,6 +31,7 @@ from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.plan.carriers import Carriers, by_position
 from sweeparea.operators.plan.edge import Edge, weak, worst
+from sweeparea.operators.plan.influence import Influence
 from sweeparea.operators.plan.node import Ids, Node
 from sweeparea.operators.plan.words import columns_text
 from sweeparea.operators.sql.expressions import Column
@@ -118,6 +119,9 @@ class UnionAll(Node):
     @property
     def by_position(self) -> bool:
         return True
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        return iter(())
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return by_position(self.outputs, [part.columns for part in self.parts], below, all)

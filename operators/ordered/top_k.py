@@ -34,6 +34,7 @@ from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.ordered.window_function import WindowFunction
 from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import STRICT, Edge
+from sweeparea.operators.plan.influence import Influence, Made, read_by
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, plain
 from sweeparea.operators.plan.numbers import ALL, COUNTED, DENSE_RANK, NUMBERINGS, RANK, ROW_NUMBER, UP_TO_PEERS
 from sweeparea.operators.plan.words import BY_TIME, listed, order_text
@@ -127,6 +128,14 @@ class TopK(Node):
 
     def evaluated(self) -> Iterator[Evaluated]:
         return plain(*self.keys, *(key.expr for key in self.order), remembered=True)
+
+    def made(self) -> Iterator[Made]:
+        yield from (Made(c.id, frozenset(), beside=((Influence.WINDOW, self.reads),)) for c, _ in self.numbers)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        if self.limit is not None or self.offset:
+            yield Influence.SORT, read_by(key.expr for key in self.order)
+            yield Influence.GROUP_BY, read_by(self.keys)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return only(below[0], self.keys)

@@ -12,6 +12,7 @@ from sweeparea.operators.aggregates.names import WINDOW_ONLY
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import STRICT, Edge
+from sweeparea.operators.plan.influence import Influence, Made, read_by
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of, plain
 from sweeparea.operators.plan.numbers import ROW_NUMBER
 from sweeparea.operators.plan.words import cut, listed, order_text
@@ -76,6 +77,14 @@ class WindowFunction(Part):
         """What gives Spark the call's type."""
         return f"{self.function}({', '.join(e.sql for e in self.arguments) or ''}) OVER (ORDER BY 1)"
 
+    def made(self, column: str) -> Made:
+        """What goes into its value, which is called ``column``."""
+        how = Influence.TRANSFORMATION if self.function in WINDOW_ONLY else Influence.AGGREGATION
+        over = read_by((*self.partition, *(key.expr for key in self.order)))
+        beside = [(Influence.WINDOW, over)]
+        beside += [] if self.filter is None else [(Influence.FILTER, self.filter.columns)]
+        return Made(column, read_by(self.arguments), how, tuple(beside))
+
     def evaluated(self) -> Iterator[Evaluated]:
         """What Spark is given of the call."""
         yield from plain(*self.partition, *(key.expr for key in self.order), remembered=True)
@@ -130,6 +139,12 @@ class Windowed(Node):
     def computed(self) -> Iterator[Evaluated]:
         for column, call in self.calls:
             yield Evaluated(call.sql, [e.text for e in call.arguments], columns=(column,))
+
+    def made(self) -> Iterator[Made]:
+        yield from (call.made(c.id) for c, call in self.calls)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        return iter(())
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         found = below[0]

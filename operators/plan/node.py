@@ -19,12 +19,11 @@ from typing import Any, Protocol, Self
 
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.influence import Ids, Influence, Made, read_by
 from sweeparea.operators.plan.stretch import Stretch, hull
 from sweeparea.operators.sql.expressions import Column, Expr, expressions_in, reference, with_expressions
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF
-
-Ids = frozenset[str]
 
 
 class Ends(Protocol):
@@ -215,7 +214,7 @@ class Node(ABC):
     @property
     def reads(self) -> Ids:
         """The ids of the columns that this node's own expressions refer to."""
-        return frozenset().union(*(e.columns for e in self.expressions()))
+        return read_by(self.expressions())
 
     def needs(self, needed: Ids) -> Iterator[Ids]:
         """For each input the ids that it must keep, given those that are read of this node: all, where values are
@@ -240,6 +239,27 @@ class Node(ABC):
     def by_position(self) -> bool:
         """Whether the inputs' columns fill this node's by position, so that its types are those of their union."""
         return False
+
+    # -- lineage -----------------------------------------------------------------------------------------------------
+
+    def read_columns(self) -> Iterator[tuple[str, str]]:
+        """Of a scan: each column's id with its name in the table."""
+        return iter(())
+
+    def made(self) -> Iterator[Made]:
+        """The columns that this node makes, each with those that it is made of; any other has an input's value. Of
+        nothing that is known: of all that it reads.
+        """
+        given = frozenset().union(*(ids_of(child) for child in self.inputs))
+        if self.by_position:
+            for i, column in enumerate(self.columns):
+                yield Made(column.id, frozenset(child.columns[i].id for child in self.inputs), Influence.IDENTITY)
+            return
+        yield from (Made(c.id, self.reads or given) for c in self.columns if c.id not in given)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        """The columns of the inputs that decide which rows there are."""
+        yield Influence.FILTER, self.reads
 
     # -- keys, time --------------------------------------------------------------------------------------------------
 

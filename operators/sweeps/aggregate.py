@@ -40,6 +40,7 @@ from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, renamed
 from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.influence import Influence, Made, made_by, read_by
 from sweeparea.operators.plan.node import Ends, Evaluated, ExpressionKind, Ids, Node
 from sweeparea.operators.plan.words import BY_TIME, cut
 from sweeparea.operators.sql.expressions import Column, Expr, reference
@@ -158,6 +159,13 @@ class Aggregate(Node):
             yield Evaluated(expr.sql, [expr.text], columns=(column,))
         for column, call in self.calls:
             yield Evaluated(call.sql, [e.text for e in call.given], kind=ExpressionKind.AGGREGATE, columns=(column,))
+
+    def made(self) -> Iterator[Made]:
+        yield from (made_by(c.id, e) for c, e in self.keys)
+        yield from (call.made(c.id) for c, call in self.calls)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        yield Influence.GROUP_BY, read_by(e for _, e in self.keys)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         """Selection commutes with grouping only on its keys (Patroumpas & Sellis 2006, section 4.2)."""

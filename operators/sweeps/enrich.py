@@ -28,6 +28,7 @@ from sweeparea.operators.base.later import later
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.influence import Influence
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
 from sweeparea.operators.plan.words import cut
@@ -86,6 +87,9 @@ class Enrich(Node):
 
     def evaluated(self) -> Iterator[Evaluated]:
         return condition(self.condition)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        yield Influence.JOIN, self.reads
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return below[0]

@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import STRICT, Edge, weak
+from sweeparea.operators.plan.influence import Influence
 from sweeparea.operators.plan.join_kind import JoinKind
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of
 from sweeparea.operators.plan.words import cut
@@ -137,6 +138,9 @@ class Join(Node):
             for equality in alternative.equalities:
                 kept = (equality.left, equality.right) if self.kind == JoinKind.FULL else (equality.right,)
                 yield from (Evaluated(f"({e.sql})", [self.condition.text], remembered=True) for e in kept)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        yield Influence.JOIN, self.reads
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         """Of a join the other side need not be selected from; where an equality says that it can be, it is."""

@@ -21,7 +21,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,8 @@ from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.linear.scan import needed_only
 from sweeparea.operators.plan.carriers import Carriers
 from sweeparea.operators.plan.edge import MONOTONIC, Edge
-from sweeparea.operators.plan.node import Ends, Ids, Node
+from sweeparea.operators.plan.influence import Influence, Made
+from sweeparea.operators.plan.node import Ends, Ids, Node, ids_of
 from sweeparea.operators.plan.stream_kind import StreamKind
 from sweeparea.operators.plan.words import every_text
 from sweeparea.operators.sql.expressions import Column
@@ -103,6 +104,14 @@ class RelationToStream(Node):
     def cut(self, inputs: tuple[Node, ...], needed: Ids) -> Node:
         whole = narrowed(inputs[0], self.input.columns)
         return replace(self, input=whole, instant=needed_only(self.instant, needed))
+
+    def made(self) -> Iterator[Made]:
+        if self.instant is not None:
+            yield Made(self.instant.id, frozenset(), time=True)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        """An element is made when the number of copies of a whole record changes."""
+        yield Influence.FILTER, ids_of(self.input)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return below[0]

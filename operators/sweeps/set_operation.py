@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sweeparea.operators.linear.project import narrowed
 from sweeparea.operators.plan.carriers import Carriers, by_position
-from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node
+from sweeparea.operators.plan.influence import Influence, Made
+from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, ids_of
 from sweeparea.operators.sql.expressions import Column
 
 if TYPE_CHECKING:
@@ -53,6 +54,14 @@ class SetOperation(Node):
     @property
     def by_position(self) -> bool:
         return True
+
+    def made(self) -> Iterator[Made]:
+        """The right side's values are compared with the left one's, which are those of the result."""
+        pairs = zip(self.outputs, self.left.columns, strict=True)
+        yield from (Made(out.id, frozenset({left.id}), Influence.IDENTITY) for out, left in pairs)
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        yield Influence.FILTER, ids_of(self.left) | ids_of(self.right)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         return by_position(self.outputs, [side.columns for side in self.inputs], below, lambda carry: carry[0])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sweeparea.operators.base.stored_names import stored
 from sweeparea.operators.plan.carriers import Carriers, only
 from sweeparea.operators.plan.edge import Edge
+from sweeparea.operators.plan.influence import Influence, Made
 from sweeparea.operators.plan.node import Ends, Evaluated, Ids, Node, condition, ids_of, plain
 from sweeparea.operators.plan.words import cut, listed
 from sweeparea.operators.sql.expressions import Column, Expr
@@ -100,6 +101,12 @@ class Window(Node):
     def evaluated(self) -> Iterator[Evaluated]:
         yield from plain(*self.partition, *self.arguments, remembered=True)
         yield from condition(self.condition)
+
+    def made(self) -> Iterator[Made]:
+        yield from (Made(c.id, frozenset(), time=True) for c in self.bounds or ())
+
+    def decided_by(self) -> Iterator[tuple[Influence, Ids]]:
+        yield Influence.WINDOW, self.reads | frozenset(self.ties)
 
     def carriers(self, below: Sequence[Carriers]) -> Carriers:
         """Selection commutes with windows of time, and with those that count only on what they partition by
