@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.admission.judging import quarantine
@@ -11,33 +13,83 @@ from sweeparea.spark_jobs.commands.status_faults import not_run, wrong_tables
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.name_kinds import NameKind
 
 SOURCES_SHOWN = 5
 """Sources of HEARTBEAT PER that a line tells of."""
 
 
-def input_line(application: Application, name: str, row: LedgerRow | None) -> str:
+@dataclass(frozen=True)
+class InputFacts:
+    """How far a stream or relation is. ``stopped``: why it is not run; ``unreadable``: why no more can be said of it;
+    ``lost``: why nothing more of its source can be admitted; ``wrong``: tables that no run goes on from.
+
+    ``row`` is None where it was never admitted. ``newest`` is the newest version of the source, None where that cannot
+    be read. ``rows`` were admitted, ``kept_out`` are in quarantine, ``remembered`` duplicates beside them. ``time``
+    says what a tick of the heartbeat is; None of what has none.
+    """
+
+    name: str
+    kind: NameKind
+    static: bool
+    row: LedgerRow | None
+    stopped: str = ""
+    unreadable: str = ""
+    newest: int | None = None
+    lost: str = ""
+    rows: int = 0
+    kept_out: int = 0
+    remembered: int = 0
+    time: TimeDomain | None = None
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The last version of the source that was taken."""
+        return 0 if self.row is None else self.row.of_source.source_version or 0
+
+
+def input_facts(application: Application, name: str, row: LedgerRow | None) -> InputFacts:
+    """What there is to say of a stream or relation."""
+    kind = NameKind.STREAM if name in application.catalog.streams else NameKind.RELATION
+    plain = InputFacts(name, kind, application.is_static(name), row)
+    try:
+        stopped = not_run(application, name, row)
+        if stopped or row is None:
+            return replace(plain, stopped=stopped)
+        newest, lost = _newest(application, name, row)
+        kept_out, remembered = (0, 0) if plain.static else _kept_out(application, name)
+        return replace(
+            plain,
+            newest=newest,
+            lost=lost,
+            rows=_rows(application.layout.admitted(name)),
+            kept_out=kept_out,
+            remembered=remembered,
+            time=None if plain.static else application.plans.input_schema(name).time,
+            wrong=tuple(wrong_tables(application, row)),
+        )
+    except SweepAreaError as error:
+        return replace(plain, unreadable=str(error))
+
+
+def input_line(application: Application, facts: InputFacts) -> str:
     """What status says of a stream or relation."""
-    static = application.is_static(name)
-    changed = not_run(application, name, row)
-    if changed:
-        return changed
+    row, time = facts.row, facts.time
+    if facts.stopped or facts.unreadable:
+        return facts.stopped or f"cannot be looked at: {facts.unreadable}"
     if row is None:
-        return f"not admitted yet; run `{application.command('admit', name)}`"
-    newest, lost = _newest(application, name, row)
-    version = row.of_source.source_version or 0
-    behind = "" if newest is None or newest <= version else f", source is at version {newest}"
-    total = _rows(application.layout.admitted(name))
-    wrong = "".join(f"; {fault}" for fault in wrong_tables(application, row))
-    if static:
-        return f"pinned at source version {version}{behind}, {total} rows{wrong}"
-    time = application.plans.input_schema(name).time
+        return f"not admitted yet; run `{application.command('admit', facts.name)}`"
+    behind = "" if facts.newest is None or facts.newest <= facts.version else f", source is at version {facts.newest}"
+    wrong = "".join(f"; {fault}" for fault in facts.wrong)
+    if facts.static or time is None:
+        return f"pinned at source version {facts.version}{behind}, {facts.rows} rows{wrong}"
     heartbeat = "no heartbeat yet" if row.committed is None else f"heartbeat {instant_text(time, row.committed)}"
-    kept_out, remembered = _kept_out(application, name)
+    lost = f"; goes no further: {facts.lost}" if facts.lost else ""
     return (
-        f"{heartbeat}{_per_source(row, time)}, source version {version}{behind}, {total} rows"
-        f" admitted, {kept_out} in quarantine{_counts(row)}"
-        f"{f', {remembered} duplicates remembered' if remembered else ''}{lost}{wrong}"
+        f"{heartbeat}{_per_source(row, time)}, source version {facts.version}{behind}, {facts.rows} rows"
+        f" admitted, {facts.kept_out} in quarantine{_counts(row)}"
+        f"{f', {facts.remembered} duplicates remembered' if facts.remembered else ''}{lost}{wrong}"
     )
 
 
@@ -81,7 +133,7 @@ def _newest(application: Application, name: str, row: LedgerRow) -> tuple[int | 
         newest = source.version()
         check_identity(name, source, row)
     except SweepAreaError as error:
-        return None, f"; goes no further: {error}"
+        return None, str(error)
     return newest, ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.heartbeats.minimum import query_heartbeat
@@ -18,53 +19,107 @@ from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.publication.ledger import LedgerRow
 
 
-def query_line(application: Application, name: str, head: dict[str, LedgerRow]) -> str:
-    """What status says of a query, declared or hidden."""
+@dataclass(frozen=True)
+class QueryFacts:
+    """How far a continuous query is. ``stopped``: why it is not run; ``unfit``: why it cannot run at all.
+
+    ``row`` is None where it never committed. ``heartbeats``: per input, in the query's ticks; ``ready`` is the least of
+    them, ``done`` the query's committed instant. ``corrected``: inputs of which it has to take corrections over;
+    ``before``: what of its inputs takes no part, in words; ``wrong``: tables that no run goes on from.
+    """
+
+    name: str
+    row: LedgerRow | None
+    stopped: str = ""
+    unfit: str = ""
+    paused: bool = False
+    time: TimeDomain = field(default_factory=TimeDomain)
+    start: int = 0
+    heartbeats: Mapping[str, int | None] = field(default_factory=dict)
+    ready: int | None = None
+    corrected: tuple[str, ...] = ()
+    before: str = ""
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> int | None:
+        """The committed instant."""
+        return None if self.row is None else self.row.committed
+
+    @property
+    def behind(self) -> int:
+        """By how many ticks the inputs are further than the query; 0 where it has not begun."""
+        return 0 if self.ready is None or self.done is None else max(0, self.ready - self.done)
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The inputs without which it cannot go on."""
+        waits = self.ready is None or (self.done is not None and self.ready <= self.done) or self.awaits_start
+        return tuple(name for name, tick in self.heartbeats.items() if tick == self.ready) if waits else ()
+
+    @property
+    def awaits_start(self) -> bool:
+        """Whether its inputs have not come to its START yet."""
+        return self.done is None and self.ready is not None and self.ready < self.start
+
+
+def query_facts(application: Application, name: str, head: dict[str, LedgerRow]) -> QueryFacts:
+    """What there is to say of a query, declared or hidden."""
+    row = head.get(name)
+    plain = QueryFacts(name, row)
     try:
         plan = application.plans.plan(name)
         heartbeats = application.plans.heartbeats(application.plans.whole(name), head)
         ready = query_heartbeat(name, heartbeats)
     except SweepAreaError as error:
-        return f"cannot run: {error}"
-    row = head.get(name)
+        return replace(plain, unfit=str(error))
+    plain = replace(plain, time=plan.time, start=plan.start, heartbeats=heartbeats, ready=ready)
     if why := not_run(application, name, row):
-        return why
-    done = None if row is None else row.committed
-    parts = ["not processed yet" if done is None else f"committed up to {instant_text(plan.time, done)}"]
-    if application.registry.paused(name):
+        return replace(plain, stopped=why)
+    shared = (head[n] for n in plan.inputs if is_hidden(n) and n in head)
+    rows = () if row is None else (row, *shared)
+    return replace(
+        plain,
+        unfit=_gone(application, plan, head) if plain.done is None and ready is not None else "",
+        paused=application.registry.paused(name),
+        corrected=() if row is None else tuple(announced(application, plan, row, head)),
+        before=before_start(application, plan) or "",
+        wrong=tuple(fault for each in rows for fault in wrong_tables(application, each)),
+    )
+
+
+def query_line(facts: QueryFacts) -> str:
+    """What status says of a query."""
+    if facts.stopped:
+        return facts.stopped
+    if facts.unfit and not facts.heartbeats:
+        return f"cannot run: {facts.unfit}"
+    done = facts.done
+    parts = ["not processed yet" if done is None else f"committed up to {instant_text(facts.time, done)}"]
+    if facts.paused:
         parts.append("paused")
-    parts.append(_next(application, plan, head, heartbeats, ready, done))
-    if row is not None and (corrected := announced(application, plan, row, head)):
-        parts.append(f"to be repaired after corrections of {', '.join(corrected)}")
-    if before := before_start(application, plan):
-        parts.append(before)
-    if row is not None:
-        shared = (head[n] for n in plan.inputs if is_hidden(n) and n in head)
-        parts += [fault for each in (row, *shared) for fault in wrong_tables(application, each)]
-        parts += _last_slice(row)
+    parts.append(_next(facts))
+    if facts.corrected:
+        parts.append(f"to be repaired after corrections of {', '.join(facts.corrected)}")
+    if facts.before:
+        parts.append(facts.before)
+    if facts.row is not None:
+        parts += [*facts.wrong, *_last_slice(facts.row)]
     return "; ".join(parts)
 
 
-def _next(
-    application: Application,
-    plan: Plan,
-    head: dict[str, LedgerRow],
-    heartbeats: Mapping[str, int | None],
-    ready: int | None,
-    done: int | None,
-) -> str:
-    """Up to where a query may go on, or what it waits for. ``ready`` is the least of its inputs' ``heartbeats``."""
+def _next(facts: QueryFacts) -> str:
+    """Up to where a query may go on, or what it waits for."""
+    time, ready = facts.time, facts.ready
     if ready is None:
-        missing = ", ".join(n for n, h in heartbeats.items() if h is None)
-        return f"waits for the first heartbeat of {missing}"
-    least = ", ".join(n for n, h in heartbeats.items() if h == ready)
-    time = plan.time
-    if done is None and (gone := _gone(application, plan, head)):
-        return f"cannot run: {gone}"
-    if done is None and ready < plan.start:
-        return f"waits for its START, {instant_text(time, plan.start)}: {least} is at {instant_text(time, ready)}"
-    if done is None or ready > done:
-        return f"ready up to {instant_text(time, ready)}{_lag(time, done, ready)}"
+        return f"waits for the first heartbeat of {', '.join(facts.waits_for)}"
+    if facts.unfit:
+        return f"cannot run: {facts.unfit}"
+    least = ", ".join(n for n, h in facts.heartbeats.items() if h == ready)
+    if facts.awaits_start:
+        return f"waits for its START, {instant_text(time, facts.start)}: {least} is at {instant_text(time, ready)}"
+    if facts.done is None or ready > facts.done:
+        return f"ready up to {instant_text(time, ready)}{_lag(facts)}"
     return f"up to date with {least}"
 
 
@@ -95,10 +150,10 @@ def _gone(application: Application, plan: Plan, head: dict[str, LedgerRow]) -> s
     return ""
 
 
-def _lag(time: TimeDomain, done: int | None, ready: int) -> str:
-    if done is None:
+def _lag(facts: QueryFacts) -> str:
+    if facts.done is None:
         return ""
-    behind = ready - done
+    time, behind = facts.time, facts.behind
     told = f"{behind * time.chronon / 1e6:.0f} s" if time.kind == TimeKind.TIMESTAMP else f"{behind} ticks"
     return f" ({told} behind)"
 

@@ -48,12 +48,17 @@ def application(folder: Path, text: str = STREAM + QUERY) -> Application:
 
 def sell(folder: Folder, rows: list[tuple[int | None, str, float, int]], schema: pa.Schema = SCHEMA) -> None:
     """One commit to the source: (seconds after noon, shop, amount, items)."""
+    sell_to(folder / "data" / "source" / "sales", rows, schema)
+
+
+def sell_to(table_folder: Folder, rows: list[tuple[int | None, str, float, int]], schema: pa.Schema = SCHEMA) -> None:
+    """As ``sell``, to a table anywhere."""
     columns = [
         [None if s is None else NOON + timedelta(seconds=s) for s, *_ in rows],
         *([row[i] for row in rows] for i in (1, 2, 3)),
     ]
     table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-    write_deltalake(str(folder / "data" / "source" / "sales"), table, mode="append")
+    write_deltalake(str(table_folder), table, mode="append")
 
 
 DAYS: list[list[tuple[int | None, str, float, int]]] = [
