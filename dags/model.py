@@ -135,6 +135,7 @@ class ApplicationDags:
             "queries": {name: list(query.inputs) for name, query in self.queries.items()},
             "formats": {name: source.files for name, source in self.sources.items() if source.files is not None},
             "limits": self.limits,
+            "application": self.name,
         }
 
 

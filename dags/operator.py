@@ -10,12 +10,13 @@ from enum import StrEnum
 from typing import Any
 
 from airflow.sdk import Asset, BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
-from sweeparea.dags import tasks
+from sweeparea.dags import lineage, tasks
 from sweeparea.dags.connections import spark_of, storage_of
 from sweeparea.dags.second_python import using
 from sweeparea.dags.timetables import ends_now
+from sweeparea.heartbeats import measures
 from sweeparea.infra.dag_names import application_name, lineage_uri
 
 UNTIL = "until"
@@ -63,10 +64,25 @@ class SweepAreaOperator(BaseOperator):
         self.app, self.subject, self.action, self.slice = app, subject, TaskAction(action), slice
         self.members, self.parallelism = dict(members or {}), parallelism
         self.spark, self.python, self.storage = spark, python, storage
+        self.read_and_written: list[Any] = []
 
     def execute(self, context: Any) -> dict[str, Any]:
+        name = application_name(self.app)
         with storage_of(self.storage), spark_of(self.spark, self.python) as interpreter, using(interpreter):
-            report = self._run(context)
+            before = lineage.commits(self.app, self._names) if lineage.wanted() else None
+            try:
+                report = self._run(context)
+            except (AirflowSkipException, AirflowRescheduleException):
+                raise
+            except Exception:
+                if measures.on():
+                    measures.send_failure(name, self.subject)
+                raise
+            finally:
+                if before is not None:
+                    self.read_and_written = lineage.gathered(self.app, before)
+        if self.action in (TaskAction.ADMIT, TaskAction.PROCESS) and measures.on():
+            measures.send_report(name, self.subject, report)
         if self.action is not TaskAction.PROCESS_GROUP and (events := context.get("outlet_events")) is not None:
             for outlet in self.outlets:
                 events[outlet].extra = report
@@ -104,6 +120,8 @@ class SweepAreaOperator(BaseOperator):
             table = Asset(name, uri=lineage_uri(self.app, query))
             if events is not None:
                 events[self.outlets[0]].add(table, extra=report)
+            if measures.on():
+                measures.send_report(application_name(self.app), query, report)
 
         return tasks.process_group(self.app, list(self.members), busy, done, self.parallelism)
 
@@ -152,3 +170,28 @@ class SweepAreaOperator(BaseOperator):
 
     def on_kill(self) -> None:
         tasks.interrupt()
+
+    # -- what Airflow's OpenLineage provider asks for --------------------------------------------------------------
+
+    @property
+    def _names(self) -> list[str]:
+        """Of which names this task reads and writes tables that lineage knows."""
+        match self.action:
+            case TaskAction.ADMIT | TaskAction.PROCESS:
+                return [self.subject]
+            case TaskAction.PROCESS_GROUP:
+                return list(self.members)
+            case _:
+                return []
+
+    def get_openlineage_facets_on_start(self) -> Any:
+        """The tables, as far as they are known before the job."""
+        return lineage.facets(lineage.declared(self.app, self._names))
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """Tables, columns, rows and verdicts of the run."""
+        return lineage.facets(self.read_and_written)
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        """As on success: what was committed before the failure stands."""
+        return lineage.facets(self.read_and_written)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
+from sweeparea.heartbeats import measures
 from sweeparea.heartbeats.lag import LAG, lags
 from sweeparea.heartbeats.readiness import judge, known
 
@@ -55,6 +56,7 @@ class Watched:
     formats      per stream or relation FROM FORMAT its folder of files, empty where it has none; ``sources`` then has
                  the table in which it is landed
     limits       microseconds that a stream, relation or query may be behind the clock until somebody is alerted
+    application  its name, which metrics have
     """
 
     data_folder: str
@@ -64,6 +66,7 @@ class Watched:
     queries: dict[str, list[str]] = field(default_factory=dict)
     formats: dict[str, str] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
+    application: str = ""
 
 
 class BehindTrigger(BaseEventTrigger):
@@ -104,9 +107,13 @@ class BehindTrigger(BaseEventTrigger):
         """Who is behind, again and again: the level. Each subscriber's gates make events of it."""
         watched = kwargs["watched"]
         store = Store(Watched(**(json.loads(watched) if isinstance(watched, str) else watched)))
+        metrics, sent = await asyncio.to_thread(store.metrics), float("-inf")
         while True:
             for position in (await asyncio.to_thread(store.behind_if_there)).items():
                 yield position
+            if metrics and time.monotonic() >= sent + measures.EVERY:
+                sent = time.monotonic()
+                await asyncio.to_thread(store.measure)
             await asyncio.sleep(float(kwargs["poll"]))
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Position]) -> AsyncIterator[TriggerEvent]:
@@ -276,6 +283,21 @@ class Store:
             return {}
         self.errors.pop("", None)
         return found
+
+    def metrics(self) -> bool:
+        """Whether Airflow sends metrics anywhere; makes this process ready for it."""
+        if not self.watched.application or not measures.on():
+            return False
+        measures.begin()
+        return True
+
+    def measure(self) -> None:
+        """Sends how far behind everything is."""
+        try:
+            head = self.ledger.head()
+        except Exception:  # behind_if_there tells of it
+            return
+        measures.send_distances(self.watched.application, head, self.watched.queries, time.time_ns() // 1000)
 
     def behind(self) -> dict[str, dict[str, Any]]:
         """Per name that is behind its position: ``done``/``ready`` ticks of queries (and ``corrected``, where an input

@@ -27,6 +27,7 @@ def test_an_application_knows_who_reads_whom(home):
         "queries": {"sales": ["orders", "products"], "surges": ["sales"]},
         "formats": {},
         "limits": {},
+        "application": "shop",
     }
 
 

@@ -250,3 +250,23 @@ def test_a_group_has_one_event_for_all_that_is_due_and_leaves_out_who_is_at_work
     path, kwargs = trigger.serialize()
     assert path == f"{GroupTrigger.__module__}.{GroupTrigger.__qualname__}"
     assert GroupTrigger(**kwargs).serialize() == (path, kwargs)
+
+
+@pytest.mark.parametrize("application", ["shop", ""])
+def test_how_far_behind_everything_is_goes_to_metrics_that_are_on(world, monkeypatch, application):
+    sent = []
+    monkeypatch.setattr(module.measures, "on", lambda: True)
+    monkeypatch.setattr(module.measures, "begin", lambda: sent.append("begun"))
+    monkeypatch.setattr(
+        module.measures, "send_distances", lambda app, head, queries, now: sent.append((app, sorted(head)))
+    )
+    world.rows |= {"orders": row(10), "sales": row(7)}
+    trigger = BehindTrigger("surges", {**WATCHED, "application": application}, poll=0.01)
+
+    async def listen():
+        async for name, _ in BehindTrigger.open_shared_stream(trigger.serialize()[1]):
+            if name == "surges" and (len(sent) > 1 or not application):
+                return
+
+    asyncio.run(asyncio.wait_for(listen(), 5))
+    assert sent == (["begun", ("shop", ["orders", "sales"])] if application else [])
