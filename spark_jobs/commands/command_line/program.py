@@ -7,9 +7,11 @@ from sweeparea.spark_jobs.commands.command_line.backfill import backfill
 from sweeparea.spark_jobs.commands.command_line.check import check
 from sweeparea.spark_jobs.commands.command_line.command import SETTINGS, Program
 from sweeparea.spark_jobs.commands.command_line.deploy import apply, drop, plan
+from sweeparea.spark_jobs.commands.command_line.doctor import doctor
 from sweeparea.spark_jobs.commands.command_line.explain import explain
 from sweeparea.spark_jobs.commands.command_line.heartbeat import heartbeat
 from sweeparea.spark_jobs.commands.command_line.maintain import maintain
+from sweeparea.spark_jobs.commands.command_line.metrics import metrics
 from sweeparea.spark_jobs.commands.command_line.process import process
 from sweeparea.spark_jobs.commands.command_line.profile import profile
 from sweeparea.spark_jobs.commands.command_line.quality import quality
@@ -53,6 +55,7 @@ PROGRAM = Program(
         quality,
         profile,
         status,
+        metrics,
         maintain,
         check,
         explain,
@@ -61,6 +64,7 @@ PROGRAM = Program(
         run,
         setup,
         spark_server,
+        doctor,
         drop,
     ],
 )
