@@ -22,6 +22,7 @@ COMMANDS = (
     "heartbeat",
     "quarantine",
     "status",
+    "metrics",
     "maintain",
     "check",
     "explain",
@@ -29,6 +30,7 @@ COMMANDS = (
     "sql",
     "run",
     "drop",
+    "doctor",
 )
 
 
