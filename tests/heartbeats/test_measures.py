@@ -118,17 +118,37 @@ class TestStatsD:
             "prod.sweeparea.shop.sales.behind_seconds:60.0|g",
         ]
 
-    def test_names_are_tags_where_there_are_some(self):
-        with receiver() as sock:
-            on = {"AIRFLOW__METRICS__STATSD_ON": "true", "AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED": "true"}
-            _, lines = sent(sock, **on)
-        assert "airflow.sweeparea.lag_seconds,application=shop,name=sales:160.0|g" in lines
-        phases = [line for line in lines if "slice_time" in line]
-        assert phases == ["airflow.sweeparea.slice_time,application=my.shop_dev,name=sales,phase=compute:250.000000|ms"]
-
     def test_nothing_is_sent_or_imported_where_metrics_are_off(self):
         with receiver() as sock:
             assert sent(sock) == ("False", [])
+
+
+@pytest.mark.parametrize(
+    ("options", "tagged"),
+    [
+        ({"statsd_on", "statsd_influxdb_enabled"}, True),
+        ({"statsd_datadog_enabled"}, True),
+        ({"otel_on"}, True),
+        ({"statsd_on"}, False),
+    ],
+)
+def test_names_are_tags_where_there_are_some(monkeypatch, options, tagged):
+    """Airflow's own functions are given what their backends take: a name of its letters, and tags of letters that also
+    InfluxDB's names may have."""
+    from airflow.sdk._shared.observability.metrics import stats as backend
+
+    sent = []
+
+    class Backend:
+        def gauge(self, stat, value, **more):
+            sent.append((stat, value, more))
+
+    monkeypatch.setattr(measures, "_set", lambda asked: bool(options & set(asked)))
+    monkeypatch.setattr(backend, "_get_backend", Backend)
+    measures.gauge("my.shop@dev", "sales", "lag_seconds", 3.5)
+    named = {"tags": {"application": "my.shop_dev", "name": "sales"}}
+    path = "sweeparea.my_shop_dev.sales.lag_seconds"
+    assert sent == [("sweeparea.lag_seconds", 3.5, named) if tagged else (path, 3.5, {})]
 
 
 def test_a_receiver_that_is_wrong_fails_nothing(monkeypatch):
