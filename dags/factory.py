@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 from airflow.timetables.trigger import CronTriggerTimetable
@@ -35,6 +36,13 @@ START = datetime(1900, 1, 1, tzinfo=UTC)
 GROUP = "sweeparea"
 PAGE = "/plugin/continuous-queries"
 """The page of ``plugins/sweeparea_plugin.py`` in Airflow's UI."""
+
+
+def page_of(kind: str, app: str, name: str) -> str:
+    """Where the page shows a ``query`` or a ``stream``: Airflow takes what is behind the view's own path for
+    what its frame opens.
+    """
+    return f"{PAGE}/sweeparea/?{urlencode({kind: f'{app}/{name}'}, safe='/@')}"
 
 
 def build(application: ApplicationDags) -> list[DAG]:
@@ -65,6 +73,7 @@ def _admit_dag(application: ApplicationDags, source: Source) -> DAG:
                 source.place,
                 f"Admits to the tables `admitted.{name}` and `quarantine.{name}`, read by `sweeparea sql {app}`."
                 f" {quality_link(app, name)}",
+                page_of("stream", app, name),
             ),
             names=[name],
         ),
@@ -107,7 +116,7 @@ def _query_dag(application: ApplicationDags, query: Query) -> DAG:
             application,
             query.scheduling,
             [app, "query"],
-            _documented(query.text, query.place, _results(app, query)),
+            _documented(query.text, query.place, _results(app, query), page_of("query", app, name)),
             names=[name],
         ),
     ) as dag:
@@ -253,9 +262,9 @@ def _common(
     }
 
 
-def _documented(text: str, place: str, tables: str) -> str:
-    """What a DAG says of a stream, relation or query: its text, where that stands, and its ``tables`` in words."""
-    return f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How far it is]({PAGE})"
+def _documented(text: str, place: str, tables: str, page: str) -> str:
+    """What a DAG says of a stream, relation or query: its text, where that stands, its ``tables``, its page."""
+    return f"`{place}`\n\n{_fenced(text)}\n\n{tables} [How it is]({page})"
 
 
 def _fenced(text: str) -> str:

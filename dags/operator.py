@@ -21,6 +21,10 @@ from sweeparea.infra.dag_names import application_name, lineage_uri
 
 UNTIL = "until"
 """The conf of a manual run of a query: an instant (UTC), or a tick, behind which it does not go."""
+RELEASE = "release"
+"""The conf of a run that admits: rows of the quarantine by their ``ids``, and values that are put right in them first
+(``set``, by column), which it releases in place of admitting what is new.
+"""
 WAIT = timedelta(seconds=5)
 
 
@@ -91,7 +95,9 @@ class SweepAreaOperator(BaseOperator):
     def _run(self, context: Any) -> dict[str, Any]:
         run = context["dag_run"]
         if self.action is not TaskAction.PROCESS:
-            self._conf(run, ())
+            conf = self._conf(run, (RELEASE,) if self.action is TaskAction.ADMIT else ())
+            if RELEASE in conf:
+                return tasks.release(self.app, self.subject, conf[RELEASE])
             match self.action:
                 case TaskAction.MAINTAIN:
                     return tasks.maintain(self.app)

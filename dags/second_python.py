@@ -14,11 +14,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweeparea.dags.child_process import Child, Interpreter, running
 from sweeparea.infra.errors import SweepAreaError, UsageError
+
+if TYPE_CHECKING:
+    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 
 VARIABLE = "SWEEPAREA_TASK_PYTHON"
 log = logging.getLogger(__name__)
@@ -62,6 +66,9 @@ class Jobs:
 
     def admit(self, app: str, name: str) -> dict[str, Any]:
         return self._result("admit", app, name)
+
+    def release(self, app: str, name: str, wanted: WantedRows) -> dict[str, Any]:
+        return self._result("release", app, name, asdict(wanted))
 
     def process(self, app: str, query: str, until: str | None = None) -> dict[str, Any]:
         return self._result("process", app, query, until)

@@ -32,6 +32,32 @@ def admit(app: str, stream: str) -> dict[str, Any]:
     return _outcome(jobs.admit, app, stream)
 
 
+def release(app: str, stream: str, wanted: object) -> dict[str, Any]:
+    """Releases rows of a quarantine: ``wanted`` has their ``ids``, and may have values to ``set`` by column. Fails
+    where a row stays in quarantine, with the reason.
+    """
+    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
+
+    jobs = second_python.jobs()
+    report = _report(jobs.release, app, stream, WantedRows(*_ids_and_values(wanted)))
+    if report["refused"]:
+        told = "; ".join(f"{row} stays in quarantine: {why}" for row, why in report["refused"])
+        raise AirflowFailException(f"{report['rows']} rows were released. {told}")
+    return report
+
+
+def _ids_and_values(wanted: object) -> tuple[tuple[str, ...], None, dict[str, str]]:
+    given: dict[str, Any] = wanted if isinstance(wanted, dict) else {}
+    ids, values = given.get("ids"), given.get("set", {})
+    texts = tuple(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else ()
+    if not texts or texts != tuple(ids or ()) or not isinstance(values, dict) or given.keys() - {"ids", "set"}:
+        raise AirflowFailException(
+            'The conf of a release is {"release": {"ids": ["17-3fa9c1d2"], "set": {"column": "value"}}}: ids as the'
+            f" quarantine lists them, set may be missing. Given was {wanted!r}."
+        )
+    return texts, None, {str(column): str(value) for column, value in values.items()}
+
+
 def process(app: str, query: str, until: object = None) -> dict[str, Any]:
     """Processes a query up to its heartbeat, or up to ``until``: an instant or a tick, as a person wrote it."""
     _tell_quality(app, query)

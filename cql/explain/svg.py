@@ -25,7 +25,7 @@ _STYLE = (
 
 def as_svg(plan: Plan, static: Container[str]) -> str:
     """The whole ``<svg>`` element. Inputs are green, operators by snapshot expansion orange."""
-    places, columns, rows = _places(plan.root)
+    places, columns, rows = layout_of(plan.root)
     edges = Edges.of(plan, static)
     width = 2 * MARGIN + columns * (WIDTH + GAP_X) - GAP_X
     height = 2 * MARGIN + (rows + 1) * (HEIGHT + GAP_Y) - GAP_Y
@@ -37,10 +37,10 @@ def as_svg(plan: Plan, static: Container[str]) -> str:
     def corner(place: tuple[float, int]) -> tuple[float, float]:
         return MARGIN + place[0] * (WIDTH + GAP_X), MARGIN + (rows - place[1]) * (HEIGHT + GAP_Y)
 
-    def box(place: tuple[float, int], text: str, kind: str) -> None:
+    def box(place: tuple[float, int], text: str, css: str) -> None:
         x, y = corner(place)
         lines = _lines(text)
-        parts.append(f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="5"/>')
+        parts.append(f'<rect class="{css}" x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="5"/>')
         parts.append(f"<title>{escape(text)}</title>")
         for i, line in enumerate(lines):
             at = y + HEIGHT / 2 + 4 + 15 * (i - (len(lines) - 1) / 2)
@@ -59,12 +59,12 @@ def as_svg(plan: Plan, static: Container[str]) -> str:
     top = (places[id(plan.root)][0], rows)
     arrow(places[id(plan.root)], top, edges.describe(plan.root))
     for node in nodes(plan.root):
-        box(places[id(node)], node.words(plan.time), _kind(node))
+        box(places[id(node)], node.words(plan.time), kind_of(node))
     box(top, f"{plan.name}: {top_text(plan) if plan.stream else 'relation'}", "r")
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _places(root: Node) -> tuple[dict[int, tuple[float, int]], int, int]:
+def layout_of(root: Node) -> tuple[dict[int, tuple[float, int]], int, int]:
     """For each node its column and its height above the inputs; the numbers of columns and of rows."""
     places: dict[int, tuple[float, int]] = {}
     leaves = 0
@@ -84,7 +84,8 @@ def _places(root: Node) -> tuple[dict[int, tuple[float, int]], int, int]:
     return places, 1 + int(max(x for x, _ in places.values()) + 0.999), 1 + max(y for _, y in places.values())
 
 
-def _kind(node: Node) -> str:
+def kind_of(node: Node) -> str:
+    """i: it reads an input; s: it runs by snapshot expansion; o: any other operator."""
     if isinstance(node, StreamScan | RelationScan):
         return "i"
     return "s" if lowering.expansion(node) is not None else "o"

@@ -32,7 +32,7 @@ from typing import Any, NoReturn, TextIO
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
 
-JOBS = ("admit", "process", "backfill", "maintain", "process_due")
+JOBS = ("admit", "release", "process", "backfill", "maintain", "process_due")
 ENDED = 143
 """The exit code after SIGTERM."""
 LAST_WORDS = 10.0
@@ -124,6 +124,11 @@ def _call(name: str, arguments: list[Any], line: Line) -> Any:
     from sweeparea.spark_jobs.commands import jobs
 
     match name:
+        case "release":
+            from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
+
+            app, stream, wanted = arguments
+            return jobs.release(app, stream, WantedRows(**{**wanted, "ids": tuple(wanted["ids"])}))
         case "backfill":
             app, query, first, last = arguments
             return jobs.backfill(app, query, dt.datetime.fromisoformat(first), dt.datetime.fromisoformat(last))

@@ -57,14 +57,14 @@ def input_facts(application: Application, name: str, row: LedgerRow | None) -> I
         stopped = not_run(application, name, row)
         if stopped or row is None:
             return replace(plain, stopped=stopped)
-        newest, lost = _newest(application, name, row)
-        kept_out, remembered = (0, 0) if plain.static else _kept_out(application, name)
+        version, lost = newest(application, name, row)
+        out, remembered = (0, 0) if plain.static else kept_out(application, name)
         return replace(
             plain,
-            newest=newest,
+            newest=version,
             lost=lost,
-            rows=_rows(application.layout.admitted(name)),
-            kept_out=kept_out,
+            rows=rows_of(application.layout.admitted(name)),
+            kept_out=out,
             remembered=remembered,
             time=None if plain.static else application.plans.input_schema(name).time,
             wrong=tuple(wrong_tables(application, row)),
@@ -124,27 +124,28 @@ def _per_source(row: LedgerRow, time: TimeDomain) -> str:
     return f" held back by {ordered[0][0]} (per source: {listed}{more})"
 
 
-def _newest(application: Application, name: str, row: LedgerRow) -> tuple[int | None, str]:
+def newest(application: Application, name: str, row: LedgerRow) -> tuple[int | None, str]:
     """The newest version of a source, and why nothing more of it can be admitted; empty if nothing speaks against it
     here.
     """
     try:
         source = application.sources.table(name)
-        newest = source.version()
+        latest = source.version()
         check_identity(name, source, row)
     except SweepAreaError as error:
         return None, str(error)
-    return newest, ""
+    return latest, ""
 
 
-def _rows(path: str) -> int:
+def rows_of(path: str) -> int:
+    """Rows of a table, by its log; none where there is no table."""
     log = DeltaLog(path)
     return sum(f.rows for f in log.files()) if log.exists() else 0
 
 
-def _kept_out(application: Application, name: str) -> tuple[int, int]:
+def kept_out(application: Application, name: str) -> tuple[int, int]:
     """Rows in quarantine: those that something is wrong with, and dropped duplicates that are remembered."""
-    total = _rows(application.layout.quarantine(name))
+    total = rows_of(application.layout.quarantine(name))
     declared = application.catalog.streams.get(name)
     if declared is None or declared.deduplicate is None or declared.on_source_change != "correct":
         return total, 0

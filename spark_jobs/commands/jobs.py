@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sweeparea.infra.errors import SweepAreaError
-    from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
+    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 
 MOST_THREADS = 4
 """So many queries run side by side where nobody says how many."""

@@ -77,7 +77,7 @@ class Reader:
         for schema, name, log, row in self.tables(snapshot.head):
             files = log.files(snapshot.version(log, row))
             try:
-                self._view(connection, schema, name, log, files, ends.get(name.removesuffix("__relation")))
+                self.view(connection, schema, name, log, files, ends.get(name.removesuffix("__relation")))
             except duckdb.IOException as error:
                 lacks = f"it lacks a file that it names: {str(error).splitlines()[0]}"
                 self.wrong[_shown(schema, name)] = self._told(_shown(schema, name), row, lacks)
@@ -140,7 +140,7 @@ class Reader:
         return {r.name: ((r.committed or 0) + 1) * (r.of_query.chronon or 1) for r in rows}
 
     @staticmethod
-    def _view(
+    def view(
         connection: duckdb.DuckDBPyConnection,
         schema: str,
         name: str,
@@ -148,6 +148,9 @@ class Reader:
         live: list[DataFile],
         end: int | None,
     ) -> None:
+        """Makes a table readable as ``schema.name``, by its ``live`` files; of a relation's result also the view and
+        the macro, which refuses instants from ``end`` on.
+        """
         import pyarrow.dataset as ds
 
         columns, files = log.schema(), log.uris(live)

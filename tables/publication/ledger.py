@@ -252,15 +252,19 @@ class Ledger:
             except CommitConflict:
                 time.sleep(random.uniform(0.002, 0.02) * min(tries, 10))
 
-    def history(self, name: str | None = None, seq: int | None = None, since: int | None = None) -> list[LedgerRow]:
+    def history(
+        self, name: str | None = None, seq: int | None = None, since: int | None = None, after: int | None = None
+    ) -> list[LedgerRow]:
         """Applied rows, oldest first, of one name and sequence or of all; ``since``: committed then or later
-        (microseconds since the epoch, UTC).
+        (microseconds since the epoch, UTC); ``after``: of later sequences alone.
         """
         if not self._history.exists():
             return []
         filters: list[Any] = [(key, "=", value) for key, value in (("name", name), ("seq", seq)) if value is not None]
         if since is not None:
             filters.append(("at", ">=", _EPOCH + timedelta(microseconds=since)))
+        if after is not None:
+            filters.append(("seq", ">", after))
         rows = _from_table(self._history.read(filters=filters or None))
         return sorted(rows, key=lambda row: (row.at, row.name, row.seq))
 

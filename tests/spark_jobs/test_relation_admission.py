@@ -22,7 +22,7 @@ from sweeparea.spark_jobs.admission.heartbeat import advance
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_relation import RelationAdmission
 from sweeparea.spark_jobs.admission.release.release_relation import BY_ITSELF, release_changes
-from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
+from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.orchestration.drop import drop
 from sweeparea.spark_jobs.orchestration.planner import plan

@@ -21,7 +21,7 @@ from sweeparea.spark_jobs.admission.admit import StreamAdmission, admit
 from sweeparea.spark_jobs.admission.heartbeat import advance
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.release.release import release
-from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
+from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status import status
 from sweeparea.spark_jobs.orchestration.explaining import explained

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeparea.spark_jobs.admission.release.release_relation import release_changes
-from sweeparea.spark_jobs.admission.release.release_rows import Released, WantedRows
+from sweeparea.spark_jobs.admission.release.release_rows import Released
 from sweeparea.spark_jobs.admission.release.release_stream import release_elements
+from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import LostRace

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,18 +30,6 @@ class Released:
     rows: int = 0
     repaired: int = 0
     refused: list[tuple[str, str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class WantedRows:
-    """Which rows are released, by their ids or by a condition, and what is corrected in them: values of columns as
-    they are typed, or the whole ``row`` as a JSON object.
-    """
-
-    ids: tuple[str, ...] = ()
-    where: str | None = None
-    assigned: Mapping[str, str] = field(default_factory=dict)
-    row: str | None = None
 
 
 def chosen(

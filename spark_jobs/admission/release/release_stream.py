@@ -28,7 +28,8 @@ from sweeparea.spark_jobs.admission.judging.judge import evaluated
 from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions, keeping_out
 from sweeparea.spark_jobs.admission.judging.stage import Stage, row_texts
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.release.release_rows import Released, WantedRows, chosen, corrected
+from sweeparea.spark_jobs.admission.release.release_rows import Released, chosen, corrected
+from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 from sweeparea.spark_jobs.admission.stream.version import judge_piece
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError

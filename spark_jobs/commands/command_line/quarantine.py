@@ -46,7 +46,7 @@ def quarantine(
 
         print(listing(application, stream, where, form, limit))
         return 0
-    from sweeparea.spark_jobs.admission.release.release_rows import WantedRows
+    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
     from sweeparea.spark_jobs.commands.jobs import release
 
     if stream is None:
