@@ -88,7 +88,7 @@ def corrections(table: Table, most: int = ROWS) -> Json:
             " FROM shown GROUP BY seq ORDER BY seq DESC LIMIT 50"
         ).fetchall()
         rows = connection.execute(
-            f"SELECT seq, kind, {ts}, sign, left(CAST(row AS VARCHAR), {LETTERS * 4}) FROM shown"
+            f"SELECT seq, kind, {ts}, sign, left(CAST(to_json(row) AS VARCHAR), {LETTERS * 4}) FROM shown"
             f" ORDER BY seq DESC, ts LIMIT {most + 1}"
         ).fetchall()
 

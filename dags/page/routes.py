@@ -234,7 +234,8 @@ def _table(served: Served, user: Any, name: str, query: str, table: str | None) 
 
 
 def _writes(app: FastAPI, served: Served) -> None:
-    User, Own = Depends(served.access.user), [Depends(from_this_page)]
+    User = Depends(served.access.user)
+    Own = [User, Depends(from_this_page)]
 
     @app.post("/api/heartbeat/{name}/{source}", dependencies=Own)
     def advance(name: str, source: str, to: Advance, user: Any = User) -> Response:

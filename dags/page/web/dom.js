@@ -22,7 +22,7 @@ export const table = (heads, rows, properties = {}) => {
   const names = head.map(one => one.textContent);
   const line = cells => h('tr', {}, cells.map((cell, i) => {
     const box = cell instanceof HTMLTableCellElement ? cell : h('td', {}, cell ?? '–');
-    box.dataset.label = names[i] ?? '';
+    box.dataset.label = (names[i] ?? '').replace(' ▾', '');
     return box;
   }));
   return h('div', { class: 'scroll' }, h('table', properties, h('thead', {}, h('tr', {}, head)), h('tbody', {}, rows.map(line))));
@@ -41,7 +41,7 @@ export const bytes = size => {
 
 /** Says something for some seconds, as text or elements. */
 export const tell = (what, tone = 'good') => {
-  const box = h('p', { class: `note ${tone}` }, what, h('button', { class: 'close', type: 'button', 'aria-label': 'close', onclick: () => box.remove() }, '×'));
+  const box = h('p', { class: `note ${tone}` }, h('span', {}, what), h('button', { class: 'close', type: 'button', 'aria-label': 'close', onclick: () => box.remove() }, '×'));
   document.getElementById('told').replaceChildren(box);
   if (tone === 'good') setTimeout(() => box.remove(), 12000);
 };

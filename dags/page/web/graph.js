@@ -78,9 +78,11 @@ export const graph = (streams, queries, state) => {
     s('text', { x: x + 14, y: y + 17 }, cut(node.one.name)),
     s('text', { x: x + 14, y: y + 32, class: 'small' }, cut(`${KINDS[node.one.states[0].kind][0]} · ${node.one.static ? 'static' : `lag ${lag(node.one.lag)}`}`, 34))));
   }
-  const mark = (id, on) => edges.forEach(edge => { if (edge.dataset.from === id || edge.dataset.to === id) edge.classList.toggle('on', on); });
+  function mark(id, on) {
+    for (const edge of edges) if (edge.dataset.from === id || edge.dataset.to === id) edge.classList.toggle('on', on);
+  }
   return h('section', {}, h('h2', {}, 'Who reads whom'),
     h('p', { class: 'legend' }, ['good', 'work', 'warn', 'bad'].map(tone => h('span', { class: `key ${tone}` }, { good: 'up to date', work: 'at work or behind', warn: 'needs a look', bad: 'in trouble' }[tone])),
       h('span', {}, 'round: streams and relations')),
-    h('div', { class: 'scroll picture' }, s('svg', { class: 'graph', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': 'graph of streams and queries' }, edges, boxes)));
+    h('div', { class: 'scroll picture' }, s('svg', { class: edges.length > 120 ? 'graph dense' : 'graph', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': 'graph of streams and queries' }, edges, boxes)));
 };

@@ -48,7 +48,7 @@ const quarantine = async (one, state, reason = null) => {
     row.id ? h('input', {
       type: 'checkbox', 'aria-label': `choose ${row.id}`,
       onchange: event => { if (event.target.checked) chosen.add(row.id); else chosen.delete(row.id); button.count(); },
-    }) : '', row.id ?? 'too long', number(row.version), time(row.instant), row.copies, row.reason, h('code', {}, row.row)]));
+    }) : '', h('td', { class: 'whole' }, row.id ?? 'too long'), number(row.version), time(row.instant), row.copies, row.reason, h('code', {}, row.row)]));
   box.append(
     found.late ? h('p', {}, `${number(found.late.rows)} late rows in ${number(found.late.commits)} commits${found.late.most ? `, behind the heartbeat by up to ${lag(found.late.most)}: a bound of disorder that is longer by that would have let them in` : ''}.`) : '',
     table(['reason', 'rows', 'last commit'], found.reasons.map(each => [

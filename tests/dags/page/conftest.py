@@ -24,14 +24,18 @@ SHOTS = "SWEEPAREA_SCREENSHOTS"
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A SWEEPAREA_HOME with no application, with ``shop`` (and one that is broken), and with ``many``."""
+    """A SWEEPAREA_HOME with no application, with ``shop`` (and one that is broken), with ``many``, and with a tidy
+    ``shop`` for pictures.
+    """
     folder = tmp_path_factory.mktemp("page")
-    found = {name: folder / name for name in ("0", "3", "200")}
+    found = {name: folder / name for name in ("0", "3", "200", "tidy")}
     for home in found.values():
         (home / "queries").mkdir(parents=True)
     made.shop(found["3"])
     made.broken(found["3"])
     made.many(found["200"])
+    if SHOTS in os.environ:
+        made.shop(found["tidy"], made.tidy)
     return found
 
 
@@ -103,7 +107,9 @@ class Visitor:
         page = context.new_page()
         page.set_default_timeout(30000)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("console", lambda said: self.faults.append(f"{said.text} {said.location}") if said.type == "error" else None)
+        page.on(
+            "console", lambda said: self.faults.append(f"{said.text} {said.location}") if said.type == "error" else None
+        )
         page.on("dialog", lambda dialog: self.faults.append(f"dialog {dialog.message}") or dialog.dismiss())
         page.goto(f"{self.url}{path}{where}")
         if path == "/sweeparea/" and user is not None:
@@ -119,14 +125,6 @@ def drawn(page: Page) -> None:
     """Waits until the page shows what it was asked for."""
     page.wait_for_selector("main:not([aria-busy])")
     page.wait_for_selector("#body > *, .note, h1")
-
-
-def shot(page: Page, name: str) -> None:
-    """Leaves a picture, where somebody wants pictures."""
-    folder = os.environ.get(SHOTS)
-    if folder:
-        page.evaluate("document.fonts.ready")
-        page.screenshot(path=str(Path(folder) / f"page-{name}.png"))
 
 
 @pytest.fixture

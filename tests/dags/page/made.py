@@ -7,7 +7,7 @@ Names, texts and rows try to be markup.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,13 +21,13 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.log.files import write_file
 from sweeparea.tables.publication.incidents import Incident, Incidents
-from sweeparea.tables.publication.ledger import SCHEMA, Ledger, LedgerRow
+from sweeparea.tables.publication.ledger import SCHEMA, LedgerRow
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
 EVIL = "<img src=x onerror=\"window.hacked='%s'\"><script>window.hacked='%s'</script>"
-SHOP = f"""\
--- {EVIL % ("text", "text")}
+SHOP = """\
+-- Orders come within five minutes. {text}
 CREATE STREAM orders
   FROM DELTA 'source/orders'
   TIMESTAMP BY ordered CHRONON INTERVAL 1 SECOND
@@ -38,14 +38,15 @@ CREATE STREAM returns
 
 CREATE RELATION products FROM DELTA 'source/products' STATIC;
 
--- {EVIL % ("comment", "comment")}
+-- What each kind of goods brought within the last hour. {comment}
 CREATE CONTINUOUS QUERY revenue AS
 SELECT kind, SUM(price) AS revenue, COUNT(*) AS orders
 FROM orders [RANGE INTERVAL 1 HOUR]
 GROUP BY kind;
 
 CREATE CONTINUOUS QUERY surges AS
-ISTREAM(SELECT kind, revenue FROM revenue WHERE revenue > 1000 AND kind <> 'a long text that no box of a picture holds');
+ISTREAM(
+  SELECT kind, revenue FROM revenue WHERE revenue > 1000 AND kind <> 'a long text that no box of a picture holds');
 
 CREATE CONTINUOUS QUERY sent_back WITH (dag = 'hourly') AS
 SELECT kind, COUNT(*) AS n FROM returns [RANGE INTERVAL 1 DAY] GROUP BY kind;
@@ -76,37 +77,53 @@ CORRECTIONS = pa.schema(
 PHASES = {"plan": 0.03, "compute": 0.9, "quality": 0.2}
 
 
-def shop(home: Path) -> Application:
-    """The application of three queries."""
-    application = _declared(home, "shop", SHOP)
+def hostile(what: str) -> str:
+    """A text that is markup."""
+    return EVIL % (what, what)
+
+
+def tidy(what: str) -> str:
+    """A text as it comes in pictures."""
+    return {"value": "cake", "corrected": "tea", "check": "revenue < 500", "row": "milk"}.get(what, "")
+
+
+def shop(home: Path, text: Callable[[str], str] = hostile) -> Application:
+    """The application of three queries; ``text`` gives what people have written somewhere."""
+    application = _declared(home, "shop", SHOP.format(text=text("text"), comment=text("comment")))
     data = str(application.data)
     for name in ("orders", "returns", "products"):
         write_deltalake(f"{data}/source/{name}", pa.Table.from_pylist([], schema=ORDER))
-    _orders(application)
-    _revenue(application)
-    _surges(application)
-    incident = Incident("lag surges", f"The continuous query surges is more than 0:15:00 behind. {EVIL % ('i', 'i')}", NOW)
+    _orders(application, text)
+    _revenue(application, text)
+    _surges(application, text)
+    words = f"The continuous query surges is more than 0:15:00 behind the clock; it waits for revenue. {text('i')}"
+    incident = Incident("lag surges", words.strip(), NOW)
     Incidents(data).change([incident])
     return application
 
 
 def many(home: Path, count: int = MANY) -> Application:
-    """An application of many queries over four streams, one of them behind its source."""
+    """An application of many queries over four streams."""
     lines = [
         f"CREATE STREAM s{i} FROM DELTA 'source/s{i}' TIMESTAMP BY ordered CHRONON INTERVAL 1 SECOND"
         " HEARTBEAT FOR ordered AS ordered - INTERVAL 1 MINUTE;"
         for i in range(4)
     ]
     lines += [
-        f"CREATE CONTINUOUS QUERY q{i:03} AS SELECT kind, COUNT(*) AS n FROM s{i % 4} [RANGE INTERVAL 1 HOUR] GROUP BY kind;"
+        f"CREATE CONTINUOUS QUERY q{i:03} AS SELECT kind, COUNT(*) AS n FROM s{i % 4} [RANGE 1 HOUR] GROUP BY kind;"
         if i < count - 20
         else f"CREATE CONTINUOUS QUERY q{i:03} AS SELECT kind, n FROM q{i - 60:03} WHERE n > {i};"
         for i in range(count)
     ]
     application = _declared(home, "many", "\n".join(lines))
     ledger, tick = application.ledger, NOW // SECOND - 120
+    for i in range(4):
+        write_deltalake(f"{application.data}/source/s{i}", pa.Table.from_pylist([], schema=ORDER))
+    declared = [*application.catalog.streams, *application.catalog.queries]
+    deployed = {name: replace(application.registry.wanted(name), registration="r1") for name in declared}
+    application.plans.deployed.change(lambda rows: deployed)
     rows = [
-        _row(f"s{i}", NameKind.STREAM, 9, tick, {"source_version": 8, "chronon": SECOND, "totals": {"late": i}})
+        _row(f"s{i}", NameKind.STREAM, 9, tick, {"source_version": 0, "chronon": SECOND, "totals": {"late": i}})
         for i in range(4)
     ]
     for i in range(count):
@@ -133,7 +150,7 @@ def broken(home: Path) -> None:
     """An application that cannot be read."""
     folder = home / "queries" / "broken"
     folder.mkdir(parents=True)
-    (folder / "broken.cql").write_text(f"CREATE CONTINUOUS QUERY `{EVIL % ('b', 'b')}` AS SELECT nothing FROM nowhere;")
+    (folder / "broken.cql").write_text(f"CREATE CONTINUOUS QUERY `{hostile('b')}` AS SELECT nothing FROM nowhere;")
 
 
 def _declared(home: Path, name: str, text: str) -> Application:
@@ -141,11 +158,6 @@ def _declared(home: Path, name: str, text: str) -> Application:
     folder.mkdir(parents=True)
     (folder / f"{name}.cql").write_text(text)
     return Application.open(folder, home / ".data" / name)
-
-
-def _register(application: Application, names: Iterable[str]) -> None:
-    for name in names:
-        application.registry.register(name, None)
 
 
 def _publish(
@@ -170,14 +182,25 @@ def _publish(
     publication.commit(committed, pins or {}, dict(info))
 
 
-def _orders(application: Application) -> None:
+def _orders(application: Application, text: Callable[[str], str]) -> None:
     layout = application.layout
     begin = NOW // SECOND - 6 * 3600
-    reasons = ("timestamp column ordered is NULL", "late: at or below the heartbeat", EVIL % ("reason", "reason"))
+    reasons = (
+        "timestamp column ordered is NULL",
+        "late: at or below the heartbeat",
+        text("reason") or "price < 0 (constraint paid)",
+    )
     for version in range(6):
         beat = begin + 3600 * version
         elements = [
-            {"ordered": _at(beat - 60 * i), "kind": "tea", "price": i, "__tick": beat - 60 * i, "__seq": version, "__n": 1}
+            {
+                "ordered": _at(beat - 60 * i),
+                "kind": "tea",
+                "price": i,
+                "__tick": beat - 60 * i,
+                "__seq": version,
+                "__n": 1,
+            }
             for i in range(30)
         ]
         admitted = pa.Table.from_pylist(elements, schema=pa.schema([*ORDER, *ENGINE_FIELDS]))
@@ -188,7 +211,7 @@ def _orders(application: Application) -> None:
                 "__seq": version + 1,
                 "__reason": reasons[i % 3],
                 "__tick": beat - 8000 if i % 3 == 1 else None,
-                "__row": json.dumps({"ordered": None, "kind": EVIL % ("row", "row"), "price": i}),
+                "__row": json.dumps({"ordered": None, "kind": text("row"), "price": i}),
                 "__n": 1,
             }
             for i in range(version)
@@ -206,7 +229,7 @@ def _orders(application: Application) -> None:
         _publish(application, "orders", NameKind.STREAM, beat, info, tables)
 
 
-def _revenue(application: Application) -> None:
+def _revenue(application: Application, text: Callable[[str], str]) -> None:
     layout = application.layout
     begin = NOW // SECOND - 6 * 3600
     for hour in range(5):
@@ -219,15 +242,17 @@ def _revenue(application: Application) -> None:
                 "valid_from": _at(start + 600 * i),
                 "valid_to": None if hour == 4 and i == 5 else _at(start + 600 * (i + 1)),
             }
-            for k, kind in enumerate(("tea", "coffee", EVIL % ("value", "value")))
+            for k, kind in enumerate(("tea", "coffee", text("value")))
             for i in range(6)
         ]
         tables = {layout.result("revenue"): pa.Table.from_pylist(rows, schema=REVENUE)}
         info = _query_info(hour, start)
         if hour == 4:
-            cause = f"late elements of orders {EVIL % ('cause', 'cause')}"
-            row = {"kind": EVIL % ("corrected", "corrected"), "revenue": 7, "orders": 1}
-            told = [{"row": row, "ts": _at(start), "sign": s, "kind": "relation", "cause": cause, "seq": 5} for s in (1, -1)]
+            cause = f"late elements of orders {text('cause')}".strip()
+            row = {"kind": text("corrected"), "revenue": 7, "orders": 1}
+            told = [
+                {"row": row, "ts": _at(start), "sign": s, "kind": "relation", "cause": cause, "seq": 5} for s in (1, -1)
+            ]
             tables[layout.result("revenue__corrections")] = pa.Table.from_pylist(told, schema=CORRECTIONS)
             info["rewrite"] = {"cause": cause, "since": start, "upto": start + 60, "rows": "+1 -1 rows"}
         _publish(application, "revenue", NameKind.QUERY, start + 3600, info, tables, {"orders": {"seq": hour + 2}})
@@ -248,10 +273,12 @@ def _query_info(number: int, start: int) -> dict[str, Any]:
     }
 
 
-def _surges(application: Application) -> None:
+def _surges(application: Application, text: Callable[[str], str]) -> None:
     begin = NOW // SECOND - 5 * 3600
-    warnings = {f"expect {EVIL % ('check', 'check')}": 3}
-    info = _query_info(0, begin - 60) | {"verdicts": [{"table": "surges", "rows": 4, "checks": 2, "warnings": warnings}]}
+    warnings = {f"expect {text('check')}": 3}
+    info = _query_info(0, begin - 60) | {
+        "verdicts": [{"table": "surges", "rows": 4, "checks": 2, "warnings": warnings}]
+    }
     _publish(application, "surges", NameKind.QUERY, begin, info, {}, {"revenue": {"seq": 1}})
 
 
@@ -281,6 +308,3 @@ def _table(rows: Sequence[LedgerRow]) -> pa.Table:
 
 def _at(seconds: float) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-
-
-__all__ = ["EVIL", "MANY", "NOW", "SECOND", "Ledger", "broken", "many", "shop"]

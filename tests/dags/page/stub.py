@@ -10,11 +10,16 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 
+from sweeparea.dags.model import load_all
 from sweeparea.dags.page.routes import make_app
+from sweeparea.dags.page.state import dag_ids
+from sweeparea.infra.dag_names import group_dag_id
 
 ONE_DAG = "shop__revenue"
+ICON = '<link rel="icon" href="data:,">'
+"""So that the browser asks for none."""
 SANDBOX = "allow-scripts allow-same-origin allow-forms allow-downloads"
 """As Airflow 3.3 frames the views of plugins."""
 
@@ -37,7 +42,6 @@ class StubAirflow:
     running: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)
 
     def reset(self) -> None:
         for found in (self.dags, self.failed, self.running, self.missing, self.calls):
@@ -48,7 +52,6 @@ class StubAirflow:
         return user_of
 
     def allowed(self, user: str, dag_ids: Set[str], method: str) -> set[str]:
-        self.known |= set(dag_ids)
         if user == "one":
             return set(dag_ids) & {ONE_DAG} if method == "GET" else set()
         return set(dag_ids) if user == "admin" or method == "GET" else set()
@@ -61,9 +64,11 @@ class StubAirflow:
 
         @app.get("/api/v2/dags")
         def dags(request: Request, limit: int = 50, offset: int = 0, last_dag_run_state: str | None = None) -> Any:
-            user = user_of(request)
-            wanted = {"failed": self.failed, "running": self.running}.get(last_dag_run_state or "", self.known)
-            ids = sorted((self.allowed(user, self.known, "GET") & wanted) - self.missing)
+            loaded, _ = load_all()
+            groups = {group_dag_id(one.name, group) for one in loaded for group in one.groups}
+            known = groups.union(*(dag_ids(one) for one in loaded))
+            wanted = {"failed": self.failed, "running": self.running}.get(last_dag_run_state or "", known)
+            ids = sorted((self.allowed(user_of(request), known, "GET") & wanted) - self.missing)
             usual = {"is_paused": False, "is_stale": False, "has_import_errors": False}
             found = [{"dag_id": each, **usual, **self.dags.get(each, {})} for each in ids[offset : offset + limit]]
             return {"dags": found, "total_entries": len(ids)}
@@ -79,12 +84,12 @@ class StubAirflow:
 
         @app.get("/plugin/continuous-queries")
         def frame(inside: str = "/sweeparea/") -> Response:
-            text = f'<!doctype html><iframe sandbox="{SANDBOX}" src="{inside}" width=900 height=700></iframe>'
+            text = f'<!doctype html>{ICON}<iframe sandbox="{SANDBOX}" src="{inside}" width=900 height=700></iframe>'
             return HTMLResponse(text)
 
         @app.get("/dags/{dag_id}")
         def dag(dag_id: str) -> Response:
-            return JSONResponse({"dag": dag_id})
+            return HTMLResponse(f"<!doctype html>{ICON}<p>A DAG")
 
         app.mount("/sweeparea", make_app(self))
         return app

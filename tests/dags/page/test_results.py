@@ -17,7 +17,7 @@ from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from tests.dags.page.made import EVIL, SECOND
 
-ODD = 'a "quoted" \'column\''
+ODD = "a \"quoted\" 'column'"
 KEY, NUMBER = EVIL % ("k", "k"), "select"
 
 

@@ -79,7 +79,9 @@ def test_who_may_not_edit_changes_nothing(client: TestClient):
 def test_who_may_see_one_dag_is_told_of_nothing_else(client: TestClient):
     client.cookies.set("_token", "one")
     state = client.get("/api/state").json()
-    assert [(app["name"], len(app["streams"]), len(app["queries"])) for app in state["applications"]] == [("shop", 0, 1)]
+    assert [(app["name"], len(app["streams"]), len(app["queries"])) for app in state["applications"]] == [
+        ("shop", 0, 1)
+    ]
     assert state["broken"] == {}
     assert state["may_edit"] == state["may_run"] == []
     assert client.get("/api/query/shop/revenue").status_code == 200

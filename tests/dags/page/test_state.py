@@ -86,7 +86,11 @@ def test_who_is_well_says_what_it_waits_for():
         (replace(FACTS, head={}), "orders", ["never"]),
         (changed("orders", committed=995), "sales", ["behind"]),
         (changed("orders", info={**HEAD["orders"].info, "correction_seq": 9}), "sales", ["repairing"]),
-        (changed("sales", info={"verdicts": [{"warnings": {"n": 2}}], "chronon": MINUTE}), "sales", ["warned", "current"]),
+        (
+            changed("sales", info={"verdicts": [{"warnings": {"n": 2}}], "chronon": MINUTE}),
+            "sales",
+            ["warned", "current"],
+        ),
         (replace(FACTS, deployed={"sales": replace(DEPLOYED["sales"], paused=True)}), "sales", ["paused", "current"]),
         (replace(FACTS, looks={"sales": Look(refused="changed")}), "sales", ["stands_still", "current"]),
         (replace(FACTS, looks={"sales": Look(wrong=("it is missing",))}), "sales", ["wrong", "current"]),
