@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
+
+REQUIRED = "SWEEPAREA_BROWSER"
+"""Set to ``required``, tests that need a browser fail where there is none; otherwise they are skipped."""
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +29,23 @@ def spark() -> Iterator[SparkSession]:
     with spark_session() as session:
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    required = os.environ.get(REQUIRED) == "required"
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        (pytest.fail if required else pytest.skip)("no Chromium: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        (pytest.fail if required else pytest.skip)("no playwright: pip install playwright")
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, args=["--disable-dev-shm-usage"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.hookimpl(tryfirst=True)

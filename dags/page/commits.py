@@ -21,7 +21,7 @@ MOST_ROWS = 200_000
 
 
 @dataclass(frozen=True)
-class Commit:
+class PastCommit:
     """``seq`` of a name, its instant ``committed`` (tick) and when it was made (microseconds since the epoch)."""
 
     seq: int
@@ -36,9 +36,9 @@ class RecentCommits:
         self._log = ledger.log(ledger.layout.history)
         self._version: int | None = None
         self._read: set[str] = set()
-        self._found: dict[str, deque[Commit]] = defaultdict(lambda: deque(maxlen=KEPT))
+        self._found: dict[str, deque[PastCommit]] = defaultdict(lambda: deque(maxlen=KEPT))
 
-    def __call__(self) -> Mapping[str, Sequence[Commit]]:
+    def __call__(self) -> Mapping[str, Sequence[PastCommit]]:
         """By name its last commits, oldest first."""
         if not self._log.exists():
             return {}
@@ -64,10 +64,10 @@ class RecentCommits:
             known = self._found[name]
             # a file that packs others brings what was read before
             if not known or (micros, seq) > (known[-1].at, known[-1].seq):
-                known.append(Commit(seq, committed, micros))
+                known.append(PastCommit(seq, committed, micros))
 
 
-def trend(commits: Sequence[Commit], chronon: int | None) -> Json:
+def trend(commits: Sequence[PastCommit], chronon: int | None) -> Json:
     """How the lag behind the clock went: ``points``, each when it was looked at and the lag then (milliseconds), and
     ``word``: growing, shrinking, steady; empty where too little is known.
     """

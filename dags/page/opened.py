@@ -28,7 +28,7 @@ SHARED_SECONDS = 1.0
 
 
 @dataclass
-class Held:
+class HeldApplication:
     """One application: ``application`` is opened anew when its files or what is deployed have changed."""
 
     dags: ApplicationDags
@@ -90,14 +90,14 @@ class Applications:
     def __init__(self) -> None:
         self._parsed = ApplicationCache()
         self._lock = threading.Lock()
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldApplication] = {}
 
-    def __call__(self) -> tuple[dict[str, Held], dict[str, SweepAreaError]]:
+    def __call__(self) -> tuple[dict[str, HeldApplication], dict[str, SweepAreaError]]:
         """Those that can be loaded, and what is wrong with each of the others."""
         with self._lock:
             loaded, broken = self._parsed()
             self._held = {
-                one.name: known if (known := self._held.get(one.name)) and known.dags is one else Held(one)
+                one.name: known if (known := self._held.get(one.name)) and known.dags is one else HeldApplication(one)
                 for one in loaded
             }
             return dict(self._held), dict(broken)

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from sweeparea.dags.page import details, quarantine, results, tables
 from sweeparea.dags.page.access import Access, from_this_page
-from sweeparea.dags.page.opened import Applications, Held
+from sweeparea.dags.page.opened import Applications, HeldApplication
 from sweeparea.dags.page.state import dag_ids, overview
 from sweeparea.infra.dag_names import admit_dag_id, group_dag_id, maintenance_dag_id, query_dag_id
 from sweeparea.infra.errors import SweepAreaError
@@ -44,7 +44,7 @@ class Advance(BaseModel):
     instant: str
 
 
-class Pause(BaseModel):
+class WantedPause(BaseModel):
     """Whether a query is to stand still."""
 
     paused: bool
@@ -57,7 +57,7 @@ class Served:
     access: Access
     applications: Applications
 
-    def held(self, user: Any, app: str, dag_id: str, method: str = "GET") -> Held:
+    def held(self, user: Any, app: str, dag_id: str, method: str = "GET") -> HeldApplication:
         """An application, for a user who may see (or edit) one of its DAGs; 404 where there is none such for them."""
         loaded, _ = self.applications()
         if app not in loaded or dag_id not in self.access.allowed(user, {dag_id}, method):
@@ -70,7 +70,9 @@ class Served:
         return app in loaded and name in loaded[app].dags.queries
 
     @contextmanager
-    def query(self, user: Any, app: str, name: str, method: str = "GET") -> Iterator[tuple[Held, Application]]:
+    def query(
+        self, user: Any, app: str, name: str, method: str = "GET"
+    ) -> Iterator[tuple[HeldApplication, Application]]:
         """A query's application, opened."""
         held = self.held(user, app, query_dag_id(app, name), method)
         if name not in held.dags.queries:
@@ -79,7 +81,9 @@ class Served:
             yield held, application
 
     @contextmanager
-    def source(self, user: Any, app: str, name: str, method: str = "GET") -> Iterator[tuple[Held, Application]]:
+    def source(
+        self, user: Any, app: str, name: str, method: str = "GET"
+    ) -> Iterator[tuple[HeldApplication, Application]]:
         """A stream's or relation's application, opened."""
         held = self.held(user, app, admit_dag_id(app, name), method)
         if name not in held.dags.sources:
@@ -247,7 +251,7 @@ def _writes(app: FastAPI, served: Served) -> None:
         return JSONResponse({"heartbeat": now, "was": before})
 
     @app.post("/api/pause/{name}/{query}", dependencies=Own)
-    def pause(name: str, query: str, wanted: Pause, user: Any = User) -> Response:
+    def pause(name: str, query: str, wanted: WantedPause, user: Any = User) -> Response:
         """PAUSE or RESUME CONTINUOUS QUERY, for users who may edit its DAG."""
         from sweeparea.spark_jobs.commands.commands import StatementSession
 

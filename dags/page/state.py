@@ -8,7 +8,7 @@ from typing import Any
 
 from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.dags.model import ApplicationDags, Query, Source
-from sweeparea.dags.page.commits import Commit, trend
+from sweeparea.dags.page.commits import PastCommit, trend
 from sweeparea.dags.page.holding import holding, words_of_length
 from sweeparea.dags.page.looks import Look
 from sweeparea.dags.page.moments import Json, heartbeat, length, of_clock, of_tick, tick_micros
@@ -32,7 +32,7 @@ class Facts:
     deployed: Mapping[str, DeployedRow]
     incidents: Mapping[str, Incident]
     looks: Mapping[str, Look]
-    commits: Mapping[str, Sequence[Commit]]
+    commits: Mapping[str, Sequence[PastCommit]]
     now: int
 
     @property

@@ -91,16 +91,49 @@ def test_the_conf_of_a_run_is_used_or_refused(calls):
     assert len(calls) == 2
 
 
-def job(monkeypatch, outcome):
-    def process(app, query, until):
+def test_a_run_that_admits_may_release_instead(monkeypatch, calls):
+    made = []
+    monkeypatch.setattr(tasks, "release", lambda *args: made.append(args) or {})
+    execute(None, None, conf={"release": {"ids": ["3-ab"]}}, action="admit")
+    assert (made, calls) == ([("shop", "sales", {"ids": ["3-ab"]})], [])
+    with pytest.raises(AirflowFailException, match="'release' of its conf"):
+        execute(None, None, conf={"release": {"ids": ["3-ab"]}})
+
+
+@pytest.mark.parametrize("conf", ["3-ab", {"ids": []}, {"ids": "3-ab"}, {"ids": [3]}, {"where": "TRUE"}, {}, None])
+def test_what_is_released_is_named(conf):
+    with pytest.raises(AirflowFailException, match="The conf of a release is"):
+        tasks.release("shop", "orders", conf)
+
+
+def test_a_row_that_stays_in_quarantine_fails_the_run(monkeypatch):
+    report = {"rows": 1, "repaired": 0, "refused": []}
+    asked = job(monkeypatch, report, "release")
+    assert tasks.release("shop", "orders", {"ids": ["3-ab"], "set": {"price": 3}}) == report
+    assert (asked[0][2].ids, asked[0][2].assigned) == (("3-ab",), {"price": "3"})
+    job(monkeypatch, {**report, "refused": [("3-ab", "it is NULL")]}, "release")
+    with pytest.raises(AirflowFailException, match=r"1 rows were released\. 3-ab stays in quarantine: it is NULL"):
+        tasks.release("shop", "orders", {"ids": ["3-ab"]})
+    job(monkeypatch, DataError("x does not fit"), "release")
+    with pytest.raises(AirflowFailException, match="does not fit"):
+        tasks.release("shop", "orders", {"ids": ["3-ab"]})
+
+
+def job(monkeypatch, outcome, name="process"):
+    """Stands for a job; returns what it was asked."""
+    asked = []
+
+    def process(*arguments):
+        asked.append(arguments)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     module = types.ModuleType("sweeparea.spark_jobs.commands.jobs")
-    module.process = process  # type: ignore[attr-defined]
+    setattr(module, name, process)
     monkeypatch.setitem(sys.modules, "sweeparea.spark_jobs.commands.jobs", module)
     monkeypatch.setattr("sweeparea.spark_jobs.commands.jobs", module, raising=False)
+    return asked
 
 
 def test_nothing_to_do_is_a_skip(monkeypatch):

@@ -33,7 +33,7 @@ const lagCell = one => [
   one.trend.word ? h('small', {}, TREND[one.trend.word]) : null,
 ];
 
-const state = one => h('td', { class: 'state' }, h('div', {}, badges(one)), h('small', { class: 'why' }, one.states[0].text));
+const state = one => h('td', { class: 'state' }, h('div', {}, badges(one)), h('small', { class: 'why' }, one.states.slice(0, 2).map(each => each.text).filter(Boolean).join(' ')));
 const named = (one, href) => h('td', { class: 'name' }, h('a', { href }, one.name), h('small', {}, one.app, ' · ', dag(one.dag, 'DAG')));
 
 const streamRow = one => [
@@ -42,7 +42,7 @@ const streamRow = one => [
   one.static ? h('span', { class: 'muted' }, 'static') : time(one.heartbeat, 'none yet'),
   h('td', { class: 'lag' }, lagCell(one)),
   h('td', {}, one.version === null ? '–' : `version ${number(one.version)}`,
-    h('small', {}, one.newest === null ? 'newest unknown' : one.newest > (one.version ?? -1) && !one.static ? `newest ${number(one.newest)}` : 'newest')),
+    h('small', {}, one.newest === null ? (one.version === null ? '' : 'newest unknown') : one.newest > (one.version ?? -1) && !one.static ? `newest ${number(one.newest)}` : one.version === null ? '' : 'newest')),
   h('td', { class: 'number' }, number(one.admitted)),
   h('td', { class: 'number' }, number(one.late)),
   h('td', { class: 'number' }, one.quarantined ? h('a', { href: toStream(one.app, one.name, 'quarantine') }, number(one.quarantined)) : number(one.quarantined)),
@@ -57,7 +57,7 @@ const queryRow = one => [
   h('td', {}, one.behind ? lag(one.behind) : '–'),
   h('td', {}, one.seconds === null ? '–' : `${one.seconds.toFixed(2)} s`, h('small', {}, one.seconds === null ? '' : `${number(rowsOut(one.rows))} rows`)),
   h('td', {}, one.state_rows === null ? '–' : number(one.state_rows), h('small', {}, one.state_rows === null ? '' : bytes(one.state_bytes))),
-  h('td', {}, one.checks ? (Object.keys(one.warnings).length ? h('span', { class: 'badge warn' }, `${Object.keys(one.warnings).length} warnings`) : `${one.checks} passed`) : '–'),
+  h('td', {}, one.checks ? (Object.keys(one.warnings).length ? h('span', { class: 'badge warn' }, `${Object.keys(one.warnings).length} warning${Object.keys(one.warnings).length > 1 ? 's' : ''}`) : `${one.checks} passed`) : '–'),
 ];
 
 const STREAM_HEADS = ['stream or relation', 'state', 'heartbeat', 'lag', 'source', 'admitted', 'late', 'quarantine'];

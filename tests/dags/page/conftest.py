@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ from tests.dags.page.stub import Served, StubAirflow
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-REQUIRED = "SWEEPAREA_BROWSER"
-"""Set to ``required``, tests that need a browser fail where there is none; otherwise they are skipped."""
 SHOTS = "SWEEPAREA_SCREENSHOTS"
 """A folder: the tests leave their pictures there (``docs`` has them)."""
 
@@ -64,23 +61,6 @@ def use(homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Callable[[st
         return homes[name]
 
     return chosen
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
-    required = os.environ.get(REQUIRED) == "required"
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        (pytest.fail if required else pytest.skip)("no Chromium: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        (pytest.fail if required else pytest.skip)("no playwright: pip install playwright")
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=found, args=["--disable-dev-shm-usage"])
-        yield chromium
-        chromium.close()
 
 
 class Visitor:

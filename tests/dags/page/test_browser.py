@@ -309,7 +309,7 @@ def test_a_page_that_stays_open_says_when_it_is_old(use, visitor):
     [
         ("overview", "tidy", "", 1200, 760, False),
         ("phone", "tidy", "", 390, 760, True),
-        ("graph", "200", "?as=graph&search=q18", 1000, 560, False),
+        ("graph", "200", "?as=graph&search=q16", 1000, 760, False),
         ("how", "tidy", "?query=shop/surges", 1100, 800, False),
         ("slices", "tidy", "?query=shop/revenue&tab=slices", 1100, 700, True),
         ("results", "tidy", "?query=shop/revenue&tab=results", 1100, 900, False),

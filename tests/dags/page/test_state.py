@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweeparea.dags.model import ApplicationDags, Query, Source
-from sweeparea.dags.page.commits import Commit, slices, trend
+from sweeparea.dags.page.commits import PastCommit, slices, trend
 from sweeparea.dags.page.holding import words_of_length
 from sweeparea.dags.page.looks import Look, Looks
 from sweeparea.dags.page.state import Facts, Overview, overview
@@ -128,7 +128,7 @@ def test_bigint_time_has_no_clock():
     [([1, 2, 3], ""), ([5] * 8, "steady"), ([1, 5, 9, 13, 17, 21], "growing"), ([60, 50, 40, 30, 20, 10], "shrinking")],
 )
 def test_a_trend_is_told_against_the_time_that_passed(lags: list[int], word: str):
-    commits = [Commit(i, 100 + 10 * i - lag, (100 + 10 * i) * MINUTE) for i, lag in enumerate(lags)]
+    commits = [PastCommit(i, 100 + 10 * i - lag, (100 + 10 * i) * MINUTE) for i, lag in enumerate(lags)]
     assert trend(commits, MINUTE)["word"] == word
     assert [lag for _, lag in trend(commits, MINUTE)["points"]] == [lag * 60_000 for lag in lags]
     assert trend(commits, 0)["points"] == []
