@@ -17,6 +17,7 @@ from sweeparea.cql.text.errors import nearest
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.judging.stage import Stage
+from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark import json_values
 
