@@ -13,6 +13,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
+from sweeparea.dags.model import as_fault
 from sweeparea.dags.page import details, quarantine, results, tables
 from sweeparea.dags.page.access import Access, from_this_page
 from sweeparea.dags.page.opened import Applications, HeldApplication
@@ -20,6 +21,7 @@ from sweeparea.dags.page.state import dag_ids, overview
 from sweeparea.infra.dag_names import admit_dag_id, group_dag_id, maintenance_dag_id, query_dag_id
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.spark_jobs.application import Application
+from sweeparea.tables.publication.ledger import Ledger
 
 WEB = Path(__file__).parent / "web"
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -36,6 +38,7 @@ OF_REPORTS = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
 """Of a page that stands by itself: its style is in it, and it has no script."""
+PICTURE = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
 class Advance(BaseModel):
@@ -148,8 +151,8 @@ def _reads(app: FastAPI, served: Served) -> None:
                 continue
             try:
                 found.append(overview(held.facts(), allowed))
-            except (SweepAreaError, OSError) as error:
-                faults[name] = str(error)
+            except Exception as error:  # a damaged ledger, a folder without rights: the others are shown
+                faults[name] = str(as_fault(error))
         seen = access.allowed(user, {maintenance_dag_id(name) for name in faults}, "GET")
         return {
             "applications": found,
@@ -183,7 +186,7 @@ def _reads(app: FastAPI, served: Served) -> None:
 
         with served.query(user, name, query) as (_, application):
             shown = explain(application.plans.plan(query), application.unchanging(), "svg")
-        return Response(shown, media_type="image/svg+xml", headers=HEADERS)
+        return Response(shown, media_type="image/svg+xml", headers=HEADERS | PICTURE)
 
     @app.get("/quality/{name}/{of}")
     def quality(name: str, of: str, user: Any = User) -> Response:
@@ -219,22 +222,24 @@ def _reads(app: FastAPI, served: Served) -> None:
 
     @app.get("/api/corrections/{name}/{query}")
     def corrected(name: str, query: str, user: Any = User) -> dict[str, Any]:
-        with served.query(user, name, query) as (_, application):
-            ledger = application.ledger
-            table = tables.other(ledger, ledger.layout.result(f"{query}__corrections"), f"{query}__corrections")
+        with served.query(user, name, query) as (held, _):
+            ledger = Ledger(held.dags.data_folder)
+        table = tables.other(ledger, ledger.layout.result(f"{query}__corrections"), f"{query}__corrections")
         return {"commits": [], "rows": [], "more": False} if table is None else quarantine.corrections(table)
 
     @app.get("/api/quarantine/{name}/{source}")
     def kept_out(name: str, source: str, reason: str | None = None, user: Any = User) -> dict[str, Any]:
         micros = served.held(user, name, admit_dag_id(name, source)).tick_micros(source)
-        with served.source(user, name, source) as (_, application):
-            return quarantine.kept_out(application.ledger, source, micros, reason)
+        with served.source(user, name, source) as (held, _):
+            ledger = Ledger(held.dags.data_folder)
+        return quarantine.kept_out(ledger, source, micros, reason)
 
 
 def _table(served: Served, user: Any, name: str, query: str, table: str | None) -> tables.Table | None:
-    # what is slow is done after the application has been let go
-    with served.query(user, name, query) as (_, application):
-        return tables.result(application.ledger, query, table)
+    # what may take long is done by a ledger of its own, after the application has been let go
+    with served.query(user, name, query) as (held, _):
+        ledger = Ledger(held.dags.data_folder)
+    return tables.result(ledger, query, table)
 
 
 def _writes(app: FastAPI, served: Served) -> None:

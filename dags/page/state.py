@@ -99,6 +99,7 @@ class Overview:
             "lag": _lag(self.lags.get(name)),
             "trend": trend(facts.commits.get(name, ()), chronon),
             "at": of_clock(row.at if row else None),
+            "phases": dict(info.seconds or {}) if info else {},
             "seconds": None if info is None else round(sum((info.seconds or {}).values()), 3),
             "rows": dict(info.rows or {}) if info else {},
             "state_rows": sum(info.state.rows.values()) if info else None,

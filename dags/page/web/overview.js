@@ -49,13 +49,14 @@ const streamRow = one => [
 ];
 
 const rowsOut = rows => Object.values(rows).reduce((sum, count) => sum + count, 0);
+const phases = one => [...Object.entries(one.phases).map(([name, seconds]) => `${name} ${seconds.toFixed(2)} s`), ...Object.entries(one.rows).map(([kind, rows]) => `${number(rows)} ${kind}`)].join(', ') || null;
 const queryRow = one => [
   named(one, toQuery(one.app, one.name)),
   state(one),
   time(one.committed, 'nothing yet'),
   h('td', { class: 'lag' }, lagCell(one)),
   h('td', {}, one.behind ? lag(one.behind) : '–'),
-  h('td', {}, one.seconds === null ? '–' : `${one.seconds.toFixed(2)} s`, h('small', {}, one.seconds === null ? '' : `${number(rowsOut(one.rows))} rows`)),
+  h('td', { title: phases(one) }, one.seconds === null ? '–' : `${one.seconds.toFixed(2)} s`, h('small', {}, one.seconds === null ? '' : `${number(rowsOut(one.rows))} rows`)),
   h('td', {}, one.state_rows === null ? '–' : number(one.state_rows), h('small', {}, one.state_rows === null ? '' : bytes(one.state_bytes))),
   h('td', {}, one.checks ? (Object.keys(one.warnings).length ? h('span', { class: 'badge warn' }, `${Object.keys(one.warnings).length} warning${Object.keys(one.warnings).length > 1 ? 's' : ''}`) : `${one.checks} passed`) : '–'),
 ];
@@ -110,10 +111,12 @@ export const overview = (view, [strangeDag]) => {
       select('as', 'As', [['table', 'tables'], ['graph', 'graph']], 'table', redraw));
   };
 
+  // a DAG's own tab, of one that runs several queries
+  const ofGroup = () => strangeDag && state.queries.some(one => one.group === strangeDag);
   const shown = list => {
     const words = chosen.search.toLowerCase().split(/\s+/).filter(Boolean);
     const passes = FILTERS[chosen.filter]?.[1] ?? (one => one.states.some(each => each.kind === chosen.filter));
-    return list.filter(one => (!chosen.app || one.app === chosen.app) && passes(one)
+    return list.filter(one => (!ofGroup() || one.group === strangeDag) && (!chosen.app || one.app === chosen.app) && passes(one)
       && words.every(word => `${one.app}/${one.name} ${one.dag}`.toLowerCase().includes(word))).sort(SORTS[chosen.sort][1]);
   };
 
@@ -126,7 +129,7 @@ export const overview = (view, [strangeDag]) => {
     const [streams, queries] = [shown(state.streams), shown(state.queries)];
     const parts = Object.entries(state.broken).map(([name, text]) => h('div', { class: 'note bad' }, h('b', {}, name), h('pre', {}, text)));
     if (!state.asked) parts.push(h('p', { class: 'note warn' }, 'Airflow does not say how its DAGs are, so paused, failed and missing DAGs are not shown here.'));
-    if (strangeDag) parts.push(h('p', { class: 'note' }, `The DAG ${strangeDag} runs no stream and no single query.`));
+    if (strangeDag) parts.push(h('p', { class: 'note' }, ofGroup() ? `The DAG ${strangeDag} runs these queries.` : `The DAG ${strangeDag} runs no stream and no single query.`));
     if (!state.streams.length && !state.queries.length && !parts.length) {
       parts.push(h('p', { class: 'empty' }, 'There is no application that you may see yet. Put a folder with .cql files under queries/, and its streams and queries appear here.'));
     } else if (chosen.as === 'graph') {

@@ -87,6 +87,12 @@ def test_what_airflow_says_of_the_dags_is_joined(use, visitor, airflow):
     assert "current" not in found["returns"]
 
 
+def test_the_tab_of_a_dag_shows_what_it_runs(use, visitor):
+    use("3")
+    assert names(visitor.open("?dag=shop__hourly")) == ["sent_back"]
+    assert visitor.open("?dag=shop__admit_orders").locator("h1").inner_text().startswith("orders")
+
+
 def test_two_hundred_are_searched_filtered_and_sorted(use, visitor):
     use("200")
     page = visitor.open()

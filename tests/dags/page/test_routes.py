@@ -112,3 +112,15 @@ def test_what_cannot_be_told_is_said_in_words(client: TestClient):
     assert client.get("/api/results/shop/sent_back").json() == {}
     assert client.get("/api/corrections/shop/sent_back").json()["commits"] == []
     assert client.get("/api/quarantine/shop/returns").json()["rows"] == []
+
+
+def test_a_damaged_ledger_stops_no_other_application(client: TestClient, monkeypatch: pytest.MonkeyPatch):
+    client.cookies.set("_token", "admin")
+
+    def damaged(self):
+        raise ValueError("Parquet magic bytes not found")
+
+    monkeypatch.setattr("sweeparea.dags.page.opened.HeldApplication.facts", damaged)
+    state = client.get("/api/state").json()
+    assert state["applications"] == []
+    assert "magic bytes" in state["broken"]["shop"]
