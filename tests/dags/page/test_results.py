@@ -80,9 +80,9 @@ def test_rows_over_time_by_key_and_measure(tmp_path: Path, stamps: bool):
     assert [row[3] for row in results.over_time(table, most=2)["rows"]] == [1.0, 2.0]  # the newest
     assert len(results.over_time(table, until=20 * (SECOND if stamps else 1))["rows"]) == 2
     assert {row[0] for row in results.over_time(table, keys=[])["rows"]} == {""}
-    for wrong in ({"measure": ODD}, {"measure": "nothing"}, {"keys": ["nothing"]}):
+    for measure, keys in ((ODD, None), ("nothing", None), (None, ["nothing"])):
         with pytest.raises(UsageError):
-            results.over_time(table, **wrong)
+            results.over_time(table, measure=measure, keys=keys)
 
 
 def test_rows_columns_and_letters_are_bounded(tmp_path: Path):
