@@ -41,6 +41,7 @@ TUNABLE = {
     f"AIRFLOW__{name}"
     for name in (
         "CORE__PARALLELISM",
+        "CORE__PLUGINS_FOLDER",
         "API__WORKERS",
         "DAG_PROCESSOR__REFRESH_INTERVAL",
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL",
@@ -122,6 +123,17 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
     named |= {k: v for k, v in given.items() if k.removeprefix("AIRFLOW__") not in own or k in TUNABLE}
     inherited = proxies.for_airflow(postgres.without_settings(inherited))
     return {**inherited, **settings.environment(), "SCARF_ANALYTICS": "false", **named}
+
+
+def not_taken_over(run_folder: Path | None = None) -> list[str]:
+    """Settings of Airflow's in this process's environment that do not hold, because this installation needs others."""
+    taken = environment(run_folder)
+    users_given = users.VARIABLE  # these come beside our own
+    return sorted(
+        name
+        for name, value in os.environ.items()
+        if name.startswith("AIRFLOW__") and name != users_given and taken.get(name) != value
+    )
 
 
 def end_orphans(run_folder: Path | None = None, idle: bool = True) -> int:

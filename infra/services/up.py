@@ -40,6 +40,8 @@ def up() -> None:
         java = find_java()
         if java.note:
             say(java.note)
+        if others := airflow.not_taken_over():
+            say(f"not taken over, for this Airflow needs its own: {', '.join(others)}")
         before = {name for name in processes.services() if processes.running(name) is not None}
         new = [name for name in ORDER if name not in before]
         try:

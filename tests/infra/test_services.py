@@ -34,6 +34,8 @@ def test_airflow_listens_here_only_and_keeps_to_itself(installation: Path, monke
     monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "7")
     monkeypatch.setenv("AIRFLOW__SMTP__SMTP_HOST", "mail.example")
     monkeypatch.setenv("AIRFLOW_CONN_PROD", "spark://x")
+    monkeypatch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "ann:viewer")
+    assert airflow.not_taken_over() == ["AIRFLOW__CORE__EXECUTOR"]
     names = airflow.environment()
     assert (names["AIRFLOW__CORE__PARALLELISM"], names["AIRFLOW_CONN_PROD"]) == ("7", "spark://x")
     assert names["AIRFLOW__SMTP__SMTP_HOST"] == "mail.example"
