@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sweeparea.spark_jobs.application import Application
     from sweeparea.spark_jobs.commands.lineage import Fields, Judged, Lineage, Table, WrittenTable
 
 log = logging.getLogger(__name__)
@@ -31,16 +32,15 @@ def wanted() -> bool:
 
 
 def commits(app: str, names: Iterable[str]) -> dict[str, int]:
-    """By name its last commit before a run, for ``gathered``."""
-    from sweeparea.spark_jobs.commands.lineage import last_commit
+    """By name its last commit before a run, for ``gathered``; none where the job is about to tell what is wrong."""
+    from sweeparea.spark_jobs.application import Application
+    from sweeparea.spark_jobs.commands.lineage import last_commits
 
-    found: dict[str, int] = {}
-    for name in names:
-        try:
-            found[name] = last_commit(app, name)
-        except Exception as error:  # the job tells of it
-            log.debug("The last commit of %s is not known: %s", name, error)
-    return found
+    try:
+        return last_commits(Application.open(app), names)
+    except Exception as error:
+        log.debug("The last commits of %s are not known: %s", app, error)
+        return {}
 
 
 def gathered(app: str, since: Mapping[str, int | None]) -> list[Lineage]:
@@ -49,7 +49,7 @@ def gathered(app: str, since: Mapping[str, int | None]) -> list[Lineage]:
     """
     from sweeparea.spark_jobs.commands.lineage import lineage
 
-    return _each(app, since, lambda name: lineage(app, name, since[name]))
+    return _each(app, since, lambda opened, name: lineage(opened, name, since[name]))
 
 
 def declared(app: str, names: Iterable[str]) -> list[Lineage]:
@@ -58,14 +58,18 @@ def declared(app: str, names: Iterable[str]) -> list[Lineage]:
     """
     from sweeparea.spark_jobs.commands.lineage import declared
 
-    return _each(app, names, lambda name: declared(app, name))
+    return _each(app, names, declared)
 
 
-def _each(app: str, names: Iterable[str], lineage: Callable[[str], Lineage]) -> list[Lineage]:
+def _each(app: str, names: Iterable[str], lineage: Callable[[Application, str], Lineage]) -> list[Lineage]:
+    from sweeparea.spark_jobs.application import Application
+
     found: list[Lineage] = []
+    opened: Application | None = None
     for name in names:
         try:
-            found.append(lineage(name))
+            opened = opened or Application.open(app)
+            found.append(lineage(opened, name))
         except Exception as error:
             log.warning("The lineage of %s.%s is not told: %s", app, name, error)
     return found

@@ -72,35 +72,33 @@ class Lineage:
     text: str
 
 
-def lineage(application: str | Application, name: str, since: int | None = None) -> Lineage:
+def lineage(application: Application, name: str, since: int | None = None) -> Lineage:
     """The lineage of a stream, relation or query. ``since``: the sequence number of its last commit before the run,
     whose commits are those behind it; None: of no run.
     """
-    opened = application if isinstance(application, Application) else Application.open(application)
-    commits = _commits(opened, name, since)
-    query = opened.catalog.queries.get(name)
-    return _of_source(opened, name, commits) if query is None else _of_query(opened, name, commits)
+    commits = _commits(application, name, since)
+    query = name in application.catalog.queries
+    return _of_query(application, name, commits) if query else _of_source(application, name, commits)
 
 
-def declared(application: str | Application, name: str) -> Lineage:
+def declared(application: Application, name: str) -> Lineage:
     """What a run will read and write, by addresses alone, as far as the files tell: no table is opened. Of a query
     that is its own table, and what it reads under the names of streams, relations and queries.
     """
-    opened = application if isinstance(application, Application) else Application.open(application)
-    layout, catalog = opened.layout, opened.catalog
+    layout, catalog = application.layout, application.catalog
     if name not in catalog.queries:
-        source = opened.source(name)
-        address = opened.located(source.source.uri) if source.source.uri else layout.landing(name)
+        source = application.source(name)
+        address = application.located(source.source.uri) if source.source.uri else layout.landing(name)
         return Lineage((Table(address),), (WrittenTable(Table(layout.admitted(name))),), source.written)
-    read = [each for each in catalog.inputs(name) if opened.owner(each) == each]
+    read = [each for each in catalog.inputs(name) if application.owner(each) == each]
     inputs = tuple(Table(layout.result(i) if i in catalog.queries else layout.admitted(i)) for i in read)
-    return Lineage(inputs, (WrittenTable(Table(layout.result(name))),), opened.query(name).written)
+    return Lineage(inputs, (WrittenTable(Table(layout.result(name))),), application.query(name).written)
 
 
-def last_commit(application: str, name: str) -> int:
-    """The sequence number of a name's last commit; 0 where it has none."""
-    row = Application.open(application).ledger.row(name)
-    return 0 if row is None else row.seq
+def last_commits(application: Application, names: Iterable[str]) -> dict[str, int]:
+    """By name the sequence number of its last commit; 0 where it has none."""
+    head = application.ledger.head()
+    return {name: head[name].seq if name in head else 0 for name in names}
 
 
 def _commits(application: Application, name: str, since: int | None) -> list[LedgerRow]:
