@@ -62,19 +62,17 @@ def judge(rows: pa.Table, expectations: Sequence[Expectation], unit: tuple[int, 
 
     One that cannot be built or run has status ``error``.
     """
-    checks: list[Check] = []
-    found: dict[str, Result] = {}
-    for expectation in expectations:
-        check = _check(rows, expectation)
-        try:
-            verdict._build_suite("one", [check])  # pyright: ignore[reportPrivateUsage]
-        except verdict.SuiteError as error:
-            found[check["id"]] = _result(expectation, "error", None, rows.num_rows, error=str(error))
-        else:
-            checks.append(check)
-    if checks:
-        for result in verdict.audit(rows, "unit", checks).results:
-            found[result["id"]] = result
+    checks = [_check(rows, expectation) for expectation in expectations]
+    try:
+        told = verdict.audit(rows, "unit", checks).results if checks else []
+    except verdict.SuiteError:  # one at least is none: which, is asked one by one
+        told = []
+        for expectation, check in zip(expectations, checks, strict=True):
+            try:
+                told += verdict.audit(rows, "unit", [check]).results
+            except verdict.SuiteError as error:
+                told.append(_result(expectation, "error", None, rows.num_rows, error=str(error)))
+    found = {result["id"]: result for result in told}
     results = [found[check_id(e)] for e in expectations]
     return [_of_unit(result, rows.num_rows, unit) for result in results]
 

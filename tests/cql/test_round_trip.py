@@ -151,7 +151,7 @@ def test_a_printed_plan_is_a_statement() -> None:
     [statement] = parse_text(
         "CREATE CONTINUOUS QUERY k START AT TIMESTAMP '2013-01-01' MATERIALIZE RELATION, RSTREAM EVERY 1 Hour ANCHOR "
         "60 Seconds, ISTREAM CONSTRAINT c EXPECT (n > 0) ON VIOLATION WARN CONSTRAINT d EXPECT gx."
-        "expect_column_values_to_be_in_set(column => 'N', value_set => [1, 'it\\'s'], mostly => 0.5) PER INTERVAL 1 DAY "
+        "expect_column_values_to_be_in_set(column => 'N', value_set => [1, 'it\\'s'], mostly => 0.5) PER 1 DAY "
         "CONSTRAINT e EXPECT VOLUME WITHIN 2 DEVIATIONS OF LAST 3 PER 2 HOURS ON VIOLATION WARN "
         "CONSTRAINT f EXPECT (origin) REFERENCES r(id) WITH (range_bounds = 'exclusive') AS "
         "SELECT origin, count(*) AS n FROM flights [Range 1 Hour] GROUP BY origin"
