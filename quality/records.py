@@ -194,6 +194,11 @@ def merged(entries: Iterable[Mapping[str, Any]]) -> list[Entry]:
     return bounded({k: v for k, v in own.items() if k != "samples" or v} for own in found.values())
 
 
+def without_units(entry: Entry) -> Entry:
+    """An entry without the results of units of time."""
+    return {**entry, "results": [r for r in entry["results"] if len(r) < 5 or "unit" not in r[4]]}
+
+
 def _subject(result: Sequence[Any]) -> tuple[Any, ...]:
     return (result[0], *((result[4].get("unit") or ()) if len(result) > 4 else ()))
 

@@ -8,16 +8,25 @@ change in one commit; where nothing differs nothing is written.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.splice import NotMet
-from sweeparea.quality.records import merged
+from sweeparea.quality import verdict
+from sweeparea.quality.records import Entry, merged, without_units
+from sweeparea.quality.records import entry as entry_of
+from sweeparea.quality.verdict_tables import refused
 from sweeparea.spark_jobs.rewriting.rewritten import Rewritten
 from sweeparea.spark_jobs.rewriting.rewritten_areas import RewrittenAreas
 from sweeparea.spark_jobs.rewriting.rewritten_results import RewrittenResults
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.rewriting.staging import Staging
 from sweeparea.spark_jobs.slices.place import SlicePlace
+from sweeparea.spark_jobs.slices.units import JudgedSlice
+from sweeparea.spark_jobs.spark.instants import slice_text
 from sweeparea.tables.errors import LostRace
 from sweeparea.tables.faults import crash_point
 from sweeparea.tables.publication.info import (
@@ -99,14 +108,42 @@ class Rewrite:
         crash_point("rewrite.staged_areas")
         if done:
             parts.append(QueryInfo(rewrite=RewriteInfo(cause, self.shadow.since, self.upto, done.counts)))
-        parts.append(self._verdict(staging.attempt))
+        parts.append(self._verdict(staging, seq, previous.committed))
         info = without(laid_over(previous.info, *parts), ["exchanged"])
         publication.commit(committed=previous.committed, pins=dict(pins), info=info)
         return done
 
-    def _verdict(self, attempt: str) -> QueryInfo:
-        """The verdict of all slices that were computed beside, as that of this commit."""
-        return QueryInfo(verdicts=merged(self.shadow.verdicts), judged=attempt)
+    def _verdict(self, staging: Staging, seq: int, committed: int | None) -> QueryInfo:
+        """The verdict of all slices that were computed beside, as that of this commit. Units of time that it touches
+        and that end by the ``committed`` instant are judged as they will be. QualityFailure where one is not met.
+        """
+        entries = merged(self.shadow.verdicts)
+        if committed is not None and any(e.per is not None for e in self.shadow.published.expectations):
+            entries = self._units(staging, seq, committed, entries)
+        return QueryInfo(verdicts=entries, judged=staging.attempt)
+
+    def _units(self, staging: Staging, seq: int, committed: int, entries: list[Entry]) -> list[Entry]:
+        plan, shadow, publication = self.shadow.published, self.shadow, staging.publication
+        place = SlicePlace.of(self.application, self.name)
+        tables: dict[str, tuple[str, pa.Schema]] = {}
+        for kind in plan.materialize:
+            log = self.application.ledger.log(self.application.layout.result(plan.table(kind)))
+            keys = ("closed", "open") if kind == ResultKind.RELATION else (kind,)
+            tables |= dict.fromkeys(keys, (log.uri, log.schema()))
+        judged = JudgedSlice(self.application, plan, place, shadow.since, self.upto, tables, [], committed=committed)
+        judged = replace(judged, content=publication.content(judged.table[0]))
+        name = judged.table[0].rsplit("/", 1)[-1]
+        told = verdict.with_results(verdict.Verdict(True, [], 0.0, 0), judged.judged())
+        entries = [without_units(entry) if entry["table"] == name else entry for entry in entries]
+        entries = merged([*entries, entry_of(name, told)])
+        if not told.ok:
+            refused(
+                self.application.ledger, self.name, NameKind.QUERY, entries,
+                registration=publication.registration, seq=seq, attempt=staging.attempt, since=shadow.since,
+                upto=self.upto, chronon=plan.time.clock, cause="computed again",
+            )  # fmt: skip
+            verdict.require(told, name, slice_text(plan.time, shadow.since, self.upto))
+        return entries
 
     def _rules(self, previous: LedgerRow, repairs: bool) -> dict[str, list[str]]:
         """By which rules of time zones the query's results were computed, once these are exchanged."""
@@ -143,7 +180,7 @@ class Rewrite:
             QueryInfo(built=seq),
             QueryInfo(rewrite=RewriteInfo(CAUSE, self.shadow.since, self.upto, done.counts)),
             QueryInfo(exchanged=ExchangeInfo(old, new, done.renewed)),
-            self._verdict(staging.attempt),
+            self._verdict(staging, seq, None),
         )
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
         gone = [t for t in (previous.of_query.tables or {}) if t.startswith("results/") and t not in kept]

@@ -46,7 +46,8 @@ class TickRange:
 @dataclass(frozen=True)
 class JudgedSlice:
     """What a slice ``(since, h1]`` adds to the ``plan``'s own result: ``table`` is its folder, ``lines`` its staged
-    files; ``whole``: it has the rows of all keys.
+    files; ``whole``: it has the rows of all keys. ``content``: the stretch was computed again, and these are the files
+    that its table will hold, up to the query's instant ``committed``: then the units are judged that it touches.
     """
 
     application: Application
@@ -57,6 +58,8 @@ class JudgedSlice:
     tables: Mapping[str, tuple[str, pa.Schema]]
     lines: Sequence[Line]
     whole: bool = True
+    content: Sequence[DataFile] | None = None
+    committed: int = 0
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -80,6 +83,9 @@ class JudgedSlice:
     def parts(self, low: int) -> Iterator[TickRange]:
         """The rows from tick ``low`` up to the slice's end."""
         path, _ = self.table
+        if self.content is not None:
+            yield self._part(path, self.content, low, self.committed)
+            return
         if low <= self.since:
             log = self.place.ledger.log(path)
             own = log.files() if log.exists() else []
@@ -132,6 +138,8 @@ class JudgedSlice:
             return []
         found: list[Result] = []
         for per in dict.fromkeys(e.per for e in expectations):
+            if per is None and self.content is not None:
+                continue
             own = [e for e in expectations if e.per == per]
             found += self._of_commit(own) if per is None else self._of_units(own, per)
         by_name.name_units(found, self.plan.time.instant)
@@ -164,6 +172,8 @@ class JudgedSlice:
         _, schema = self.table
         last: int = max((dict(e.arguments).get("last", 0) for e in expectations), default=0)  # type: ignore[type-var,assignment]
         first, end = (self.since + 1) // per, (self.h1 + 1) // per
+        if self.content is not None:
+            end = min(self.h1 // per + 1, (self.committed + 1) // per)
         if end <= first:
             return []
         begun = -(-max(self.plan.start, -(1 << 61)) // per)  # the first unit that lies after START

@@ -193,6 +193,17 @@ class Publication:
         staged.removes += removes
         self._staged[relative] = staged
 
+    def content(self, table_path: str | PathLike[str]) -> list[DataFile]:
+        """The files that a table will hold once this is committed."""
+        relative = self.layout.relative(table_path)
+        log, staged = self.ledger.log(relative), self._staged.get(relative)
+        live = log.files() if log.exists() else []
+        if staged is None:
+            return live
+        gone = {file.path for file in staged.removes}
+        kept = [] if staged.schema is not None else [file for file in live if file.path not in gone]
+        return [*kept, *staged.adds]
+
     def commit(
         self,
         committed: int | None,

@@ -118,6 +118,31 @@ def test_what_is_computed_beside_stands_on_what_is_published_before_it(tmp_path:
     assert judged(app, place, 5, 14, {"istream": []}, SUM, EACH) == {"each": [(None, 0, 0)]}
 
 
+def test_what_was_computed_again_is_judged_as_it_will_be(tmp_path: Path):
+    app = application(tmp_path)
+    log = app.ledger.log(app.layout.result("q"))
+    put(log, STREAM, [(1, 5), (2, 12), (4, 18)], "kept")
+    put(log, STREAM, [(1_000, 14), (8, 25), (16, 31)], "wrong")
+    publication = Publication(str(tmp_path), app.ledger, "q", NameKind.QUERY, "r")
+    attempt = publication.begin()
+    right = pa.table([[32, 8, 16], [14, 25, 31]], schema=STREAM)
+    wrong = [file for file in log.files() if "wrong" in file.path]
+    publication.stage(log.uri, [write_file(right, log.uri, attempt, "rows")], wrong)
+    place = SlicePlace(str(tmp_path), app.layout, app.ledger, "r")
+    plan: Any = SimpleNamespace(
+        expectations=(SUM, EACH), time=TimeDomain(), start=0, kind=ResultKind.ISTREAM,
+        root=SimpleNamespace(columns=[SimpleNamespace(label="x")]),
+    )  # fmt: skip
+    tables = {"istream": (log.uri, STREAM)}
+    content = publication.content(log.uri)
+    again = JudgedSlice(app, plan, place, 13, 21, tables, [], content=content, committed=33)
+    told = [(r["meta"]["unit"], r["observed"]) for r in again.judged()]
+    assert told == [([10, 20], 2 + 4 + 32), ([20, 30], 8)]
+    early = JudgedSlice(app, plan, place, 13, 21, tables, [], content=content, committed=28)
+    assert [r["meta"]["unit"] for r in early.judged()] == [[10, 20]]
+    publication.abandon()
+
+
 # -- references --------------------------------------------------------------------------------------------------------
 
 KEYS = Expectation(

@@ -85,6 +85,25 @@ def test_a_unit_is_judged_once_and_as_a_whole_however_time_was_cut(tmp_path: Pat
     assert [minute for minute, _, _ in found[0]["turnover", "volume"]] == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_late_row_has_its_unit_judged_again_before_it_is_published(tmp_path: Path, spark: SparkSession):
+    clause = "CONSTRAINT few EXPECT VOLUME BETWEEN 0 AND 3 PER INTERVAL 1 MINUTE"
+    app = sold(tmp_path, SALES.format(clauses="") + STREAM.format(clauses=clause), spark, DAYS, "large")
+    before = shop.contents(app, "large")
+    shop.sell(tmp_path, [(70, "a", 1.0, 1)])
+    admit(app, "sales", spark)
+    process(app, "large", spark)
+    repaired = verdicts(app, "large", "cause IS NOT NULL")
+    assert [(r["status"], r["observed"], r["unit_from"]) for r in repaired] == [("pass", "3", shop.tick(60))]
+    assert len(shop.contents(app, "large")) == len(before) + 1
+    shop.sell(tmp_path, [(80, "a", 1.0, 1)])
+    admit(app, "sales", spark)
+    with pytest.raises(QualityFailure, match="constraint:few"):
+        process(app, "large", spark)
+    assert len(shop.contents(app, "large")) == len(before) + 1
+    (refused,) = verdicts(app, "large", "refused AND status <> 'pass'")
+    assert (refused["observed"], refused["unit_from"]) == ("4", shop.tick(60))
+
+
 def test_what_fails_is_refused_kept_and_goes_on_when_it_is_put_right(tmp_path: Path, spark: SparkSession):
     clause = "CONSTRAINT few EXPECT gx.expect_column_max_to_be_between(column => 'amount', max_value => 5)"
     app = sold(tmp_path, SALES.format(clauses="") + STREAM.format(clauses=clause), spark, [])
