@@ -127,7 +127,7 @@ def test_what_was_computed_again_is_judged_as_it_will_be(tmp_path: Path):
     attempt = publication.begin()
     right = pa.table([[32, 8, 16], [14, 25, 31]], schema=STREAM)
     wrong = [file for file in log.files() if "wrong" in file.path]
-    publication.stage(log.uri, [write_file(right, log.uri, attempt, "rows")], wrong)
+    publication.stage(log.uri, [write_file(right, log.uri, attempt, "rows")], wrong, anew=True)
     place = SlicePlace(str(tmp_path), app.layout, app.ledger, "r")
     plan: Any = SimpleNamespace(
         expectations=(SUM, EACH), time=TimeDomain(), start=0, kind=ResultKind.ISTREAM,
