@@ -4,6 +4,8 @@ relation held at the instants of rows. Tables without Spark.
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +17,10 @@ from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.plan.plan import Expectation
 from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
+from sweeparea.quality import by_name, counts
+from sweeparea.quality.verdict import QualityFailure
 from sweeparea.spark_jobs.evaluation import references
+from sweeparea.spark_jobs.slices.audit import audit, checks_of
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.units import JudgedSlice
 from sweeparea.tables.layout import Layout
@@ -141,6 +146,35 @@ def test_what_was_computed_again_is_judged_as_it_will_be(tmp_path: Path):
     early = JudgedSlice(app, plan, place, 13, 21, tables, [], content=content, committed=28)
     assert [r["meta"]["unit"] for r in early.judged()] == [[10, 20]]
     publication.abandon()
+
+
+def test_expectations_join_the_verdict_of_their_table_and_stop_the_slice(tmp_path: Path):
+    at = str(tmp_path / "q")
+    plan: Any = SimpleNamespace(
+        time=TimeDomain(), constraints=(), root=SimpleNamespace(columns=[SimpleNamespace(label="x")])
+    )
+    tables: Any = {"istream": (at, STREAM), "dstream": (f"{at}__dstream", STREAM)}
+    rows = pa.table([[5], [3]], schema=STREAM)
+    broken = json.dumps(counts.counted(rows, checks_of(plan, "istream", 0, 9)))
+    lines = [{"target": "istream", "path": "f", "size": 1, "rows": 1, "stats": "", "broken": broken}]
+    kept: list[Any] = []
+
+    def run(expectation: Expectation, where: list[dict[str, Any]] = lines) -> list[Any]:
+        told = by_name.of_units(rows.rename_columns(["x", "__tick"]), [expectation], 10, 0, 0, 1)
+        return audit(None, plan, 0, 9, tables, where, kept.append, (at, told))  # type: ignore[arg-type]
+
+    good, bad = (replace(COUNT, arguments=(("min", n), ("max", None)), on_violation="fail") for n in (1, 2))
+    (entry,) = run(good)
+    assert (entry["table"], entry["checks"], entry["rows"]) == ("q", 4, 1)
+    assert entry["results"][-1][:3] == ["constraint:rows", "critical", "pass"]
+    (entry,) = run(good, [])  # a slice without a row
+    assert [(r[0], r[4]["unit"]) for r in entry["results"]] == [("constraint:rows", [0, 10])]
+    assert not kept
+    (entry,) = run(replace(bad, on_violation="warn"))
+    assert entry["warnings"] == {"constraint:rows": None}
+    with pytest.raises(QualityFailure, match=r"1 of its 4 checks failed .*constraint:rows .*VOLUME .*observed 1"):
+        run(bad)
+    assert [r[:3] for r in kept[0][0]["results"]][-1] == ["constraint:rows", "critical", "fail"]
 
 
 # -- references --------------------------------------------------------------------------------------------------------
