@@ -10,7 +10,6 @@ and ``sample_rows`` are the same as rows of the tables ``quality.verdicts`` and 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -176,7 +175,9 @@ def merged(entries: Iterable[Mapping[str, Any]]) -> list[Entry]:
         )
         own["rows"] += told["rows"]
         own["seconds"] = round(own["seconds"] + (told.get("seconds") or 0.0), 4)
-        own["warnings"] = dict(Counter(own["warnings"]) + Counter(told["warnings"]))
+        for id_, n in told["warnings"].items():  # None: what is not met is no matter of rows
+            before = own["warnings"].get(id_)
+            own["warnings"][id_] = n if before is None else before + (n or 0)
         # one that judges a unit stands for itself
         known = {_subject(r): i for i, r in enumerate(own["results"])}
         for result in told.get("results", ()):

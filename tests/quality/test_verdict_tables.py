@@ -157,6 +157,9 @@ def test_several_slices_are_one_verdict():
         ["constraint:small", "warning", "fail", 5],
     ]
     assert one["samples"] == {"constraint:small": ['{"n": 4}', '{"n": 1}']}
+    assert one["warnings"] == {"constraint:small": 5}
+    entries[0]["warnings"] = {"constraint:small": None, "constraint:mean": None}
+    assert records.merged(entries)[0]["warnings"] == {"constraint:small": 5, "constraint:mean": None}
 
 
 def test_a_page_needs_nothing_else_and_shows_what_there_is(tmp_path: Path):
