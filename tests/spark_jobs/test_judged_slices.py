@@ -19,7 +19,9 @@ from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.quality import by_name, counts
 from sweeparea.quality.verdict import QualityFailure
+from sweeparea.quality.verdict_tables import VerdictTables
 from sweeparea.spark_jobs.evaluation import references
+from sweeparea.spark_jobs.rewriting.rewrite import Rewrite
 from sweeparea.spark_jobs.slices.audit import audit, checks_of
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.units import JudgedSlice
@@ -146,6 +148,49 @@ def test_what_was_computed_again_is_judged_as_it_will_be(tmp_path: Path):
     early = JudgedSlice(app, plan, place, 13, 21, tables, [], content=content, committed=28)
     assert [r["meta"]["unit"] for r in early.judged()] == [[10, 20]]
     publication.abandon()
+
+
+def test_a_rewrite_tells_of_whole_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    app = application(tmp_path)
+    log = app.ledger.log(app.layout.result("q"))
+    put(log, STREAM, [(1, 12), (2, 18)], "kept")
+    monkeypatch.setattr(SlicePlace, "of", lambda *_: SlicePlace(str(tmp_path), app.layout, app.ledger, "r"))
+    beside = {"table": "q", "rows": 1, "checks": 2, "warnings": {}, "seconds": 0.0, "results": [
+        ["law:columns", "critical", "pass", 0], ["constraint:rows", "critical", "fail", None, {"unit": [10, 20]}],
+    ]}  # fmt: skip
+    for most, good in ((3, True), (2, False)):
+        publication = Publication(str(tmp_path), app.ledger, "q", NameKind.QUERY, "r")
+        attempt = publication.begin()
+        new = pa.table([[32], [14]], schema=STREAM)
+        publication.stage(log.uri, [write_file(new, log.uri, attempt, "rows")], anew=True)
+        expectation = replace(COUNT, arguments=(("min", 0), ("max", most)), on_violation="fail")
+        plan = SimpleNamespace(
+            expectations=(expectation,), time=TimeDomain(), start=0, kind=ResultKind.ISTREAM,
+            materialize=(ResultKind.ISTREAM,), table=lambda kind: "q",
+            root=SimpleNamespace(columns=[SimpleNamespace(label="x")]),
+        )  # fmt: skip
+        rewrite: Any = Rewrite.__new__(Rewrite)
+        rewrite.application, rewrite.name, rewrite.upto = app, "q", 15
+        rewrite.shadow = SimpleNamespace(published=plan, since=13, verdicts=[beside])
+        staging: Any = SimpleNamespace(publication=publication, attempt=attempt)
+        if good:
+            (entry,) = rewrite._verdict(staging, 2, 25).verdicts
+            assert [r[:3] for r in entry["results"]] == [
+                ["law:columns", "critical", "pass"],
+                ["constraint:rows", "critical", "pass"],
+            ]
+            assert entry["results"][1][4]["observed"] == 3
+        else:
+            with pytest.raises(QualityFailure, match=r"constraint:rows .*\[10, 20\) fails, observed 3"):
+                rewrite._verdict(staging, 2, 25)
+        publication.abandon()
+    told = VerdictTables(app.ledger).read("q")[0].to_pylist()
+    assert [(r["expectation"], r["status"], r["refused"], r["cause"]) for r in told] == [
+        ("law:columns", "pass", True, "computed again"),
+        ("constraint:rows", "fail", True, "computed again"),
+    ]
 
 
 def test_expectations_join_the_verdict_of_their_table_and_stop_the_slice(tmp_path: Path):
