@@ -29,6 +29,16 @@ MOST_UNITS = 500
 """Of so many units of an expectation a commit's verdict tells: of those that are not met, and of the last ones."""
 ORDERED = ("expect_column_values_to_be_increasing", "expect_column_values_to_be_decreasing")
 """Those that look at rows in an order: that of their instants, then of their columns."""
+STATISTICS = (
+    "expect_column_mean_to_be_between",
+    "expect_column_sum_to_be_between",
+    "expect_column_stdev_to_be_between",
+    "expect_column_median_to_be_between",
+    "expect_column_quantile_values_to_be_between",
+    "expect_column_value_z_scores_to_be_less_than",
+    "expect_column_values_to_not_be_outliers",
+)
+"""Those that reckon with values: of DECIMAL they are given as DOUBLE, since pandas cannot with NULLs among them."""
 _LIKE = {
     "expect_column_values_to_match_like_pattern": "expect_column_values_to_match_regex",
     "expect_column_values_to_not_match_like_pattern": "expect_column_values_to_not_match_regex",
@@ -62,6 +72,14 @@ def judge(rows: pa.Table, expectations: Sequence[Expectation], unit: tuple[int, 
 
     One that cannot be built or run has status ``error``.
     """
+    of_floats = [e for e in expectations if e.type in STATISTICS and _decimals(rows, e)]
+    if of_floats:
+        names = {str(dict(e.arguments)["column"]) for e in of_floats}
+        whole = {r["id"]: r for r in judge(_cast(rows, names, pa.float64()), of_floats, unit)}
+        others = {r["id"]: r for r in judge(rows, [e for e in expectations if e not in of_floats], unit)}
+        return [(whole | others)[check_id(e)] for e in expectations]
+    dates = {f.name for f in rows.schema if pt.is_date(f.type)}
+    rows = _cast(rows, dates, pa.timestamp("us"))  # of dates and NULLs pandas knows no least
     checks = [_check(rows, expectation) for expectation in expectations]
     try:
         told = verdict.audit(rows, "unit", checks).results if checks else []
@@ -75,6 +93,19 @@ def judge(rows: pa.Table, expectations: Sequence[Expectation], unit: tuple[int, 
     found = {result["id"]: result for result in told}
     results = [found[check_id(e)] for e in expectations]
     return [_of_unit(result, rows.num_rows, unit) for result in results]
+
+
+def _decimals(rows: pa.Table, expectation: Expectation) -> bool:
+    column = dict(expectation.arguments).get("column")
+    return column in rows.column_names and pt.is_decimal(rows.schema.field(column).type)
+
+
+def _cast(rows: pa.Table, columns: set[str], kind: pa.DataType) -> pa.Table:
+    """The rows with some columns of another type."""
+    for i, name in enumerate(rows.column_names):
+        if name in columns:
+            rows = rows.set_column(i, pa.field(name, kind), rows.column(name).cast(kind))
+    return rows
 
 
 def _check(rows: pa.Table, expectation: Expectation) -> Check:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -213,6 +213,39 @@ def test_what_great_expectations_cannot_build_or_run_is_an_error_and_not_a_pass(
         "constraint:good": "pass",
     }
     assert all(r["error"] for id_, r in found.items() if id_ != "constraint:good")
+
+
+def test_types_with_nulls_are_judged_by_their_values():
+    rows = pa.table(
+        {
+            "d": pa.array([Decimal("1.10"), None, Decimal("3.30")], pa.decimal128(9, 2)),
+            "day": pa.array([date(2024, 1, 1), None, date(2024, 1, 3)]),
+            "i": pa.array([1, None, 1 << 60], pa.int64()),
+            "f": pa.array([1.5, None, 2.0], pa.float32()),
+            "a.b'c\"d é": pa.array([1, None, 3], pa.int8()),
+        }
+    )
+    asked = [
+        expectation(
+            f"expect_column_{what}_to_be_between",
+            {"column": column, "min_value": low, "max_value": high},
+            f"{what} {column}",
+        )
+        for column, low, high in (
+            ("d", 0, 5),
+            ("i", 0, 1 << 61),
+            ("f", 0, 5),
+            ("a.b'c\"d é", 0, 5),
+            ("day", "2024-01-01", "2024-01-03"),
+        )
+        for what in (
+            ("min", "max", "values") if column == "day" else ("min", "max", "values", "mean", "median", "sum", "stdev")
+        )
+    ]
+    found = by_name.judge(rows, asked)
+    assert [(r["id"], r["status"], r["error"]) for r in found if r["status"] != "pass"] == []
+    assert [r["id"] for r in found] == [by_name.check_id(e) for e in asked]
+    assert next(r["observed"] for r in found if r["id"] == "constraint:sum d") == pytest.approx(4.4)
 
 
 def timed(ticks: list[int]) -> pa.Table:

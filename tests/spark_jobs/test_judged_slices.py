@@ -150,9 +150,7 @@ def test_what_was_computed_again_is_judged_as_it_will_be(tmp_path: Path):
     publication.abandon()
 
 
-def test_a_rewrite_tells_of_whole_units(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_rewrite_tells_of_whole_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     app = application(tmp_path)
     log = app.ledger.log(app.layout.result("q"))
     put(log, STREAM, [(1, 12), (2, 18)], "kept")
