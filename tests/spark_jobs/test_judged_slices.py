@@ -194,7 +194,11 @@ def test_a_rewrite_tells_of_whole_units(tmp_path: Path, monkeypatch: pytest.Monk
 def test_expectations_join_the_verdict_of_their_table_and_stop_the_slice(tmp_path: Path):
     at = str(tmp_path / "q")
     plan: Any = SimpleNamespace(
-        time=TimeDomain(), constraints=(), root=SimpleNamespace(columns=[SimpleNamespace(label="x")])
+        name="q",
+        time=TimeDomain(),
+        constraints=(),
+        root=SimpleNamespace(columns=[SimpleNamespace(label="x")]),
+        materialize=(ResultKind.ISTREAM, ResultKind.DSTREAM),
     )
     tables: Any = {"istream": (at, STREAM), "dstream": (f"{at}__dstream", STREAM)}
     rows = pa.table([[5], [3]], schema=STREAM)
