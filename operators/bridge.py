@@ -33,6 +33,8 @@ from sweeparea.operators.worker_memory import UNWATCHED, Watch, WatchedRows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from sweeparea.operators.sweeps.quarantine import Quarantine
+
 FILES_SCHEMA = pa.schema(
     [
         ("target", pa.string()),
@@ -280,7 +282,9 @@ class MaterializeTask:
 
     ``judges``: by target what counts the rows that break a check, given them with the truths of constraints behind
     their columns. ``carry``: None where nothing is kept for the next slice. ``anew``: the relation's table has no open
-    rows yet, so that all are written; else only those that the slice has opened.
+    rows yet, so that all are written; else only those that the slice has opened. ``quarantine``: which rows stand in
+    the table of that kind instead of the others. ``laws``: counts what breaks a law between these tables, given all of
+    them by target and what is carried; told in a line of the target ``slice``, which is no file.
     """
 
     spec: Any
@@ -296,6 +300,8 @@ class MaterializeTask:
     rstream_rows: RowCount | None = None
     anew: bool = True
     watch: Watch = UNWATCHED
+    quarantine: Quarantine | None = None
+    laws: Callable[[Mapping[str, pa.Table], pa.Table | None], dict[str, int]] | None = None
     takes_shared = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -304,6 +310,7 @@ class MaterializeTask:
 
     def _run(self, batches: Iterator[pa.RecordBatch], watched: WatchedRows) -> Iterator[pa.RecordBatch]:
         from sweeparea.operators.sweeps.istream import changes, emit
+        from sweeparea.operators.sweeps.quarantine import parted
         from sweeparea.operators.sweeps.relation_to_stream import sweep
 
         if self.carry is None:
@@ -313,7 +320,10 @@ class MaterializeTask:
         if rows is None:
             return
         how = emit if self.spec.each else changes if self.spec.net else sweep
-        out = how(rows, self.spec, self.h0, self.h1)
+        if self.quarantine is None:
+            out, kept_out = how(rows, self.spec, self.h0, self.h1), None
+        else:
+            out, kept_out = parted(how, rows, self.spec, self.quarantine, self.h0, self.h1)
         if stage is not None:
             stage(out.carry)
         if self.rstream_rows is not None:
@@ -326,13 +336,25 @@ class MaterializeTask:
             "closed": self._stamped(out.closed, names, ["__from", "__to"]),
             "open": self._stamped(self._opened(out.opened), names, ["__from", None]),
         }
+        if self.quarantine is not None and kept_out is not None:
+            closed = self._stamped(kept_out.closed, names, ["__from", "__to"])
+            opened = self._stamped(self._opened(kept_out.opened), names, ["__from", None])
+            tables |= {
+                "quarantine_closed": self.quarantine.named(closed),
+                "quarantine_open": self.quarantine.named(opened),
+            }
         lines = []
+        if self.laws is not None:
+            own = {key: tables[key] for key in self.targets}
+            told = json.dumps(self.laws(own, None if stage is None else out.carry))
+            lines.append({"target": "slice", "path": "", "size": 0, "rows": 0, "stats": "", "broken": told})
         for key, target in self.targets.items():
             table = tables[key]
             line = write_target(table.select(target.schema.names), target, self.attempt, _partition())
             if line is not None:
                 # the truths of constraints are judged beside the rows and never become part of a table
-                judged = table.select([*target.schema.names, *self.spec.checks])
+                truths = [name for name in self.spec.checks if name in table.column_names]
+                judged = table.select([*target.schema.names, *truths])
                 lines.append({**line, "broken": json.dumps(self.judges[key](judged))})
         yield from filled_batches(pa.Table.from_pylist(lines, FILES_SCHEMA))
 

@@ -17,6 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sweeparea.operators.plan.plan import Constraint
+from sweeparea.operators.sweeps.quarantine import BROKEN
+from sweeparea.operators.values import shared_rows
+from sweeparea.quality.suites import UNCOMPUTED, check_column, uncomputed, violated
+
 if TYPE_CHECKING:
     from sweeparea.quality.suites import Check
 
@@ -32,15 +37,18 @@ def counted(rows: pa.Table, checks: Sequence[Check]) -> dict[str, Any]:
     check of a kind that ``COUNTERS`` lacks.
     """
     found: dict[str, Any] = {check["id"]: COUNTERS[check["type"]](rows, **check["kwargs"]) for check in checks}
-    broken = [check for check in checks if found[check["id"]] and check["type"] == IN_SET]
-    if broken:
-        found[SHOWN] = {check["id"]: _shown(rows, check["kwargs"]["column"]) for check in broken}
-    return found
+    shown: dict[str, list[str]] = {}
+    for check in checks:
+        if found[check["id"]] and (check["type"] == IN_SET or UNCOMPUTED in check["meta"]):
+            truth = rows.column(check["kwargs"]["column"])
+            breaks = pc.invert(truth) if check["type"] == IN_SET else pc.is_null(truth)
+            shown[check["id"]] = _shown(rows.filter(breaks))
+    return {**found, SHOWN: shown} if shown else found
 
 
-def _shown(rows: pa.Table, truth: str) -> list[str]:
-    """The first rows where the truth of a constraint is FALSE, without the truths."""
-    some = rows.filter(pc.invert(rows.column(truth))).slice(0, SHOWN_ROWS)
+def _shown(rows: pa.Table) -> list[str]:
+    """The first rows, without the truths of constraints."""
+    some = rows.slice(0, SHOWN_ROWS)
     names = [name for name in some.column_names if not name.startswith("__check_")]
     return [json.dumps(_plain(row), ensure_ascii=False, default=str) for row in some.select(names).to_pylist()]
 
@@ -63,6 +71,41 @@ def shown(parts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
         for id_, rows in part.get(SHOWN, {}).items():
             found[id_] = [*found.get(id_, []), *rows][:SHOWN_ROWS]
     return found
+
+
+def counted_staged(
+    rows: pa.Table, checks: Sequence[Check], constraints: Sequence[Constraint], since: int
+) -> dict[str, int]:
+    """``counted`` of rows whose truths stand in the column ``BROKEN``, behind their own columns; ``since``: as of
+    ``with_truths``.
+    """
+    return counted(with_truths(rows, constraints, since), checks)
+
+
+def with_truths(rows: pa.Table, constraints: Sequence[Constraint], since: int) -> pa.Table:
+    """Rows with the truth of each constraint in a column of its own, in place of ``BROKEN``; NULL: not computed. What
+    began at or before ``since`` (microseconds or a tick, as the table holds instants) was judged then.
+    """
+    if BROKEN not in rows.column_names:
+        return rows
+    tokens = shared_rows.plain(rows.select([BROKEN])).column(BROKEN)
+    if "valid_from" in rows.column_names:
+        before = pc.less_equal(rows.column("valid_from").cast(pa.int64()), since)
+        tokens = pc.if_else(before, pa.scalar("", pa.string()), tokens)
+    encoded = tokens.combine_chunks().dictionary_encode()
+    rows = rows.drop_columns([BROKEN])
+    texts = [text or "" for text in encoded.dictionary.to_pylist()]
+    for c in constraints:
+        false, error = violated(c), uncomputed(c)
+        found = [None if error in text else false not in text for text in texts]
+        if all(found):
+            truth = pa.repeat(pa.scalar(True), rows.num_rows)
+        else:
+            # a row that was kept before there was a constraint has no tokens
+            code = pc.fill_null(encoded.indices, len(texts))
+            truth = pa.array([*found, True], pa.bool_()).take(code)
+        rows = rows.append_column(check_column(c.name), truth)
+    return rows
 
 
 def summed(parts: Iterable[Counts], checks: Sequence[Check]) -> dict[str, int]:

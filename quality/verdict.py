@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.quality.counts import Counts
-from sweeparea.quality.suites import CHECK_PREFIX, Check
+from sweeparea.quality.suites import CHECK_PREFIX, UNCOMPUTED, Check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +56,9 @@ class Verdict:
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """The checks that stop the slice: critical failures, and checks that could not be judged at all."""
+        """The checks that stop the slice: critical failures, and checks that could not be judged at all. A condition
+        of a WARN constraint that cannot be computed for a row is counted.
+        """
         return [r for r in self.results if r["status"] != "pass" and _stops(r)]
 
     @property
@@ -146,7 +148,15 @@ def _expected(frame: Any, expectation: str, result_format: dict[str, Any], **kwa
 def _counted_result(check: Check, count: int | None, good: bool, problem: str | None) -> dict[str, Any]:
     problem = problem if count is not None else "its rows were not counted"
     status = "error" if problem else "pass" if good else "fail"
+    if status == "fail" and UNCOMPUTED in check["meta"]:
+        return _uncomputed(check, count)
     return _told(check, status, count, problem)
+
+
+def _uncomputed(check: Check, count: Any, sample: Sequence[Any] = ()) -> dict[str, Any]:
+    """A condition that cannot be computed for some rows: an error, with as much weight as the constraint gives it."""
+    text = "its condition cannot be computed (a division by zero, an overflow or a failed cast) for some rows"
+    return {**_told(check, "fail", count, text, sample=sample), "status": "error"}
 
 
 def _told(
@@ -238,19 +248,22 @@ def _more(parts: int) -> str:
 
 
 def _stops(result: dict[str, Any]) -> bool:
-    # an expectation by name that warns also warns where it cannot be judged
-    return result["severity"] == "critical" or (result["status"] == "error" and BY_NAME not in result["meta"])
+    # an expectation by name that warns also warns where it cannot be judged, and so does a condition for single rows
+    lenient = {BY_NAME, UNCOMPUTED} & result["meta"].keys()
+    return result["severity"] == "critical" or (result["status"] == "error" and not lenient)
 
 
 def _sentence(result: dict[str, Any]) -> str:
     meta = result["meta"]
     what = f"{result['id']} (EXPECT {meta['expect']})" if meta.get("expect") else result["id"]
     what += f" in {meta['when']}" if meta.get("when") else ""
-    if result["status"] == "error":
+    if result["status"] == "error" and UNCOMPUTED not in meta:
         return f"{what} could not be judged: {result['error']}."
     if result["unexpected"] is None:
         return f"{what} fails, observed {json.dumps(result['observed'])}."
-    rows = ", ".join(row if isinstance(row, str) else json.dumps(row) for row in result["sample"])
+    rows = ", ".join(row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in result["sample"])
+    if result["status"] == "error":
+        return f"{what}: {result['error']}, {result['unexpected']}" + (f", such as {rows}." if rows else ".")
     return f"{what} fails for {result['unexpected']} rows" + (f", such as {rows}." if rows else ".")
 
 
@@ -359,6 +372,8 @@ def _result(check: Check, decided: Any, detailed: Any, samples: int) -> dict[str
     problem = _problem(decided)
     status = "error" if problem is not None else "pass" if decided.success else "fail"
     sample = found.get("partial_unexpected_index_list") or found.get("partial_unexpected_list") or []
+    if status == "fail" and UNCOMPUTED in check["meta"]:
+        return _uncomputed(check, found.get("unexpected_count"), sample[:samples])
     return _told(check, status, found.get("unexpected_count"), problem, found.get("observed_value"), sample[:samples])
 
 

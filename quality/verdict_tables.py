@@ -86,6 +86,13 @@ class VerdictTables:
             found.append(rows.sort_by([("judged_at", "ascending"), ("name", "ascending"), ("seq", "ascending")]))
         return found[0], found[1]
 
+    def refused(self) -> pa.Table:
+        """The verdicts that were refused. Nothing is brought up for them: each was written at once."""
+        if not self.verdicts.exists():
+            return records.VERDICTS.empty_table()
+        chosen = scan.plan(self.verdicts, self.verdicts.files())
+        return chosen.read(records.VERDICTS.names, pc.field("refused"))
+
     def let_go(self, before: int) -> int:
         """RETAIN: removes rows of commits before ``before`` (microseconds since the epoch, UTC); returns how many."""
         return sum(_let_go(log, before) for log in (self.verdicts, self.samples) if log.exists())

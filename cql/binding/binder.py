@@ -42,6 +42,8 @@ from sweeparea.operators.time.domain import TimeKind
 __all__ = ["InputSchema", "bind", "bind_select"]
 
 RESERVED = ("ts", "valid_from", "valid_to")
+_OWN = ("__constraint", "__reason", "__broken")
+"""Columns of the quarantine of a query, and of rows that are judged."""
 """Columns that result tables add; a query's own column of such a name would clash."""
 
 
@@ -83,14 +85,16 @@ def bind_select(
     analyze: Analyze | None = None,
     materialize: Iterable[str] = (),
     measured: Mapping[str, MeasuredInput] | None = None,
+    constraints: Iterable[ConstraintSpec] = (),
 ) -> Plan:
     """The plan of a bare query, for replay and EXPLAIN SELECT. ``start`` is START AT in ticks, ``materialize`` what
-    is kept beside a stream, or of a relation.
+    is kept beside a stream, or of a relation; ``constraints`` those of its statement.
     """
     tree, source = parse_query_text(text, filename)
     place = source.place(source.tokens[0].start)
     kept = tuple((kind, None) for kind in materialize)
-    query = CreateQuery(place, text, name=name, select=tree, source=source, materialize=kept)
+    conditions = tuple(constraints)
+    query = CreateQuery(place, text, name=name, select=tree, source=source, materialize=kept, constraints=conditions)
     plan = bind(query, inputs, defaults, functions, analyze, measured)
     return replace(plan, start=start)
 
@@ -227,7 +231,15 @@ def _check_inputs(context: Context, place: Place) -> None:
 def _check_labels(bound: BoundQuery, stream: str | None, query: CreateQuery) -> None:
     errors: list[SweepAreaError] = []
     for column in bound.columns:
-        if column.label.lower() in RESERVED:
+        if query.constraints and column.label.lower() in _OWN:
+            errors.append(
+                BindError(
+                    f"output column {column.label} clashes with a column that constraints need",
+                    _label_place(query, column.label),
+                    f"Give it an alias: {column.label} AS {column.label.strip('_')}",
+                )
+            )
+        elif column.label.lower() in RESERVED:
             what = "a stream's result" if stream else "a relation's result"
             errors.append(
                 BindError(
@@ -301,8 +313,11 @@ def _every(bound: BoundQuery, query: CreateQuery, context: Context) -> tuple[int
 
 
 def _materialize(query: CreateQuery, stream: StreamKind | None) -> tuple[ResultKind, ...]:
-    """The tables kept: those written, and for a stream-valued query always the stream itself."""
+    """The tables kept: those written, for a stream-valued query always the stream itself, and what constraints keep
+    out of all of these.
+    """
     written = tuple(ResultKind(kind) for kind, _ in query.materialize)
     if stream is not None:
-        return (ResultKind(stream), *(k for k in written if k != stream))
-    return written or (ResultKind.RELATION,)
+        written = (ResultKind(stream), *(k for k in written if k != stream))
+    kept_out = any(c.on_violation == "quarantine" for c in query.constraints)
+    return (*(written or (ResultKind.RELATION,)), *([ResultKind.QUARANTINE] if kept_out else ()))

@@ -74,7 +74,8 @@ def print_plan(plan: Plan) -> str:
         and not any(_is_stream(n) for n in plan.root.walk())
     ):
         lines.append(f"  CHRONON INTERVAL {plan.time.chronon} MICROSECONDS")
-    lines.append(f"  MATERIALIZE {', '.join(_kept(plan, kind, printer.naming) for kind in plan.materialize)}")
+    kept = [kind for kind in plan.materialize if kind != ResultKind.QUARANTINE]  # its constraints say so
+    lines.append(f"  MATERIALIZE {', '.join(_kept(plan, kind, printer.naming) for kind in kept)}")
     for c in plan.constraints:
         condition = substituted(c.condition.sql, labels)
         lines.append(f"  CONSTRAINT {name(c.name)} EXPECT ({condition}) ON VIOLATION {VIOLATIONS[c.on_violation]}")

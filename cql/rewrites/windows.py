@@ -93,14 +93,14 @@ def _with_instant(stream: Node, instant: Column) -> Node | None:
 def emit_each(plan: Plan) -> Plan | None:
     """Outermost window reduction: no difference is taken of a relation whose rows come and never go.
 
-    Condition: only the Istream is kept (no relation, Dstream or Rstream beside it); the relation is made of Unbounded
-    and landmark windows by select, project, generators, UNION ALL and inner joins. Without joins the Unbounded
-    windows become Now, so that nothing is kept at all; joins still need what has come.
+    Condition: only the Istream is kept (no relation, Dstream or Rstream beside it; a quarantine may be); the relation
+    is made of Unbounded and landmark windows by select, project, generators, UNION ALL and inner joins. Without joins
+    the Unbounded windows become Now, so that nothing is kept at all; joins still need what has come.
     """
     if (
         plan.emits_each
         or plan.stream != StreamKind.ISTREAM
-        or plan.materialize != (ResultKind.ISTREAM,)
+        or set(plan.materialize) - {ResultKind.QUARANTINE} != {ResultKind.ISTREAM}
         or not _grows(plan.root)
     ):
         return None

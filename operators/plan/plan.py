@@ -14,7 +14,9 @@ from sweeparea.operators.user_code.user_modules import Modules
 
 @dataclass(frozen=True)
 class Constraint:
-    """A row constraint: violated where ``condition`` is FALSE. ``on_violation`` is fail, quarantine or warn."""
+    """A row constraint: violated where ``condition`` is FALSE or cannot be computed. ``on_violation`` is fail,
+    quarantine or warn.
+    """
 
     name: str
     condition: Expr
@@ -66,7 +68,8 @@ class Plan:
     ``root`` is the relation whose instantaneous contents the query means; ``stream`` is istream / dstream / rstream
     where the query is stream-valued (the RelationToStream node itself is then not in ``root``), else None. Output
     columns are ``root.columns`` in order; their labels are the result table's column names. ``materialize`` lists
-    which tables are kept: a subset of relation, istream, dstream, rstream. ``inputs`` are the names scanned.
+    which tables are kept: a subset of relation, istream, dstream, rstream, and quarantine where a constraint keeps rows
+    out of the others. ``inputs`` are the names scanned.
     ``notes`` are the defaults applied, ``rewrites`` the rules that changed the plan, ``functions`` the user's own
     functions in it. ``every`` and ``anchor`` (ticks) belong to rstream. ``emits_each``: each row that ``root`` brings
     is an element of the stream, once, at the instant at which it begins; no difference is taken and nothing is kept.

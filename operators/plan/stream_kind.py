@@ -16,9 +16,17 @@ class StreamKind(StrEnum):
 
 
 class ResultKind(StrEnum):
-    """A table that a query keeps: the history of its relation, or one of the streams."""
+    """A table that a query keeps: the history of its relation, one of the streams, or the history of the rows that
+    constraints have kept out of all of these.
+    """
 
     RELATION = "relation"
     ISTREAM = "istream"
     DSTREAM = "dstream"
     RSTREAM = "rstream"
+    QUARANTINE = "quarantine"
+
+    @property
+    def is_history(self) -> bool:
+        """Whether its table holds rows with their validity; else elements with their instant."""
+        return self in (ResultKind.RELATION, ResultKind.QUARANTINE)

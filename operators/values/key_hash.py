@@ -32,12 +32,22 @@ def key_hash(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int) -> np.nda
     return total.view(np.int64)
 
 
+def combined(hashes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Hashes (as of ``key_hash``) with an int64 each: one uint64 a row."""
+    total = hashes.view(np.uint64).copy()
+    combine(total, hash_words(np.ascontiguousarray(numbers).view(np.uint64)))
+    return total
+
+
 def in_part(columns: Sequence[pa.ChunkedArray | pa.Array], rows: int, part: int, parts: int) -> np.ndarray:
     """Which rows are in one of ``parts`` parts, of which each has all rows of its records."""
     return key_hash(columns, rows).view(np.uint64) % np.uint64(parts) == part
 
 
 def _column(array: pa.Array) -> np.ndarray:
+    if pt.is_dictionary(array.type):
+        values = np.append(_column(array.dictionary), _NULL)
+        return values[keys.numpy_of(array.indices, len(array.dictionary))]
     found = _values(array)
     if array.null_count:
         found = np.where(array.is_null().to_numpy(zero_copy_only=False), _NULL, found)

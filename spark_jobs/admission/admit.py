@@ -31,7 +31,7 @@ from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.rules import Rules, expressions
 from sweeparea.spark_jobs.admission.judging.stage import Stage
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.judging.verdicts import judged
+from sweeparea.spark_jobs.admission.judging.verdicts import accepting, judged, keep_refused
 from sweeparea.spark_jobs.admission.relation.admit_relation import admit_relation
 from sweeparea.spark_jobs.admission.sources import format_source
 from sweeparea.spark_jobs.admission.sources.source_baseline import difference
@@ -149,6 +149,7 @@ class StreamAdmission:
                         self._version(publication, attempt, state, newest, newest, *apart(signed))
             except Exception as error:
                 publication.refuse_overtaken()
+                keep_refused(publication, attempt, version, error)
                 raise readable(error, f"stream {name}, version {version} of its source") from error
         report.heartbeat = publish_clock(application, name, self.registration, self.read_time)
         return report
@@ -163,7 +164,8 @@ class StreamAdmission:
         added: Iterable[pa.Table], removed: Iterable[pa.Table],
     ) -> None:  # fmt: skip
         """One version, or all up to it as one: the rows that it added and those that it removed become one commit."""
-        rules, name, report = self.rules, self.name, self.report
+        name, report = self.name, self.report
+        rules = self.rules.with_constraints(accepting(publication.previous, version))
         commit_time = self.source.commit_time(version)
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, rules.domain)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sweeparea.cql.binding.binder import InputSchema, bind_select
 from sweeparea.cql.binding.scope.inputs import SchemaKind
+from sweeparea.cql.syntax.parser import parse_text
+from sweeparea.cql.syntax.statements import ConstraintSpec, CreateQuery
 from sweeparea.infra.errors import DataError
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.application import Application
-from sweeparea.spark_jobs.cases.shape import SHOWN, shaped
+from sweeparea.spark_jobs.cases.shape import SHOWN, member, shaped, text
 from sweeparea.spark_jobs.cases.source import CaseSource
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 from sweeparea.spark_jobs.declarations.sources import Sources
@@ -80,6 +82,9 @@ class CasePlans(QueryPlans):
         }
         # all that a result shows, or what the case says; the stream itself is always kept
         self._kept = tuple(map(_result_kind, shaped(case.get("materialize"), list, "materialize"))) or _TABLES
+        self._constraints = [
+            _constraint(spec) for spec in shaped(case.get("constraints"), list, "The member constraints")
+        ]
         self._plans: dict[str, Plan] = {}
 
     def forget(self, name: str) -> None:
@@ -118,6 +123,7 @@ class CasePlans(QueryPlans):
                 start=self._start,
                 analyze=self.declared.analyze,
                 materialize=kinds,
+                constraints=self._constraints if name == list(texts)[-1] or name in self._rstreams else (),
             )
             materialize = plan.materialize
             if name in self._rstreams:
@@ -130,10 +136,24 @@ class CasePlans(QueryPlans):
 
 
 def _result_kind(given: object) -> ResultKind:
-    known = [kind.value for kind in ResultKind]
+    known = [kind.value for kind in ResultKind if kind != ResultKind.QUARANTINE]
     if given in known:
         return ResultKind(given)
     raise DataError(f"materialize lists {', '.join(known)}, not {given!r}. {SHOWN}")
+
+
+def _constraint(given: object) -> ConstraintSpec:
+    """A constraint of the case's query: ``name``, ``expect`` (the condition) and ``on_violation``."""
+    spec = shaped(given, dict, "A constraint")
+    name, condition = (text(member(spec, part, "A constraint"), f"Its {part}") for part in ("name", "expect"))
+    outcome = text(spec.get("on_violation", "QUARANTINE ROW"), "Its on_violation")
+    quoted = name.replace("`", "``")
+    statement = (
+        f"CREATE CONTINUOUS QUERY q CONSTRAINT `{quoted}` EXPECT ({condition}) ON VIOLATION {outcome} AS SELECT 1"
+    )
+    (parsed,) = parse_text(statement, "<constraint>")
+    assert isinstance(parsed, CreateQuery)
+    return parsed.constraints[0]
 
 
 class CaseRegistry(Registry):

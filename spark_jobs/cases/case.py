@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sweeparea.infra.errors import DataError, SweepAreaError
 from sweeparea.operators.plan.plan import Plan
-from sweeparea.operators.plan.stream_kind import StreamKind
+from sweeparea.operators.plan.stream_kind import ResultKind, StreamKind
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.spark_jobs.admission.judging.stage import next_seq
 from sweeparea.spark_jobs.application import Application
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MICROSECOND = TimeDomain(TimeKind.TIMESTAMP, 1)
+KEPT_OUT = "kept_out"
+"""The member of a result with the rows that constraints keep out: the record, and by which constraint and why."""
 RESULT = "query"
 """The name of a case's last query, unless its input or another query has that name."""
 
@@ -166,12 +168,15 @@ class Case:
         labels = [c.label for c in plan.root.columns]
         found: dict[str, Any] = {"columns": labels}
 
-        def rows(name: str) -> list[list[Any]]:
+        def rows(name: str, columns: int = len(labels)) -> list[list[Any]]:
             table = DeltaLog(application.layout.result(name))
-            return sorted_rows(table.read(), len(labels), self.time) if table.exists() else []
+            return sorted_rows(table.read(), columns, self.time) if table.exists() else []
 
         for what in plan.materialize:
-            found[what] = rows(plan.table(what))
+            if what == ResultKind.QUARANTINE:
+                found[KEPT_OUT] = rows(plan.table(what), len(labels) + 2)
+            else:
+                found[what] = rows(plan.table(what))
         if plan.stream:
             found["stream"] = found[plan.stream]
         if self.sampled is not None:

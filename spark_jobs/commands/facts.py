@@ -13,6 +13,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.input_status import InputFacts, input_facts
 from sweeparea.spark_jobs.commands.query_status import QueryFacts, query_facts
 from sweeparea.spark_jobs.deployment.planned import readers_of
+from sweeparea.spark_jobs.orchestration.accept import Refusal, refusals
 from sweeparea.tables.publication.incidents import Incident, Incidents
 from sweeparea.tables.publication.ledger import now_micros
 
@@ -20,7 +21,8 @@ from sweeparea.tables.publication.ledger import now_micros
 @dataclass(frozen=True)
 class ApplicationFacts:
     """``at``: when it was looked at, in microseconds since the epoch (UTC). ``shared``: hidden queries, where they were
-    asked for, with the queries that read each of them in ``readers``. ``alerts``: those that are not over.
+    asked for, with the queries that read each of them in ``readers``. ``alerts``: those that are not over;
+    ``refused``: verdicts that were refused, until their name has run well or somebody accepts them.
     """
 
     name: str
@@ -31,6 +33,7 @@ class ApplicationFacts:
     shared: tuple[QueryFacts, ...] = ()
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     alerts: tuple[Incident, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
 
 def facts_of(application: Application, hidden: bool = False) -> ApplicationFacts:
@@ -49,4 +52,5 @@ def facts_of(application: Application, hidden: bool = False) -> ApplicationFacts
         tuple(query_facts(application, name, head) for name in shared),
         {name: tuple(readers_of(deployed, name)) for name in shared},
         tuple(sorted(alerts, key=lambda one: (one.since, one.name))),
+        tuple(refusals(application, head).values()),
     )

@@ -16,6 +16,7 @@ from sweeparea.cql.text.hidden_names import is_hidden
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.infra.storage import is_remote
 from sweeparea.infra.text_table import text_table
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.upkeep.agreement import disagreement, tables_of
 from sweeparea.tables.log.delta_log import DeltaLog
@@ -35,8 +36,9 @@ instant)."""
 
 
 class Reader:
-    """Runs statements over an application's results, admitted streams (``admitted.s``) and quarantine
-    (``quarantine.s``), verdicts (``quality.verdicts``) and rows that broke a check (``quality.samples``).
+    """Runs statements over an application's results, admitted streams (``admitted.s``), what was kept out of streams
+    and, by constraints, of queries (``quarantine.s``, ``quarantine.q``), verdicts (``quality.verdicts``) and rows that
+    broke a check (``quality.samples``).
     """
 
     def __init__(self, application: Application) -> None:
@@ -51,6 +53,7 @@ class Reader:
             if row.kind == NameKind.QUERY:
                 suffixes = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
                 candidates = [("main", f"{name}{s}", layout.result(f"{name}{s}")) for s in suffixes]
+                candidates.append(("quarantine", name, layout.result(f"{name}__{ResultKind.QUARANTINE}")))
             else:
                 candidates = [("admitted", name, layout.admitted(name)), ("quarantine", name, layout.quarantine(name))]
             found += [
@@ -104,6 +107,9 @@ class Reader:
             for table in tables_of(row):
                 folder, _, name = table.partition("/")
                 schema = "main" if folder == "results" else folder
+                owner = name.removesuffix(f"__{ResultKind.QUARANTINE}")
+                if schema == "main" and owner == row.name != name:
+                    schema, name = "quarantine", owner
                 if schema in ("main", "admitted", "quarantine"):
                     fault = disagreement(self.application.ledger, row, table)
                     if fault is not None:
@@ -170,9 +176,10 @@ class Reader:
             empty = f"__empty_{schema}_{name}"
             connection.register(empty, ds.dataset(columns.empty_table()).to_table())
             connection.execute(f"CREATE VIEW {full} AS SELECT * FROM {_quoted(empty)}")
-        if "valid_to" in columns.names:
+        if "valid_to" in columns.names and schema != "admitted":
+            within = "" if schema == "main" else f"{schema}."
             connection.execute(
-                f"CREATE VIEW {_quoted(f'{name}__current')} AS SELECT * EXCLUDE (valid_to) FROM {full}"
+                f"CREATE VIEW {within}{_quoted(f'{name}__current')} AS SELECT * EXCLUDE (valid_to) FROM {full}"
                 " WHERE valid_to IS NULL"
             )
             ticks = str(columns.field("valid_from").type) == "int64"
@@ -183,7 +190,7 @@ class Reader:
             text = message.replace("'", "''")
             known = "TRUE" if end is None else f"CASE WHEN {micros} < {end} THEN TRUE ELSE error('{text}') END"
             connection.execute(
-                f"CREATE MACRO {_quoted(f'{name}__at')}({asked}) AS TABLE"
+                f"CREATE MACRO {within}{_quoted(f'{name}__at')}({asked}) AS TABLE"
                 f" WITH __asked AS (SELECT CAST({asked} AS {kind}) AS {instant})"
                 f" SELECT * EXCLUDE (valid_from, valid_to, {instant}) FROM {full}, __asked"
                 f" WHERE {known} AND valid_from <= {instant} AND (valid_to IS NULL OR valid_to > {instant})"

@@ -8,6 +8,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.facts import facts_of
 from sweeparea.spark_jobs.commands.input_status import input_line
 from sweeparea.spark_jobs.commands.query_status import query_line
+from sweeparea.spark_jobs.orchestration.accept import refusal_text
 
 
 def status(application: Application, hidden: bool = False) -> str:
@@ -22,6 +23,9 @@ def status(application: Application, hidden: bool = False) -> str:
     for each in facts.shared:
         readers = ", ".join(facts.readers[each.name]) or "no query"
         lines.append(f"  {each.name}: {query_line(each)}; read by {readers}")
+    if facts.refused:
+        lines += ["", "Refused verdicts that are not over"]
+    lines += [f"  {refusal_text(application, refusal)}" for refusal in facts.refused]
     if facts.alerts:
         lines += ["", "Alerts that are not over"]
     for incident in facts.alerts:

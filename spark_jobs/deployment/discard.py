@@ -10,7 +10,7 @@ from sweeparea.tables.faults import crash_point
 from sweeparea.tables.log.folders import has_folder, move_folder, remove_at_once, remove_folder, tables_in
 from sweeparea.tables.publication.deployed import Deployed
 
-SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__corrections")
+SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream", "__quarantine", "__corrections")
 
 
 def discard(declared: Declarations, deployed: Deployed, name: str, registration: str, purge: bool) -> list[str]:

@@ -20,6 +20,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.deployment.query_plans import hidden_inputs
 from sweeparea.spark_jobs.rewriting.repair import repair
+from sweeparea.spark_jobs.slices import acceptance
 from sweeparea.spark_jobs.slices.catch_up import catch_up
 from sweeparea.spark_jobs.slices.corrections import Corrected
 from sweeparea.spark_jobs.slices.slice import Slice
@@ -122,7 +123,8 @@ def _process(
         for repaired in repair(application, plan, spark, tell):
             report.repaired.append(repaired.words)
         try:
-            for h1, info in catch_up(application, plan, done, target, run, tell, cuts or ()):
+            ends = acceptance.ends(application.ledger.row(query))
+            for h1, info in catch_up(application, plan, done, target, run, tell, (*(cuts or ()), *ends)):
                 report.add(h1, info)
                 done = h1
         except Corrected:

@@ -65,17 +65,22 @@ def _areas(application: Application, row: LedgerRow) -> Iterator[tuple[str, Delt
         yield op, log, files if files is not None and sum(f.rows for f in files) == rows else None
 
 
-def _open_rows(application: Application, plan: Plan, row: LedgerRow) -> tuple[DeltaLog, list[DataFile] | None]:
-    """The relation's table and its files with rows that were open at a commit; None: the log does not tell."""
-    log = DeltaLog(application.layout.result(plan.table(ResultKind.RELATION)))
-    version = version_at(log, row.app, row.seq) if log.exists() else None
-    return log, None if version is None else [file for file in log.files(version) if holds_open(file)]
+def _open_rows(
+    application: Application, plan: Plan, row: LedgerRow
+) -> Iterator[tuple[ResultKind, DeltaLog, list[DataFile] | None]]:
+    """The tables of histories (the relation, the quarantine) and their files with rows that were open at a commit;
+    None: the log does not tell.
+    """
+    for kind in plan.materialize:
+        if kind.is_history:
+            log = DeltaLog(application.layout.result(plan.table(kind)))
+            version = version_at(log, row.app, row.seq) if log.exists() else None
+            yield kind, log, None if version is None else [file for file in log.files(version) if holds_open(file)]
 
 
 def _is_whole(application: Application, plan: Plan, row: LedgerRow) -> bool:
     tables = [(log, files) for _, log, files in _areas(application, row)]
-    if ResultKind.RELATION in plan.materialize:
-        tables.append(_open_rows(application, plan, row))
+    tables += [(log, files) for _, log, files in _open_rows(application, plan, row)]
     return all(files is not None and all(is_file(f"{log.uri}/{file.path}") for file in files) for log, files in tables)
 
 
@@ -91,12 +96,9 @@ def seed(application: Application, plan: Plan, row: LedgerRow, place: SlicePlace
         there.create(log.schema(), name=f"{row.name}.{op}", description=f"SweepArea {op} of {row.name}")
         adds = [_earlier(log, file, there, attempt, f"{op}-{i}") for i, file in enumerate(files or ())]
         publication.stage(there.uri, adds=adds)
-    if ResultKind.RELATION in plan.materialize:
-        log, files = _open_rows(application, plan, row)
-        there = DeltaLog(place.layout.result(plan.table(ResultKind.RELATION)))
-        there.create(
-            log.schema(), name=plan.table(ResultKind.RELATION), description=f"relation of continuous query {row.name}"
-        )
+    for kind, log, files in _open_rows(application, plan, row):
+        there = DeltaLog(place.layout.result(plan.table(kind)))
+        there.create(log.schema(), name=plan.table(kind), description=f"{kind} of continuous query {row.name}")
         adds = [
             copy_staged(log.uri, file, there.uri, attempt)
             if leaf_stem(file.path)  # what it holds: no two have the same name, as others of several attempts may

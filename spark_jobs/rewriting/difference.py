@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sweeparea.operators.state import splice
 from sweeparea.operators.state.splice import Changed
+from sweeparea.operators.sweeps.quarantine import CONSTRAINT, REASON
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.operators.time.ticks import INF, MIN_TICK
 from sweeparea.operators.values import keys
@@ -205,7 +206,8 @@ class Comparison:
         signs = np.append(np.full(out.num_rows, -1), np.full(come.num_rows, 1))
         net = splice.events(codes, start, end, signs) if self.old.relation else netted(codes, start, signs)
         row_of = keys.first_rows(codes, int(codes.max()) + 1)
-        both = pa.concat_tables([out, come]).select(self.old.record).combine_chunks()
+        record = [name for name in self.old.record if name not in (CONSTRAINT, REASON)]
+        both = pa.concat_tables([out, come]).select(record).combine_chunks()
         records = both.take(pa.array(row_of[net[0]])).combine_chunks()
         return corrections.rows(records, net[1], net[2], self.kind, self.old.time)
 

@@ -24,6 +24,7 @@ from sweeparea.spark_jobs.rewriting.rewritten_areas import RewrittenAreas
 from sweeparea.spark_jobs.rewriting.rewritten_results import RewrittenResults
 from sweeparea.spark_jobs.rewriting.shadow import Shadow
 from sweeparea.spark_jobs.rewriting.staging import Staging
+from sweeparea.spark_jobs.slices.acceptance import accepted, relaxed
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.units import JudgedSlice
 from sweeparea.spark_jobs.spark.instants import slice_text
@@ -102,9 +103,9 @@ class Rewrite:
         areas = RewrittenAreas(self.shadow, self.upto, staging, previous)
         if not self.closed:
             parts.append(areas.all() if self.shadow.only is None else areas.some(self.shadow.only))
-        for part in told:
-            if part.opened is not None:
-                parts.append(areas.levels(part.opened, seq))
+        opened = [part.opened for part in told if part.opened is not None]
+        if opened and not self.shadow.plan.emits_each:  # of which no SweepArea holds levels
+            parts.append(areas.levels(opened, seq))
         crash_point("rewrite.staged_areas")
         if done:
             parts.append(QueryInfo(rewrite=RewriteInfo(cause, self.shadow.since, self.upto, done.counts)))
@@ -123,7 +124,8 @@ class Rewrite:
         return QueryInfo(verdicts=entries, judged=staging.attempt)
 
     def _units(self, staging: Staging, seq: int, committed: int, entries: list[Entry]) -> list[Entry]:
-        plan, shadow, publication = self.shadow.published, self.shadow, staging.publication
+        shadow, publication = self.shadow, staging.publication
+        plan = relaxed(shadow.published, accepted(publication.previous), shadow.since, self.upto)
         place = SlicePlace.of(self.application, self.name)
         tables: dict[str, tuple[str, pa.Schema]] = {}
         for kind in plan.materialize:
@@ -181,6 +183,7 @@ class Rewrite:
             QueryInfo(rewrite=RewriteInfo(CAUSE, self.shadow.since, self.upto, done.counts)),
             QueryInfo(exchanged=ExchangeInfo(old, new, done.renewed)),
             self._verdict(staging, seq, None),
+            QueryInfo(accepted=previous.of_query.accepted),
         )
         kept = {publication.layout.relative(old.uri) for old, _ in self.shadow.tables().values()}
         gone = [t for t in (previous.of_query.tables or {}) if t.startswith("results/") and t not in kept]

@@ -4,6 +4,8 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -105,12 +107,16 @@ class RewrittenAreas:
             rows = with_columns(rows, {SEQ: np.full(rows.num_rows, seq, np.int64)}).sort_by(HASH)
         return rows if rows.num_rows else None
 
-    def levels(self, levels: pa.Table, seq: int) -> Sizes:
-        """Stages the levels of records whose open rows have another start; returns what the ledger says of them."""
+    def levels(self, parts: Sequence[pa.Table], seq: int) -> Sizes:
+        """Stages the levels of records whose open rows have another start; returns what the ledger says of them.
+        ``parts``: of each history's table, whose rows begin with the record.
+        """
         log = DeltaLog(self.shadow.application.layout.state(self.name, MATERIALIZE))
         ids = [c.id for c in self.shadow.plan.root.columns]
         committed = self.previous.committed or 0
-        named = levels.rename_columns([*ids, "__from"])
+        named = pa.concat_tables(
+            [part.select([*range(len(ids)), part.num_columns - 1]).rename_columns([*ids, "__from"]) for part in parts]
+        )
         adds, removes, more = relevel(log, MATERIALIZE, ids, named, seq, committed, self.staging.attempt)
         self.staging.publication.stage(log.uri, adds=adds, removes=removes)
         told = self.previous.of_query.state

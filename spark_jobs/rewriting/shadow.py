@@ -20,6 +20,7 @@ from sweeparea.spark_jobs.deployment.history_gone import require_history
 from sweeparea.spark_jobs.deployment.input_sizes import new_rows
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.rewriting import checkpoint
+from sweeparea.spark_jobs.slices import acceptance
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import Tell, catch_up, limit
 from sweeparea.spark_jobs.slices.history import History
@@ -136,6 +137,7 @@ class Shadow:
         first = self.done + 1
         require_history(self.application, self.plan, first)
         cuts = () if self.rows(upto) <= limit(self.plan) else (self.since,)
+        cuts += acceptance.ends(self.application.ledger.row(self.plan.name))
         for done, info in catch_up(
             self.application, self.plan, self.done, upto, self._slice, self.tell, cuts, "recomputed, "
         ):
@@ -165,11 +167,10 @@ class Shadow:
             return Beginning(h1, stands=self.since)
         if h0 > self.since or self.since < self.published.start:
             return None
-        log = DeltaLog(self.application.layout.result(self.plan.table(ResultKind.RELATION)))
-        kept = ResultKind.RELATION in self.plan.materialize and log.exists()
-        return Beginning(self.since, History.of(log, self.plan.time) if kept else None, self.only)
+        kept = [old for kind, (old, _) in self.tables().items() if kind.is_history and old.exists()]
+        return Beginning(self.since, tuple(History.of(log, self.plan.time) for log in kept), self.only)
 
-    def tables(self) -> dict[str, tuple[DeltaLog, DeltaLog]]:
+    def tables(self) -> dict[ResultKind, tuple[DeltaLog, DeltaLog]]:
         """Per kind of result its published table and the one beside it."""
         layouts = self.application.layout, self.place.layout
         return {

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sweeparea.operators.plan.plan import Plan
+from sweeparea.operators.plan.plan import Constraint, Plan
+from sweeparea.operators.plan.stream_kind import ResultKind
+from sweeparea.operators.sweeps.quarantine import CONSTRAINT, REASON
 from sweeparea.operators.time.domain import TimeKind
-from sweeparea.quality import counts, records, suites, verdict
-from sweeparea.spark_jobs.slices.result_tables import Line, file_of
+from sweeparea.quality import counts, records, slice_laws, suites, verdict
+from sweeparea.spark_jobs.slices.result_tables import HISTORIES, Line, file_of
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.instants import as_instant, slice_text
 from sweeparea.tables.log.files import DataFile
@@ -26,8 +29,33 @@ def checks_of(plan: Plan, key: str, since: int, h1: int) -> list[suites.Check]:
     low, high = (as_instant(plan.time, tick) for tick in (since, h1))
     if plan.time.kind == TimeKind.TIMESTAMP:  # START may be the first instant that there is
         low, high = (None if isinstance(at, int) else at for at in (low, high))
-    of = suites.relation_checks if key in ("closed", "open") else suites.stream_checks
-    return of([c.label for c in plan.root.columns], low, high, plan.constraints)
+    labels = [c.label for c in plan.root.columns]
+    if key in HISTORIES[ResultKind.QUARANTINE]:
+        return suites.relation_checks([*labels, CONSTRAINT, REASON], low, high)
+    of = suites.relation_checks if key in HISTORIES[ResultKind.RELATION] else suites.stream_checks
+    return of(labels, low, high, constraints_of(plan, key))
+
+
+def constraints_of(plan: Plan, key: str) -> tuple[Constraint, ...]:
+    """The constraints by which what is written as ``key`` is judged: each row once, when it comes. What leaves has been
+    judged, unless nothing but that is kept; and of what is kept out nothing is asked.
+    """
+    if key in HISTORIES[ResultKind.QUARANTINE]:
+        return ()
+    came = {ResultKind.RELATION, ResultKind.ISTREAM} & set(plan.materialize)
+    if key == ResultKind.DSTREAM and came:
+        return tuple(c for c in plan.constraints if c.on_violation == "quarantine")
+    return plan.constraints
+
+
+def counter_of(plan: Plan, key: str, since: int, h1: int) -> Callable[[pa.Table], dict[str, Any]]:
+    """What counts the rows that break a check, where they are written as ``key`` by a slice ``(since, h1]``."""
+    return partial(
+        counts.counted_staged,
+        checks=checks_of(plan, key, since, h1),
+        constraints=constraints_of(plan, key),
+        since=since * plan.time.stored_scale,
+    )
 
 
 def audit(
@@ -58,7 +86,10 @@ def audit(
             shown.append(counts.shown(parts))
             table = verdict.Counted(Path(path).name, suite, broken, sum(f.rows for f in files))
             told.append((path, schema, files, table))
-    found = verdict.of_counts([table for *_, table in told])
+    laws, broken = slice_laws.of_slice([json.loads(li["broken"]) for li in lines if li["target"] == slice_laws.SLICE])
+    total = sum(table.rows for *_, table in told)
+    of_slice = verdict.Counted(f"{plan.name} (slice)", laws, broken, total)
+    *found, of_all = verdict.of_counts([*(table for *_, table in told), of_slice])
     if by_name is not None and by_name[1]:
         path, results = by_name
         at = next((i for i, (other, *_) in enumerate(told) if other == path), None)
@@ -70,12 +101,15 @@ def audit(
             at = len(told) - 1
         found[at] = verdict.with_results(found[at], results)
     verdicts = [records.entry(table.name, v, rows) for (*_, table), v, rows in zip(told, found, shown, strict=True)]
+    if laws:
+        verdicts.append(records.entry(of_slice.name, of_all))
     for i, ((path, schema, files, table), judged) in enumerate(zip(told, found, strict=True)):
         if not judged.ok:
             slice_ = slice_text(plan.time, since, h1)
             again = judged
             if any(r["status"] != "pass" for r in judged.results if r["id"] in table.counts):
-                rows = _staged(spark, plan, path, schema, files)
+                key = next(key for key, value in tables.items() if value == (path, schema))
+                rows = _staged(spark, plan, since, key, path, schema, files)
                 looked_at = verdict.audit(rows, table.name, table.checks, row_count=table.rows)
                 more = [r for r in judged.results if r["id"] not in table.counts]
                 again = verdict.with_results(looked_at, more)
@@ -84,12 +118,29 @@ def audit(
             refuse(verdicts)
             verdict.require(again, table.name, slice_)
             verdict.require(judged, table.name, slice_)  # what the counts say holds, whatever is read again
+    if not of_all.ok:
+        refuse(verdicts)
+        verdict.require(of_all, of_slice.name, slice_text(plan.time, since, h1))
     return records.bounded(verdicts)
 
 
-def _staged(spark: SparkSession, plan: Plan, path: str, schema: pa.Schema, files: list[DataFile]) -> DataFrame:
-    """The staged rows with the truths of the constraints."""
+def _staged(
+    spark: SparkSession, plan: Plan, since: int, key: str, path: str, schema: pa.Schema, files: list[DataFile]
+) -> DataFrame:
+    """The rows that are staged as ``key``, with the truths of the constraints."""
     frame = frames.of_files(spark, frames.ddl(schema), *(f"{path}/{f.path}" for f in files))
+    constraints = constraints_of(plan, key)
+    if not constraints:
+        return frame
     names = {c.id: frames.quoted(c.label) for c in plan.root.columns}
     inner = frame.selectExpr("*", *(f"{label} AS {id_}" for id_, label in names.items()))
-    return inner.selectExpr(*(frames.quoted(n) for n in schema.names), *suites.truths(plan.constraints))
+    instant = "valid_from" if "valid_from" in schema.names else "ts"
+    guard = f"CAST({instant} AS STRING) = ''"  # an instant is no empty text
+    truths = suites.truths(constraints, guard)
+    if instant == "valid_from":  # what has begun before was judged then
+        begun = f"unix_micros({instant})" if plan.time.kind == TimeKind.TIMESTAMP else instant
+        before = f"{begun} <= {since * plan.time.stored_scale}L"
+        truths = {column: f"CASE WHEN {before} THEN TRUE ELSE {sql} END" for column, sql in truths.items()}
+    return inner.selectExpr(
+        *(frames.quoted(n) for n in schema.names), *(f"{sql} AS {column}" for column, sql in truths.items())
+    )

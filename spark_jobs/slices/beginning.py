@@ -13,6 +13,7 @@ from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG, TE, TS, N
+from sweeparea.quality import suites
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.spark import frames
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Beginning:
-    """Results begin after ``since``. ``published``: the relation's table, whose levels are open there; None where it
-    is not kept, or where nothing is to be shown of this slice. ``only``: of some keys. ``stands``: up to where
-    published results stand, if that is later than ``since``: what ends up to there is nothing that a later slice shows.
+    """Results begin after ``since``. ``published``: the tables of histories (the relation, the quarantine), whose
+    levels are open there; none where they are not kept, or where nothing is to be shown of this slice. ``only``: of
+    some keys. ``stands``: up to where published results stand, if that is later than ``since``: what ends up to there
+    is nothing that a later slice shows.
     """
 
     since: int
-    published: History | None = None
+    published: tuple[History, ...] = ()
     only: Only | None = None
     stands: int | None = None
 
@@ -37,8 +39,8 @@ class Beginning:
         """The slice's rows of the plan's root from ``since`` on, and the levels that are open there."""
         ids = [c.id for c in plan.root.columns]
         parts = [] if rows is None else [self._clipped(plan, rows.selectExpr(*ids, *BAG))]
-        if self.published is not None:
-            levels = self.published.levels(spark, self.since)
+        for published in self.published:
+            levels = published.levels(spark, self.since)
             if levels is not None:
                 named = (f"{frames.quoted(c.label)} AS {c.id}" for c in plan.root.columns)
                 levels = levels.selectExpr(*named, f"__from AS {TS}", f"{INF}L AS {TE}", f"1L AS {N}")
@@ -59,7 +61,10 @@ class Beginning:
             (TE, f"{INF}L", f"-{N}", f"{across} AND {TE} < {INF}L"),
         ]
         if levels:
-            parts.append((f"{stands}L", f"{INF}L", N, across))
+            # the levels of what is kept out are those that the quarantine's own table holds
+            kept = [c for c in plan.constraints if c.on_violation == "quarantine"]
+            stand = [f"coalesce({suites.tried(c.condition.sql, suites.NEVER)}, 2) = 0" for c in kept]
+            parts.append((f"{stands}L", f"{INF}L", N, " AND ".join([across, *stand])))
         # in one pass: a plan that is evaluated twice would stage what its sweeps carry twice
         named = (
             f"named_struct('{TS}', {start}, '{TE}', {end}, '{N}', {n}, 'shown', {shown})"

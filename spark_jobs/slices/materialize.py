@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,12 +14,14 @@ from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.due import bag_due
 from sweeparea.operators.state.sweep_area import SweepArea
 from sweeparea.operators.sweeps import relation_to_stream
+from sweeparea.operators.sweeps.quarantine import BROKEN
 from sweeparea.operators.values.bag import BAG
 from sweeparea.operators.values.columns import BAG_FIELDS
-from sweeparea.quality import counts, suites
+from sweeparea.quality import suites
+from sweeparea.quality.slice_laws import SliceLaws
 from sweeparea.spark_jobs.evaluation.areas import SweepAreas
 from sweeparea.spark_jobs.evaluation.evaluate import Evaluation
-from sweeparea.spark_jobs.slices.audit import checks_of
+from sweeparea.spark_jobs.slices.audit import counter_of
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.slices.result_tables import Line, ResultTables, result_columns
@@ -72,13 +73,16 @@ class Materialization:
         # repetitions are looked at in every slice; what only comes and goes is left alone meanwhile
         keyed = ids and not (ResultKind.RSTREAM in tables or plan.emits_each)
         of = plan.root if self.beginning is None else None
-        net = of is not None and keyed and "open" not in tables and not areas.files(MATERIALIZE) and evaluation.net(of)
+        levels = "open" in tables or results.quarantine is not None
+        net = of is not None and keyed and not levels and not areas.files(MATERIALIZE) and evaluation.net(of)
         if top is None and (areas.quiet(MATERIALIZE) if keyed else plan.emits_each or not areas.files(MATERIALIZE)):
             return None
-        checks = [suites.check_column(c.name) for c in suites.judged(plan.constraints)]
-        schema = pa.schema([*record, *(pa.field(c, pa.bool_()) for c in checks), *BAG_FIELDS])
-        if top is not None:
-            top = top.selectExpr(*ids, *suites.truths(plan.constraints), *BAG)
+        checks = [BROKEN] if plan.constraints else []
+        schema = pa.schema([*record, *(pa.field(c, pa.string()) for c in checks), *BAG_FIELDS])
+        if top is not None and checks:
+            top = top.selectExpr(*ids, f"{suites.broken_sql(plan.constraints, suites.NEVER)} AS {BROKEN}", *BAG)
+        elif top is not None:
+            top = top.selectExpr(*ids, *BAG)
         task = self._tasks(results, schema, checks, bool(net))
         if plan.emits_each or net:  # no row has to meet another
             assert top is not None
@@ -108,14 +112,21 @@ class Materialization:
             net=net,
         )
         targets = {key: bridge.Target(path, table, key) for key, (path, table) in tables.items()}
-        judges = {key: partial(counts.counted, checks=checks_of(self.plan, key, self.since, self.h1)) for key in tables}
+        judges = {key: counter_of(self.plan, key, self.since, self.h1) for key in tables}
         labels = {c.id: c.label for c in plan.root.columns}
+        laws = SliceLaws(
+            len(labels),
+            self.since * plan.time.stored_scale,
+            self.h1,
+            {key: schema for key, (_, schema) in tables.items()},
+            levels=spec.relation or spec.rstream is not None or results.quarantine is not None,
+        )
 
         def task(area: bridge.Target | SweepArea | None) -> bridge.MaterializeTask:
             return bridge.MaterializeTask(
                 spec, self.since, self.h1, plan.time.clock, schema, targets, judges, labels, self.attempt, area,
                 count,
-                anew=self.beginning is not None,
+                anew=self.beginning is not None, quarantine=results.quarantine, laws=laws,
             )  # fmt: skip
 
         return task

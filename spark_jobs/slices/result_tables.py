@@ -15,6 +15,8 @@ import pyarrow as pa
 from sweeparea.operators.plan.plan import Plan
 from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.operators.state.open_rows import EndedRows, Exchange, OpenRows
+from sweeparea.operators.sweeps.quarantine import CONSTRAINT, REASON
+from sweeparea.quality import suites
 from sweeparea.spark_jobs.slices.place import SlicePlace
 from sweeparea.spark_jobs.spark import frames
 from sweeparea.spark_jobs.spark.deferred import types_of
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 
 ENDED_ROWS = 2_000_000
 """Rows that ended in a slice, as the files say that may hold them, which the driver has in memory."""
+HISTORIES = {
+    ResultKind.RELATION: ("closed", "open"),
+    ResultKind.QUARANTINE: ("quarantine_closed", "quarantine_open"),
+}
+"""By tables that hold rows with their validity what is written to them: rows that ended, and rows that are open."""
 Line = dict[str, Any]
 """A staged file as a worker tells of it (``bridge.FILES_SCHEMA``)."""
 
@@ -49,7 +56,8 @@ def result_columns(plan: Plan, shape: DataFrame) -> list[pa.Field]:
 
 class ResultTables:
     """By what is written to them (``closed``, ``open``, ``istream``, ..) the tables' folders and schemas; a relation
-    has two in one: rows that ended and rows that are open. They are made where they are not there.
+    has two in one: rows that ended and rows that are open, and so has the quarantine (``quarantine_closed``,
+    ``quarantine_open``). They are made where they are not there.
 
     ``since``: where the slice's results begin; ``anew``: nothing that is open there was written before. ``unused`` are
     staged files whose rows went into others: they are judged, and then they go.
@@ -61,19 +69,23 @@ class ResultTables:
         self.plan, self.place, self.since, self.attempt, self.anew = plan, place, since, attempt, anew
         self.tables = self._created(record)
         self.unused: list[str] = []
-        self._held: Future[tuple[int, OpenRows]] | None = None
+        self.quarantine = suites.quarantine(plan.constraints)
+        self._held: dict[str, Future[tuple[int, OpenRows]]] = {}
 
     def _created(self, record: list[pa.Field]) -> dict[str, tuple[str, pa.Schema]]:
-        """The result tables by what is written to them. A relation has two: rows that ended and rows that are open."""
+        """The result tables by what is written to them."""
         plan, layout = self.plan, self.place.layout
         labels = [pa.field(c.label, f.type) for c, f in zip(plan.root.columns, record, strict=True)]
         kind = stored_type(plan.time)
         found: dict[str, tuple[str, pa.Schema]] = {}
         for what in plan.materialize:
             path = layout.result(plan.table(what))
-            if what == ResultKind.RELATION:
-                schema = pa.schema([*labels, pa.field("valid_from", kind), pa.field("valid_to", kind)])
-                found["closed"] = found["open"] = (path, schema)
+            if what.is_history:
+                why = [pa.field(name, pa.string()) for name in (CONSTRAINT, REASON)]
+                own = labels if what == ResultKind.RELATION else [*labels, *why]
+                schema = pa.schema([*own, pa.field("valid_from", kind), pa.field("valid_to", kind)])
+                for key in HISTORIES[what]:
+                    found[key] = path, schema
             else:
                 schema = pa.schema([*labels, pa.field("ts", kind)])
                 found[what] = (path, schema)
@@ -83,15 +95,18 @@ class ResultTables:
 
     @contextmanager
     def listing_open_rows(self) -> Iterator[None]:
-        """While inside, what a relation's table holds open is listed, beside what Spark's workers do."""
+        """While inside, what the tables of histories hold open is listed, beside what Spark's workers do."""
         with ThreadPoolExecutor(1) as beside:
-            if "open" in self.tables:
-                self._held = beside.submit(self._open_rows)
+            self._held = {
+                opened: beside.submit(self._open_rows, opened)
+                for _, opened in HISTORIES.values()
+                if opened in self.tables
+            }
             yield
 
-    def _open_rows(self) -> tuple[int, OpenRows]:
-        """What a relation's table holds open, and the version of the table that says so."""
-        path, schema = self.tables["open"]
+    def _open_rows(self, opened: str) -> tuple[int, OpenRows]:
+        """What a history's table holds open, and the version of the table that says so."""
+        path, schema = self.tables[opened]
         log = self.place.ledger.log(path)
         version = log.version()
         return version, OpenRows(path, schema, log.files(version, ["valid_to"]), self.attempt)
@@ -100,18 +115,19 @@ class ResultTables:
         """Stages what lies in the files; returns how many rows by what is written."""
         rows: dict[str, int] = {}
         versions = {path: self.place.ledger.log(path).version() for path, _ in self.tables.values()}
-        open_rows = None
-        if "open" in self.tables:
-            path = self.tables["open"][0]
-            held = self._held.result() if self._held else self._open_rows()
-            versions[path], open_rows = held
+        open_rows: dict[str, OpenRows] = {}
+        for _, opened in HISTORIES.values():
+            if opened in self.tables:
+                held = self._held[opened].result() if opened in self._held else self._open_rows(opened)
+                versions[self.tables[opened][0]], open_rows[opened] = held
         for key, (path, schema) in self.tables.items():
             files = [file_of(line) for line in lines if line["target"] == key]
             rows[key] = sum(f.rows for f in files)
             change = Exchange(adds=files)
-            if key == "open" and open_rows is not None:
-                ended = self._ended(path, schema, [file_of(line) for line in lines if line["target"] == "closed"])
-                change = open_rows.exchange(ended, files)
+            if key in open_rows:
+                closed = next(closed for closed, opened in HISTORIES.values() if opened == key)
+                ended = self._ended(path, schema, [file_of(line) for line in lines if line["target"] == closed])
+                change = open_rows[key].exchange(ended, files)
             publication.stage(path, adds=change.adds, removes=change.removes, base_version=versions[path])
             self.unused += [f"{path}/{file.path}" for file in change.unused]
         return rows

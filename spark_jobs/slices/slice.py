@@ -34,6 +34,7 @@ from sweeparea.spark_jobs.evaluation.inputs import Input, InputKind, InputReader
 from sweeparea.spark_jobs.evaluation.long_expressions import has_many_levels, room_for_expressions
 from sweeparea.spark_jobs.evaluation.only import Only
 from sweeparea.spark_jobs.slices import units
+from sweeparea.spark_jobs.slices.acceptance import accepted, relaxed
 from sweeparea.spark_jobs.slices.audit import audit
 from sweeparea.spark_jobs.slices.beginning import Beginning
 from sweeparea.spark_jobs.slices.catch_up import SliceTooLong, number_setting
@@ -128,6 +129,7 @@ class Slice:
         previous = publication.previous
         self._require_previous(previous)
         head = application.ledger.head()
+        plan = self.plan = relaxed(plan, accepted(head.get(plan.name)), self.since, self.h1)
         owners = {name: application.owner(name) for name in plan.inputs}
         pins = {name: head[owner].seq for name, owner in owners.items()} if self.pins is None else dict(self.pins)
         recover(str(application.data), application.ledger, owners.values())
@@ -247,6 +249,7 @@ class Slice:
             correction_seq=before.correction_seq,
             rewrite=before.rewrite,
             built=before.built,
+            accepted=before.accepted,
         )
 
     def _lap(self, phase: str) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sweeparea.infra.errors import SweepAreaError, UsageError
+from sweeparea.operators.plan.stream_kind import ResultKind
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.slices.history import History
 from sweeparea.spark_jobs.upkeep import laws
@@ -132,8 +133,12 @@ def _laws(application: Application, row: LedgerRow, outcome: Checked, tell: Tell
         log = DeltaLog(layout.result(plan.table(kind)))
         if log.exists():
             tables[kind] = History.of(log, plan.time)
+    kept_out = tables.pop(ResultKind.QUARANTINE, None)
     try:
         faults = laws.broken(tables, row.committed)
+        if kept_out is not None:
+            faults += [f"quarantine: {f}" for f in laws.broken({ResultKind.RELATION: kept_out}, row.committed)]
+            tables[ResultKind.QUARANTINE] = kept_out
     except SweepAreaError:
         before = len(outcome.wrong.get(name, ()))
         for history in tables.values():

@@ -31,6 +31,27 @@ def laid_over(stored: Mapping[str, Any], *parts: Info) -> Json:
 
 
 @dataclass(frozen=True)
+class Accepted:
+    """A person has accepted that rows of ``(since, upto]`` violate some constraints: ticks of a query, versions of a
+    source. ``at``: microseconds since 1970 UTC.
+    """
+
+    since: int
+    upto: int
+    constraints: tuple[str, ...]
+    who: str
+    why: str
+    at: int
+
+    @classmethod
+    def all(cls, stored: Iterable[Mapping[str, Any]] | None) -> tuple[Accepted, ...] | None:
+        return None if stored is None else tuple(cls(**{**s, "constraints": tuple(s["constraints"])}) for s in stored)
+
+    def to_json(self) -> Json:
+        return {**vars(self), "constraints": list(self.constraints)}
+
+
+@dataclass(frozen=True)
 class SourceInfo:
     """Of a commit of a stream or relation. Instants are microseconds since 1970 UTC.
 
@@ -43,7 +64,8 @@ class SourceInfo:
     commit released from quarantine, which later ones do not carry on; ``refreshed``: how often a pinned relation was
     pinned anew; ``retained`` the greatest tick at or below which RETAIN has let elements go, ``repairs_from`` then the
     least tick of which a late element can be repaired. ``verdicts`` of its constraints, by the run ``judged``, which
-    later commits carry on.
+    later commits carry on; ``accepted``: versions of the source in which a person has accepted violations of some
+    constraints (``Accepted``).
     """
 
     source_version: int | None = None
@@ -66,13 +88,20 @@ class SourceInfo:
     repairs_from: int | None = None
     verdicts: Sequence[Mapping[str, Any]] | None = None
     judged: str | None = None
+    accepted: tuple[Accepted, ...] | None = None
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(**{f.name: stored.get(f.name) for f in fields(cls)})
+        plain = {f.name: stored.get(f.name) for f in fields(cls) if f.name != "accepted"}
+        return cls(**plain, accepted=Accepted.all(stored.get("accepted")))
 
     def to_json(self) -> Json:
-        return {name: value for name, value in vars(self).items() if value is not None}
+        told = {name: value for name, value in vars(self).items() if value is not None}
+        return {**told, **_accepted(self.accepted)}
+
+
+def _accepted(accepted: Iterable[Accepted] | None) -> Json:
+    return {} if accepted is None else {"accepted": [each.to_json() for each in accepted]}
 
 
 @dataclass(frozen=True)
@@ -177,7 +206,8 @@ class QueryInfo:
     each as a hash; ``zones`` by time zone the rules that results were computed by. ``correction_seq`` is the last
     commit that changed anything at or below the instant before it, ``rewrite`` what that was; ``built`` the commit
     before which SweepAreas are not gone on from. ``tables`` has per table the last commit that changed it, which the
-    table must say too.
+    table must say too. ``accepted``: stretches of time in which a person has accepted violations of some constraints
+    (``Accepted``).
     """
 
     definition: str | None = None
@@ -198,13 +228,16 @@ class QueryInfo:
     exchanged: ExchangeInfo | None = None
     tables: Mapping[str, int] | None = None
     judged: str | None = None
+    accepted: tuple[Accepted, ...] | None = None
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
         rewrite, exchanged = stored.get("rewrite"), stored.get("exchanged")
-        plain = {f.name: stored.get(f.name) for f in fields(cls) if f.name not in ("areas", "rewrite", "exchanged")}
+        typed = ("areas", "rewrite", "exchanged", "accepted")
+        plain = {f.name: stored.get(f.name) for f in fields(cls) if f.name not in typed}
         return cls(
             **plain,
+            accepted=Accepted.all(stored.get("accepted")),
             areas=AreasInfo.of(stored),
             rewrite=RewriteInfo.of(rewrite) if rewrite else None,
             exchanged=ExchangeInfo.of(exchanged) if exchanged else None,
@@ -227,7 +260,7 @@ class QueryInfo:
                     told[name] = value.to_json()
                 case _:
                     told[name] = value
-        return told
+        return told | _accepted(self.accepted)
 
 
 def without(stored: Mapping[str, Any], keys: Iterable[str]) -> Json:

@@ -38,6 +38,8 @@ _ZOMBIES = "tests/faults/test_zombies.py::test_"
 _OTHERS = "tests/faults/test_others.py::test_"
 _LEFT = "tests/faults/test_left_behind.py::test_"
 _COUNTS = ("tests/quality/test_counts.py",)
+_LAWS = ("tests/quality/test_slice_laws.py",)
+_QUARANTINE = ("tests/operators/test_quarantine.py",)
 _PARTS = tuple(
     f"tests/spark_jobs/test_parts.py::test_{name}"
     for name in (
@@ -1125,8 +1127,8 @@ MUTANTS = (
     ),
     Mutant(
         "operators/bridge.py",
-        "judged = table.select([*target.schema.names, *self.spec.checks])",
-        "judged = table.select([*target.schema.names, *self.spec.checks]).slice(0, 0)",
+        "judged = table.select([*target.schema.names, *truths])",
+        "judged = table.select([*target.schema.names, *truths]).slice(0, 0)",
         "what a worker writes is not judged",
         _COUNTS,
     ),
@@ -1286,6 +1288,69 @@ MUTANTS = (
         "any(areas.values())",
         "an empty SweepArea of a version that read left rows again is taken for one without live rows",
         ("tests/spark_jobs/test_planning.py",),
+    ),
+    Mutant(
+        "quality/slice_laws.py",
+        "(_sum(came) - _sum(went) - _sum(begins) + _sum(ends)) & _MASK",
+        "(_sum(came) - _sum(begins)) & _MASK",
+        "R1 looks at what comes alone",
+        _LAWS,
+    ),
+    Mutant(
+        "quality/slice_laws.py",
+        "return combined(key_hash(record, table.num_rows), _instants(table, column))",
+        "return combined(key_hash(record, table.num_rows), _instants(table, column) * 0)",
+        "R1 looks at values, whatever their instants",
+        _LAWS,
+    ),
+    Mutant(
+        "quality/slice_laws.py",
+        "found[BOTH] = _common(came, went)",
+        "found[BOTH] = 0",
+        "a value may come and go at one instant",
+        _LAWS,
+    ),
+    Mutant(
+        "quality/slice_laws.py",
+        "found[law] = _common(begins, ends)",
+        "found[law] = 0",
+        "an interval may be cut in two",
+        _LAWS,
+    ),
+    Mutant(
+        "quality/slice_laws.py",
+        "np.count_nonzero(over if self.levels else over | (start <= self.h1))",
+        "np.count_nonzero(over & False)",
+        "what is over may be carried on",
+        _LAWS,
+    ),
+    Mutant(
+        "quality/slice_laws.py",
+        "counts[law] = int(total & _MASK != 0) if law == R1 else total",
+        "counts[law] = 0 if law == R1 else total",
+        "nobody adds up what workers tell of R1",
+        _LAWS,
+    ),
+    Mutant(
+        "operators/sweeps/quarantine.py",
+        "return rows.filter(pc.invert(kept)), rows.filter(kept)",
+        "return rows, rows.filter(kept)",
+        "what is kept out is in the result too",
+        _QUARANTINE,
+    ),
+    Mutant(
+        "operators/sweeps/quarantine.py",
+        "return replace(out, carry=pa.concat_tables(carry)), kept",
+        "return out, kept",
+        "levels of what is kept out are forgotten",
+        _QUARANTINE,
+    ),
+    Mutant(
+        "operators/sweeps/quarantine.py",
+        "bad = with_columns(bad, {TE: np.full(bad.num_rows, INF)})",
+        "pass",
+        "a row that stays is kept out for one instant",
+        _QUARANTINE,
     ),
 )
 """Each is applied alone."""

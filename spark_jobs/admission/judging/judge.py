@@ -8,7 +8,6 @@ Shared by everything that admits: rows of streams, changes of relations, rows th
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sweeparea.heartbeats.policies import last_tick_at
-from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
 from sweeparea.operators.time.ticks import MAX_TICK, MIN_TICK
 from sweeparea.operators.values import keys
+from sweeparea.quality.suites import tried
 from sweeparea.spark_jobs.admission.judging.stage import row_texts
+from sweeparea.spark_jobs.admission.judging.verdicts import Broken, VersionRefused, uncomputed, violated
 from sweeparea.spark_jobs.spark import frames, zone_guards
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.sources.landing import MALFORMED
@@ -38,6 +38,8 @@ PIECE = 1_000_000
 PIECE_BYTES = 256 << 20
 """And so many bytes of them, about: rows may be wide."""
 DAY_US = 86_400_000_000
+SAMPLES = 5
+"""So many rows are shown of those that break a constraint."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def evaluated(
     zone_guards.require_zones_in(spark, expressions.values())
     expressions = {name: zone_guards.guarded_text(spark, sql) for name, sql in expressions.items()}
     text = " ".join(expressions.values()).lower()
-    needed = rows.select([c for c in rows.column_names if c.lower() in text])
+    needed = rows.select([c for c in rows.column_names if c.lower() in text and c != frames.ROW])
     wanted = [frames.ROW, *(f"{sql} AS {frames.quoted(name)}" for name, sql in expressions.items())]
     if scratch is None or rows.num_rows <= frames.LOCAL_ROWS:
         numbered = needed.append_column(frames.ROW, pa.array(np.arange(rows.num_rows)))
@@ -83,7 +85,6 @@ def _types(name: str) -> pa.DataType:
 
 def _with(rows: pa.Table, made: pa.Table) -> pa.Table:
     for name in made.column_names:
-        # a condition is never NULL, which Spark's schema says: no rows have the same schema as some
         rows = rows.append_column(name, made.column(name))
     return rows
 
@@ -117,8 +118,10 @@ def as_heartbeat(value: int | None, domain: TimeDomain) -> int | None:
 
 
 def condition_sql(sql: str) -> str:
-    """Spark SQL of a constraint: violated means FALSE, NULL passes."""
-    return f"coalesce(({sql}), TRUE)"
+    """Spark SQL of a constraint: violated means FALSE, NULL of the condition passes; NULL where it cannot be computed
+    for a row (under ANSI: a division by zero, an overflow, a failed cast).
+    """
+    return f"{tried(sql, f'{frames.ROW} < 0')} = 0"
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -164,28 +167,28 @@ def constraint_rules(
 ) -> list[RowRule]:
     """Rules of constraints that quarantine, by the columns ``__check_0``, ..; those that warn are counted.
 
-    Raises SweepAreaError where a constraint ON VIOLATION FAIL UPDATE is violated; ``what`` names the version.
+    A row for which a condition cannot be computed has the outcome of one that violates it. Raises VersionRefused where
+    a constraint ON VIOLATION FAIL UPDATE is violated; ``what`` names the version.
     """
-    rules = []
+    rules: list[RowRule] = []
+    broken: list[Broken] = []
     for i, constraint in enumerate(constraints):
-        violated = pc.invert(judged.column(f"__check_{i}"))
-        count = pc.sum(violated).as_py() or 0
-        if not count:
+        check = judged.column(f"__check_{i}")
+        breaks, unknown = pc.invert(check), pc.is_null(check)
+        count, errors = pc.sum(breaks).as_py() or 0, pc.sum(unknown).as_py() or 0
+        if not count and not errors:
             continue
         if constraint.on_violation == "fail":
-            sample = judged.filter(violated).slice(0, 1)
-            shown = row_texts(sample.select([c for c in sample.column_names if not c.startswith("__")]))[0]
-            raise SweepAreaError(
-                f"{what}: constraint {constraint.name} EXPECT ({constraint.expression.text}) is violated by {count}"
-                " rows, and ON VIOLATION FAIL UPDATE admits nothing of such a version. First row:"
-                f" {json.dumps(json.loads(shown), ensure_ascii=False)}. Correct the source, or change what happens on"
-                " violation to QUARANTINE ROW or WARN."
-            )
-        if constraint.on_violation == "warn":
-            warned[constraint.name] += count
+            sample = judged.filter(pc.or_(pc.fill_null(breaks, False), unknown)).slice(0, SAMPLES)
+            shown = row_texts(sample.select([c for c in sample.column_names if not c.startswith("__")]))
+            broken.append(Broken(constraint, count, errors, tuple(shown)))
+        elif constraint.on_violation == "warn":
+            warned[constraint.name] += count + errors
         else:
-            text = violated(constraint)
-            rules.append(RowRule(text, violated, text))
+            text, error = violated(constraint), uncomputed(constraint)
+            rules += [RowRule(text, breaks, text), RowRule(error, unknown, error)]
+    if broken:
+        raise VersionRefused(what, judged.num_rows, broken)
     return rules
 
 

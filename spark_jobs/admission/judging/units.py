@@ -24,6 +24,7 @@ from sweeparea.operators.values.netting import netted
 from sweeparea.quality import by_name, records, verdict
 from sweeparea.quality.verdict_tables import refused
 from sweeparea.spark_jobs.admission.judging.stage import Stage
+from sweeparea.spark_jobs.admission.judging.verdicts import accepting
 from sweeparea.tables.log import scan
 from sweeparea.tables.publication.info import SourceInfo
 from sweeparea.tables.publication.name_kinds import NameKind
@@ -54,6 +55,7 @@ class StagedCommit:
         met; its verdict is kept as refused.
         """
         results: list[by_name.Result] = []
+        expectations = accepting(self.stage.publication.previous, self.version)(expectations)
         for per in dict.fromkeys(e.per for e in expectations):
             own = [e for e in expectations if e.per == per]
             results += self._of_commit(own) if per is None else self._of_units(own, per)

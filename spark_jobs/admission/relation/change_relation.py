@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
 from sweeparea.spark_jobs.admission.judging.state import StreamState
-from sweeparea.spark_jobs.admission.judging.verdicts import judged
+from sweeparea.spark_jobs.admission.judging.verdicts import accepting, judged, keep_refused
 from sweeparea.spark_jobs.admission.relation import change_log
 from sweeparea.spark_jobs.admission.relation.change_log import BELOW_ZERO, NO_ROW
 from sweeparea.spark_jobs.admission.relation.change_table import VERSION, Leaving, RelationStage
@@ -116,6 +117,7 @@ class RelationAdmission:
                     self._version(publication, attempt, state, newest, newest, [rows], known)
             except Exception as error:
                 publication.refuse_overtaken()
+                keep_refused(publication, attempt, version, error)
                 raise readable(error, f"relation {name}, version {version} of its source") from error
         decision = self._read_up_to(state, read_time)
         if decision is not None and (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
@@ -144,7 +146,10 @@ class RelationAdmission:
             str(application.data), application.ledger, self.name, NameKind.RELATION, self.registration
         )
         attempt = publication.begin()
-        if publication.previous is not None and not DeltaLog(application.layout.state(self.name, CHANGES)).exists():
+        before = publication.previous
+        # a row without a version says no more than what was accepted before the first
+        known = before is not None and before.of_source.source_version is not None
+        if known and not DeltaLog(application.layout.state(self.name, CHANGES)).exists():
             raise SweepAreaError(
                 f"The log of changes of {self.name} ({application.layout.state(self.name, CHANGES)}) is missing, though"
                 f" {self.name} has been admitted before. Restore the data folder {application.data} from a backup of"
@@ -183,13 +188,15 @@ class RelationAdmission:
         state.commit_time = max(commit_time, state.commit_time)
         state.instant = state.next_instant(commit_time, self.source.time)
         keyed, outcome = self.source.keyed, Outcome()
+        constraints = accepting(publication.previous, version)(self.declared.constraints)
+        reader = replace(self.reader, declared=replace(self.declared, constraints=constraints))
         parts = rows
         if known is None:
             group = self.source.record if keyed is None else keyed.key
             parts = by_keys(self._appended(rows, version), group, self.scratch)
         with shelves(self.scratch, 3) as (changes, kept_out, withdrawn):
             for part in parts:
-                told = self.reader.read(part, version, state.heartbeat, state.instant, state.commit_time, known)
+                told = reader.read(part, version, state.heartbeat, state.instant, state.commit_time, known)
                 number = pa.repeat(pa.scalar(version, pa.int64()), told.changes.num_rows)
                 changes.put(told.changes.append_column(VERSION, number))
                 for table in told.kept_out:

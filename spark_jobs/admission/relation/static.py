@@ -35,7 +35,7 @@ from sweeparea.spark_jobs.admission.judging.judge import (
 from sweeparea.spark_jobs.admission.judging.parts import by_keys
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import Stage, quarantine_rows
-from sweeparea.spark_jobs.admission.judging.verdicts import judged
+from sweeparea.spark_jobs.admission.judging.verdicts import VersionRefused, accepting, judged, keep_refused
 from sweeparea.spark_jobs.admission.relation.change_relation import check_relation_columns
 from sweeparea.spark_jobs.admission.relation.history_events import representatives
 from sweeparea.spark_jobs.application import Application
@@ -57,7 +57,7 @@ def pin(application: Application, name: str, registration: str, spark: SparkSess
     """Copies a static relation's snapshot, unless it is pinned already."""
     publication = Publication(str(application.data), application.ledger, name, NameKind.RELATION, registration)
     attempt, previous = publication.begin(), publication.previous
-    if previous is not None:
+    if previous is not None and previous.of_source.source_version is not None:
         return Admitted(name, heartbeat=previous.committed, source_version=previous.of_source.source_version)
     source = application.sources.table(name)
     version, report = source.version(), Admitted(name, 1, heartbeat=MAX_TICK)
@@ -66,7 +66,7 @@ def pin(application: Application, name: str, registration: str, spark: SparkSess
     for rows in _rows(application, name, version, spark, stage, report):
         stage.admit(_at(rows, MIN_TICK))
         report.rows += copies(rows)
-    _commit(application, stage, version, report, {})
+    _commit(application, stage, version, report, {} if previous is None else dict(previous.info))
     return report
 
 
@@ -76,7 +76,7 @@ def refresh(application: Application, name: str, spark: SparkSession) -> str:
     registration = application.registry.registration(name, application.ledger.head().get(name))
     publication = Publication(str(application.data), application.ledger, name, NameKind.RELATION, registration)
     attempt, previous = publication.begin(), publication.previous
-    if previous is None:
+    if previous is None or previous.of_source.source_version is None:
         report = pin(application, name, registration, spark)
         return f"{name}: {report.rows} rows of version {report.source_version} of its source copied and pinned"
     source = application.sources.table(name)
@@ -154,13 +154,18 @@ def _rows(
         for i, expression in enumerate(application.sources.relation_expressions(source).constraints)
     }
     what = f"Relation {name}, version {version} of its source"
+    constraints = accepting(stage.publication.previous, version)(declared.constraints)
     scratch = f"{application.data}/_sweeparea/spill"
     for piece in sized(application.sources.table(name).snapshot_pieces(version)):
         rows = piece.append_column("__n", pa.repeat(pa.scalar(1, pa.int64()), piece.num_rows))
         unread = malformed_rules(rows)
         if checks or unread:
             judged = evaluated(spark, rows, checks, scratch) if checks else rows
-            rules = [*unread, *constraint_rules(judged, declared.constraints, what, report.warned)]
+            try:
+                rules = [*unread, *constraint_rules(judged, constraints, what, report.warned)]
+            except VersionRefused as error:
+                keep_refused(stage.publication, stage.attempt, version, error)
+                raise
             judgement = judged_by(judged, rules)
             bad, rows = judgement.bad.select(rows.column_names), judgement.good.select(rows.column_names)
             if bad.num_rows:

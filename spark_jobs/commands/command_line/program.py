@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sweeparea.spark_jobs.commands.command_line.accept import accept
 from sweeparea.spark_jobs.commands.command_line.admit import admit
 from sweeparea.spark_jobs.commands.command_line.backfill import backfill
 from sweeparea.spark_jobs.commands.command_line.check import check
@@ -54,6 +55,7 @@ PROGRAM = Program(
         quarantine,
         quality,
         profile,
+        accept,
         status,
         metrics,
         maintain,
