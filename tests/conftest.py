@@ -31,9 +31,11 @@ def spark() -> Iterator[SparkSession]:
         session.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
+    """The system's Chromium; no longer than a file's tests: its driver runs an event loop in this thread, and no other
+    could be run beside it.
+    """
     required = os.environ.get(REQUIRED) == "required"
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:

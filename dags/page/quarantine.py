@@ -7,7 +7,7 @@ from typing import Any
 
 from sweeparea.dags.page.bounds import LETTERS, ROWS, bounded
 from sweeparea.dags.page.moments import Json, length, of_tick
-from sweeparea.dags.page.tables import Table, other
+from sweeparea.dags.page.tables import PinnedTable, other
 from sweeparea.spark_jobs.admission.judging.quarantine import row_id
 from sweeparea.spark_jobs.commands.sql import Reader
 from sweeparea.tables.publication.ledger import Ledger
@@ -76,7 +76,7 @@ def _lateness(ledger: Ledger, name: str, late: list[tuple[Any, ...]], micros: in
     }
 
 
-def corrections(table: Table, most: int = ROWS) -> Json:
+def corrections(table: PinnedTable, most: int = ROWS) -> Json:
     """The table ``<query>__corrections``: ``commits`` with causes and numbers of rows, and the newest ``rows``."""
     ticks = str(table.schema.field("ts").type) == "int64"
     ts = "ts" if ticks else "epoch_us(ts)"

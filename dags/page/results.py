@@ -7,14 +7,14 @@ from typing import Any
 
 from sweeparea.dags.page.bounds import COLUMNS, LETTERS, POINTS, ROWS, bounded
 from sweeparea.dags.page.moments import Json
-from sweeparea.dags.page.tables import Table, shown_columns
+from sweeparea.dags.page.tables import PinnedTable, shown_columns
 from sweeparea.infra.errors import UsageError
 from sweeparea.spark_jobs.commands.sql import Reader
 
 _NUMBER = re.compile(r"(u?int|float|double|halffloat|decimal)")
 
 
-def rows_at(table: Table, instant: int | None, most: int = ROWS) -> Json:
+def rows_at(table: PinnedTable, instant: int | None, most: int = ROWS) -> Json:
     """The rows of a relation that hold at an ``instant`` (None: now), or the newest of a stream up to it. Values are
     texts of at most ``LETTERS`` letters.
     """
@@ -41,7 +41,7 @@ def rows_at(table: Table, instant: int | None, most: int = ROWS) -> Json:
 
 
 def over_time(
-    table: Table,
+    table: PinnedTable,
     until: int | None = None,
     measure: str | None = None,
     keys: list[str] | None = None,
@@ -94,7 +94,7 @@ def over_time(
     }
 
 
-def is_number(table: Table, name: str) -> bool:
+def is_number(table: PinnedTable, name: str) -> bool:
     """Whether a column can be a measure."""
     return bool(_NUMBER.match(str(table.schema.field(name).type)))
 
@@ -107,12 +107,12 @@ def _cut(name: str, letters: int = LETTERS) -> str:
     return f"left(CAST({quoted(name)} AS VARCHAR), {letters})"
 
 
-def _time(table: Table, name: str) -> str:
+def _time(table: PinnedTable, name: str) -> str:
     """An instant column as a number: microseconds, or the tick that it is."""
     return quoted(name) if table.ticks else f"epoch_us({quoted(name)})"
 
 
-def _holding(table: Table, instant: int | None) -> tuple[str, list[Any]]:
+def _holding(table: PinnedTable, instant: int | None) -> tuple[str, list[Any]]:
     if not table.relation:
         return (
             ("TRUE", []) if instant is None or table.time is None else (f"{_time(table, table.time)} <= ?", [instant])
@@ -123,7 +123,7 @@ def _holding(table: Table, instant: int | None) -> tuple[str, list[Any]]:
     return f"{start} <= ? AND (valid_to IS NULL OR {end} > ?)", [instant, instant]
 
 
-def _instant(table: Table, value: int | None) -> Json | None:
+def _instant(table: PinnedTable, value: int | None) -> Json | None:
     return None if value is None else {"tick": str(value)} if table.ticks else {"ms": value / 1000}
 
 

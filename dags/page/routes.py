@@ -235,7 +235,7 @@ def _reads(app: FastAPI, served: Served) -> None:
         return quarantine.kept_out(ledger, source, micros, reason)
 
 
-def _table(served: Served, user: Any, name: str, query: str, table: str | None) -> tables.Table | None:
+def _table(served: Served, user: Any, name: str, query: str, table: str | None) -> tables.PinnedTable | None:
     # what may take long is done by a ledger of its own, after the application has been let go
     with served.query(user, name, query) as (held, _):
         ledger = Ledger(held.dags.data_folder)

@@ -19,7 +19,7 @@ SUFFIXES = ("", "__relation", "__istream", "__dstream", "__rstream")
 
 
 @dataclass(frozen=True)
-class Table:
+class PinnedTable:
     """One table at the state that ``row`` has committed, or at the one before where that is still to be applied.
 
     ``time`` is the column that files are ordered by (``valid_from`` of a relation, ``ts`` of a stream), ``end`` the
@@ -61,7 +61,7 @@ def names_of(ledger: Ledger, query: str) -> list[str]:
     return [f"{query}{s}" for s in SUFFIXES if DeltaLog(ledger.layout.result(f"{query}{s}")).exists()]
 
 
-def result(ledger: Ledger, query: str, name: str | None = None) -> Table | None:
+def result(ledger: Ledger, query: str, name: str | None = None) -> PinnedTable | None:
     """A result table of a query (``query__istream``; None: the first of them); None if nothing is committed.
     UsageError for a name that is not the query's.
     """
@@ -79,16 +79,16 @@ def result(ledger: Ledger, query: str, name: str | None = None) -> Table | None:
     if applied is None or applied.committed is None:
         return None
     end = (applied.committed + 1) * (applied.of_query.chronon or 1)
-    return Table(chosen, log, tuple(log.files(version)), log.schema(), end)
+    return PinnedTable(chosen, log, tuple(log.files(version)), log.schema(), end)
 
 
-def other(ledger: Ledger, path: str, name: str) -> Table | None:
+def other(ledger: Ledger, path: str, name: str) -> PinnedTable | None:
     """Another table of the application, as it is now; None where there is none."""
     log = DeltaLog(path, ledger.storage_options)
-    return Table(name, log, tuple(log.files()), log.schema()) if log.exists() else None
+    return PinnedTable(name, log, tuple(log.files()), log.schema()) if log.exists() else None
 
 
-def instant(table: Table, text: str) -> int:
+def instant(table: PinnedTable, text: str) -> int:
     """An instant that a person wrote, as the table counts: microseconds, or a tick. UsageError for one that is none, or
     that is not known yet.
     """

@@ -58,7 +58,12 @@ def status_json(facts: ApplicationFacts) -> dict[str, Any]:
         "shared": [{**query_json(each, facts.at), "readers": list(facts.readers[each.name])} for each in facts.shared],
         "alerts": [{"name": a.name, "text": a.text, "since": clock_text(a.since)} for a in facts.alerts],
         "refused": [
-            {"name": r.name, "at": r.at.isoformat(), "broken": dict(r.broken), "version": r.version}
+            {
+                "name": r.name,
+                "at": clock_text(round(r.at.timestamp() * 1e6)),
+                "broken": dict(r.broken),
+                "version": r.version,
+            }
             for r in facts.refused
         ],
     }
