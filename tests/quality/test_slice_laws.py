@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from sweeparea.operators import bridge
+from sweeparea.operators.plan.plan import Constraint
+from sweeparea.operators.sql.expressions import Expr
+from sweeparea.operators.sweeps.quarantine import BROKEN
 from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec, sweep
 from sweeparea.operators.values import keys
 from sweeparea.operators.values.bag import BAG
-from sweeparea.operators.values.columns import as_bag
-from sweeparea.quality import slice_laws, verdict
+from sweeparea.operators.values.columns import BAG_FIELDS, as_bag
+from sweeparea.quality import counts, slice_laws, suites, verdict
 from sweeparea.quality.slice_laws import BOTH, INTERVALS, R1, STATE, TYPES, SliceLaws
 
 RECORD = {"k": pa.string(), "v": pa.float64()}
@@ -51,8 +58,8 @@ def broken(tables: Tables, carry: pa.Table, h0: int, h1: int) -> set[str]:
     """The laws that do not hold, as Great Expectations judges the counts of two workers."""
     laws = SliceLaws(2, h0, h1, SCHEMAS, levels=True)
     none = {key: rows.slice(0, 0) for key, rows in tables.items()}
-    checks, counts = slice_laws.of_slice([laws(tables, carry), laws(none, carry.slice(0, 0))])
-    (judged,) = verdict.of_counts([verdict.Counted("q", checks, counts, 1)])
+    checks, found = slice_laws.of_slice([laws(tables, carry), laws(none, carry.slice(0, 0))])
+    (judged,) = verdict.of_counts([verdict.Counted("q", checks, found, 1)])
     assert judged.ok == (not judged.failures)
     return {r["id"] for r in judged.failures}
 
@@ -70,8 +77,8 @@ def test_events_may_be_spread_over_workers():
     parts = [
         {key: rows if i == n else rows.slice(0, 0) for i, (key, rows) in enumerate(tables.items())} for n in range(4)
     ]
-    _, counts = slice_laws.of_slice([laws(part, carry) for part in parts])
-    assert counts[R1] == 0
+    _, found = slice_laws.of_slice([laws(part, carry) for part in parts])
+    assert found[R1] == 0
 
 
 def other(table: pa.Table, column: str, change: Callable[[list], list]) -> pa.Table:
@@ -139,3 +146,70 @@ def test_what_is_over_is_not_carried(levels: bool):
         assert SliceLaws(2, 10, 25, SCHEMAS, levels)(tables, rows)[STATE] == wrong
     held = other(carry, "__ts", lambda v: [20, *[26] * (len(v) - 1)])
     assert SliceLaws(2, 10, 25, SCHEMAS, levels)(tables, held)[STATE] == (0 if levels else 1)
+
+
+def test_a_worker_stages_what_is_kept_out_beside_the_result_and_tells_of_laws(tmp_path):
+    constraints = [
+        Constraint("small", Expr("c0 < 2"), "quarantine"),
+        Constraint("usual", Expr("c0 < 1"), "warn"),
+    ]
+    kept_out = suites.quarantine(constraints)
+    instants = [("valid_from", pa.int64()), ("valid_to", pa.int64())]
+    relation = pa.schema([("v", pa.int64()), *instants])
+    quarantine = pa.schema([("v", pa.int64()), ("__constraint", pa.string()), ("__reason", pa.string()), *instants])
+    stream = pa.schema([("v", pa.int64()), ("ts", pa.int64())])
+    schemas = {
+        "closed": relation, "open": relation, "istream": stream, "dstream": stream,
+        "quarantine_closed": quarantine, "quarantine_open": quarantine,
+    }  # fmt: skip
+    checks = {
+        key: suites.stream_checks(["v"], 0, 6, constraints)
+        if "ts" in schema.names
+        else suites.relation_checks(schema.names[:-2], 0, 6, () if "__reason" in schema.names else constraints)
+        for key, schema in schemas.items()
+    }
+    given = pa.schema([("c0", pa.int64()), (BROKEN, pa.string()), *BAG_FIELDS])
+    task = bridge.MaterializeTask(
+        MaterializeSpec(("c0",), istream=True, dstream=True, relation=True, checks=(BROKEN,)), 0, 6, 0, given,
+        {key: bridge.Target(str(tmp_path), schema, key) for key, schema in schemas.items()},
+        {
+            key: partial(
+                counts.counted_staged,
+                checks=checks[key],
+                constraints=() if key.startswith("quarantine") else constraints,
+                since=0,
+            )
+            for key in schemas
+        },
+        {"c0": "v"}, "attempt", None, quarantine=kept_out, laws=SliceLaws(1, 0, 6, schemas, levels=True),
+    )  # fmt: skip
+    tokens = {
+        0: "",
+        1: suites.violated(constraints[1]),
+        5: suites.violated(constraints[0]),
+        7: suites.uncomputed(constraints[0]),
+    }
+    rows = [(0, 1, 4, 1), (1, 2, 9, 2), (5, 1, 3, 1), (5, 4, 99, 2), (7, 2, 5, 1)]
+    columns = [[r[0] for r in rows], [tokens[r[0]] for r in rows], *([r[i] for r in rows] for i in (1, 2, 3))]
+    batch = pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, given, strict=True)], schema=given)
+    lines = {line["target"]: line for made in task(iter([batch])) for line in made.to_pylist()}
+
+    def staged_rows(key: str) -> list[tuple]:
+        return sorted(tuple(row.values()) for row in pq.read_table(tmp_path / lines[key]["path"]).to_pylist())
+
+    assert staged_rows("istream") == [(0, 1), (1, 2), (1, 2)]
+    assert staged_rows("dstream") == [(0, 4)]
+    assert staged_rows("closed") == [(0, 1, 4)]
+    assert staged_rows("open") == [(1, 2, None), (1, 2, None)]
+    why = "constraint small is violated: c0 < 2"
+    assert staged_rows("quarantine_closed") == [
+        (5, "small", why, 1, 3),
+        (7, "small", "constraint small cannot be computed for this row: c0 < 2", 2, 5),
+    ]
+    assert staged_rows("quarantine_open") == [(5, "small", why, 4, None)] * 2
+    assert not any(json.loads(lines["slice"]["broken"]).values())
+    assert json.loads(lines["open"]["broken"])["constraint:usual"] == 2
+    found = {
+        key: {k: n for k, n in json.loads(lines[key]["broken"]).items() if k.startswith("law") and n} for key in schemas
+    }
+    assert not any(found.values())
