@@ -45,7 +45,9 @@ class Accepted:
 
     @classmethod
     def all(cls, stored: Iterable[Mapping[str, Any]] | None) -> tuple[Accepted, ...] | None:
-        return None if stored is None else tuple(cls(**{**s, "constraints": tuple(s["constraints"])}) for s in stored)
+        if stored is None:
+            return None
+        return tuple(cls(s["since"], s["upto"], tuple(s["constraints"]), s["who"], s["why"], s["at"]) for s in stored)
 
     def to_json(self) -> Json:
         return {**vars(self), "constraints": list(self.constraints)}
