@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import time
 import venv
@@ -129,13 +128,9 @@ class PlainAirflow:
 
     def stop(self) -> None:
         for process in self.running:
-            os.killpg(process.pid, signal.SIGTERM)
-        for process in self.running:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            # with all that it started: a scheduler that is killed leaves its workers behind
+            processes.end_tree(process.pid, grace=20.0)
+            process.wait()
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict:
         """Airflow's answer; empty while it gives none."""
