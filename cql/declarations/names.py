@@ -34,6 +34,6 @@ def clash(name: str, place: Place, taken: Mapping[str, Statement]) -> SweepAreaE
         )
     if is_hidden(name.lower()):
         return BindError(f"{name} looks like the name of a shared subplan", place, "Choose a name of another form")
-    if base_name(name) != name:
+    if base_name(name) != name or name.lower().endswith("__quarantine"):
         return BindError(f"{name} ends like a materialization of a query", place, "Choose a name without that ending")
     return None

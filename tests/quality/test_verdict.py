@@ -22,7 +22,7 @@ CONSTRAINTS = [
 
 
 def stream_slice(delays: Sequence[int | None], **columns: pa.Array) -> pa.Table:
-    truth = [[None if d is None else d < bound for d in delays] for bound in (100, 10)]
+    truth = [[d is None or d < bound for d in delays] for bound in (100, 10)]
     return pa.table(
         {
             "delay": pa.array(delays, pa.int64()),
@@ -30,6 +30,7 @@ def stream_slice(delays: Sequence[int | None], **columns: pa.Array) -> pa.Table:
             "ts": pa.array([BEGIN + timedelta(seconds=i + 1) for i in range(len(delays))], pa.timestamp("us", "UTC")),
             "__check_sane": pa.array(truth[0], pa.bool_()),
             "__check_usual": pa.array(truth[1], pa.bool_()),
+            "__check_kept_out": pa.array([True] * len(delays), pa.bool_()),
         }
     )
 
@@ -64,9 +65,32 @@ def test_a_good_slice_passes_and_nulls_satisfy_constraints():
         "law:instant is known",
         "law:instant lies in the slice",
         "constraint:sane",
+        "computed:sane",
         "constraint:usual",
+        "computed:usual",
+        "law:kept out by kept_out",
+        "law:computed, or kept out by kept_out",
     ]
     assert verdict.require(found, "delays", "(0, 3]") is found
+
+
+def test_a_row_that_is_kept_out_is_not_published():
+    rows = stream_slice([1, 2])
+    found = judge(rows.set_column(4, "__check_kept_out", pa.array([True, False])))
+    assert [(r["id"], r["unexpected"]) for r in found.failures] == [("law:kept out by kept_out", 1)]
+
+
+@pytest.mark.parametrize(("at", "name", "stops"), [(2, "sane", True), (3, "usual", False)])
+def test_a_condition_that_cannot_be_computed_has_the_outcome_of_a_violation(at, name, stops):
+    rows = stream_slice([1, 2])
+    found = judge(rows.set_column(at, f"__check_{name}", pa.array([True, None])))
+    (told,) = found.failures if stops else found.warnings
+    assert (told["id"], told["status"], told["unexpected"]) == (f"computed:{name}", "error", 1)
+    assert "cannot be computed" in told["error"]
+    assert found.ok is not stops
+    if stops:
+        with pytest.raises(verdict.QualityFailure, match=r"computed:sane .*cannot be computed.*, 1, such as"):
+            verdict.require(found, "delays", "(0, 2]")
 
 
 def test_a_warning_is_counted_and_published():
@@ -107,7 +131,8 @@ def test_instants_outside_the_slice_or_unknown_fail():
 def test_columns_missing_or_in_another_order_fail():
     rows = stream_slice([1, 2])
     assert (
-        by_id(judge(rows.select(["ts", "delay", "__check_sane", "__check_usual"])))["law:columns"]["status"] == "fail"
+        by_id(judge(rows.select(["ts", *(c for c in rows.column_names if c != "ts")])))["law:columns"]["status"]
+        == "fail"
     )
     found = judge(rows.select(["delay", "ts", "__check_usual"]))
     assert not found.ok
