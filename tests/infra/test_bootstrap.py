@@ -104,7 +104,8 @@ def test_a_wheel_holds_the_packages_and_their_files(wheel: Path):
         "sweeparea/tables/publication/ledger.py",
         "sweeparea/operators/kernels/aggregate.py",
         "sweeparea/infra/jars.lock",
-        "sweeparea/dags/plugins/continuous_queries.html",
+        "sweeparea/dags/page/web/index.html",
+        "sweeparea/dags/page/web/main.js",
         "sweeparea/dags/airflow/sweeparea_dags.py",
     } <= set(files)
     assert {name.split("/")[0].split("-")[0] for name in files} == {"sweeparea"}
