@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -54,23 +53,17 @@ def lag(application: ApplicationDags, context: Any) -> dict[str, Any]:
     """Alerts of what is too far behind the clock since this was asked last, and of what is not any more. What was told
     is kept after it was told: a notifier that fails is tried again.
     """
-    from sweeparea.heartbeats.lag import LAG, lags
+    from sweeparea.heartbeats.lag import LAG, changes, lags
     from sweeparea.heartbeats.trigger import Watched
     from sweeparea.tables.publication.deployed import Deployed
     from sweeparea.tables.publication.incidents import Incident
-    from sweeparea.tables.publication.ledger import Ledger
+    from sweeparea.tables.publication.ledger import Ledger, now_micros
 
-    now, watched = time.time_ns() // 1000, Watched(**application.watched())
+    now, watched = now_micros(), Watched(**application.watched())
     head, deployed = Ledger(watched.data_folder).head(), Deployed(watched.data_folder).rows()
     incidents = _incidents(application)
-    open_ = {name: row for name, row in incidents.open().items() if name.startswith(LAG)}
-    late = {
-        f"{LAG}{name}": lag
-        for name, lag in lags(watched.limits, head, deployed, watched.queries, now).items()
-        if lag.too_long
-    }
-    opened = {name: lag for name, lag in late.items() if name not in open_}
-    closed = {name: row for name, row in open_.items() if name not in late}
+    found = changes(lags(watched.limits, head, deployed, watched.queries, now), incidents.open())
+    opened, closed = found.opened, found.closed
     for target in dict.fromkeys(application.notified(name.removeprefix(LAG)) for name in (*opened, *closed)):
         new = {n: lag for n, lag in opened.items() if application.notified(n.removeprefix(LAG)) == target}
         over = {n: row for n, row in closed.items() if application.notified(n.removeprefix(LAG)) == target}
@@ -78,7 +71,7 @@ def lag(application: ApplicationDags, context: Any) -> dict[str, Any]:
         alert = Alert(application.name, tuple(told), tuple(row.text for row in over.values()))
         notify(application.name, target, context, alert)
         incidents.change([Incident(name, lag.words, now) for name, lag in new.items()], over)
-    return {"opened": sorted(opened), "closed": sorted(closed), "open": sorted(late)}
+    return {"opened": sorted(opened), "closed": sorted(closed), "open": sorted(found.late)}
 
 
 def callbacks(
@@ -145,6 +138,7 @@ def _begun(context: Any) -> int:
 def failed(application: ApplicationDags, target: str, context: Any) -> None:
     """Alerts of a task that has failed, unless its DAG had failed before."""
     from sweeparea.tables.publication.incidents import Incident
+    from sweeparea.tables.publication.ledger import now_micros
 
     ti = context["ti"]
     incidents, name = _incidents(application), f"failed {ti.dag_id}"
@@ -154,7 +148,7 @@ def failed(application: ApplicationDags, target: str, context: Any) -> None:
     why = "" if error is None else f" {type(error).__name__}: {error}"
     text = f"The task {ti.task_id} of the DAG {ti.dag_id} has failed (run {ti.run_id}).{why}"
     notify(application.name, target, context, Alert(application.name, opened=(text,)))
-    incidents.change([Incident(name, text, time.time_ns() // 1000)])
+    incidents.change([Incident(name, text, now_micros())])
 
 
 def recovered(application: ApplicationDags, target: str, context: Any) -> None:

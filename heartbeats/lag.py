@@ -2,7 +2,8 @@
 
 The lag of a stream is the time from its heartbeat until now, that of a query the time from its committed instant. Time
 that is counted in BIGINT ticks is none of the wall clock's: there it is the time since the last commit. What never had
-a heartbeat is behind since it was deployed.
+a heartbeat is behind since it was deployed. A name whose instant lies in the future tells of a clock that was set back:
+nobody knows how far behind it is, so nothing is over by it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sweeparea.tables.publication.name_kinds import NameKind
 
 if TYPE_CHECKING:
     from sweeparea.tables.publication.deployed import DeployedRow
+    from sweeparea.tables.publication.incidents import Incident
     from sweeparea.tables.publication.ledger import LedgerRow
 
 LAG = "lag "
@@ -112,6 +114,29 @@ def lags(
         name: replace(lag, holding=_holding(head, name, queries[name])) if lag.too_long and name in queries else lag
         for name, lag in found.items()
     }
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Since somebody was told last: by name of an incident the lags that are ``late`` now, those among them that nobody
+    knows of (``opened``), and incidents of which the all-clear is due (``closed``).
+    """
+
+    late: dict[str, Lag]
+    opened: dict[str, Lag]
+    closed: dict[str, Incident]
+
+
+def changes(found: Mapping[str, Lag], open_: Mapping[str, Incident]) -> Changes:
+    """What has changed between the lags that were ``found`` and the incidents that are open, of any kind."""
+    late = {f"{LAG}{name}": lag for name, lag in found.items() if lag.too_long}
+    unknown = {f"{LAG}{name}" for name, lag in found.items() if lag.micros < 0}
+    told = {name: incident for name, incident in open_.items() if name.startswith(LAG)}
+    return Changes(
+        late,
+        {name: lag for name, lag in late.items() if name not in told},
+        {name: incident for name, incident in told.items() if name not in late and name not in unknown},
+    )
 
 
 def _holding(head: Mapping[str, LedgerRow], query: str, inputs: Sequence[str]) -> tuple[str, ...]:

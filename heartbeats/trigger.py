@@ -19,7 +19,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from sweeparea.heartbeats import measures
-from sweeparea.heartbeats.lag import LAG, lags
+from sweeparea.heartbeats.lag import LAG, changes, lags
 from sweeparea.heartbeats.readiness import judge, known
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class BehindTrigger(BaseEventTrigger):
     """
 
     def __init__(
-        self, name: str, watched: Mapping[str, Any] | str, poll: float = 0.5, refire: float = 30.0, dag_id: str = ""
+        self, name: str, watched: Mapping[str, Any] | str, poll: float = 0.25, refire: float = 30.0, dag_id: str = ""
     ):
         super().__init__()
         self.name = name
@@ -152,7 +152,7 @@ class GroupTrigger(BehindTrigger):
         self,
         members: Mapping[str, str],
         watched: Mapping[str, Any] | str,
-        poll: float = 0.5,
+        poll: float = 0.25,
         refire: float = 30.0,
         dag_id: str = "",
     ):
@@ -231,12 +231,11 @@ def news(
     """
     if not watched.limits and not open_:
         return {}
-    found = lags(watched.limits, head, deployed, watched.queries, now)
-    late = {name: lag.since for name, lag in found.items() if lag.too_long}
-    told = {name.removeprefix(LAG): incident.since for name, incident in open_.items() if name.startswith(LAG)}
-    opened = {name: since for name, since in late.items() if name not in told}
-    closed = {name: since for name, since in told.items() if name not in late}
-    return {"opened": opened, "closed": closed} if opened or closed else {}
+    new = changes(lags(watched.limits, head, deployed, watched.queries, now), open_)
+    if not new.opened and not new.closed:
+        return {}
+    named = {"opened": new.opened, "closed": new.closed}
+    return {key: {name.removeprefix(LAG): one.since for name, one in them.items()} for key, them in named.items()}
 
 
 def _without_at(position: dict[str, Any]) -> dict[str, Any]:
@@ -261,9 +260,9 @@ class Store:
     def __init__(self, watched: Watched):
         from sweeparea.tables.publication.deployed import Deployed
         from sweeparea.tables.publication.incidents import Incidents
-        from sweeparea.tables.publication.ledger import Ledger
+        from sweeparea.tables.publication.ledger import Ledger, now_micros
 
-        self.watched = watched
+        self.watched, self.clock = watched, now_micros
         self.ledger = Ledger(watched.data_folder)
         self.deployed = Deployed(watched.data_folder)
         self.incidents = Incidents(watched.data_folder)
@@ -318,7 +317,7 @@ class Store:
             if stream not in found and not (stream in head and stream in self.watched.pinned):
                 found |= self.arrived(stream, path)
         deployed = self.deployed.rows()
-        if change := news(self.watched, head, deployed, self.incidents.open(), time.time_ns() // 1000):
+        if change := news(self.watched, head, deployed, self.incidents.open(), self.clock()):
             found[ALERTS] = change
         paused = {row.name for row in deployed.values() if row.paused}
         for query, inputs in self.watched.queries.items():
@@ -334,7 +333,7 @@ class Store:
         from sweeparea.tables.sources.landing import arrived
 
         try:
-            new = arrived(self.watched.sources[stream], path, time.time())
+            new = arrived(self.watched.sources[stream], path, self.clock() / 1e6)
         except Exception as error:  # as below
             if self.errors.get(stream) != str(error):
                 log.warning("The source %s of %s cannot be looked at: %s", path, stream, error)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 
 from sweeparea.cql.syntax.statements import HeartbeatKind
 from sweeparea.heartbeats import policies
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.domain import TimeKind
+from sweeparea.spark_jobs.admission.judging.policy import set_back
 from sweeparea.spark_jobs.admission.judging.state import StreamState
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
@@ -69,10 +71,17 @@ def advance(application: Application, name: str, heartbeat: int) -> int | None:
     return None
 
 
-def publish_clock(application: Application, name: str, registration: str, read_time: int) -> int | None:
+def publish_clock(
+    application: Application,
+    name: str,
+    registration: str,
+    read_time: int,
+    tell: Callable[[str], None] = lambda text: None,
+) -> int | None:
     """A clock goes on also where the source brought nothing new: publishes the read time (microseconds) less the lag.
 
     ``read_time`` is when the source's log was read: what was committed since is not known. Returns the heartbeat.
+    ``tell`` is told of a clock that was set back.
     """
     declared = application.stream(name)
     publication = Publication(str(application.data), application.ledger, name, NameKind.STREAM, registration)
@@ -81,8 +90,10 @@ def publish_clock(application: Application, name: str, registration: str, read_t
     spec = declared.heartbeat
     if spec is None or spec.kind != HeartbeatKind.CLOCK or publication.previous is None:
         return state.heartbeat
-    clock = policies.FromClock(spec.lag, application.plans.input_schema(name).time.chronon)
-    decision = clock.published(state.heartbeat, read_time)
+    time = application.plans.input_schema(name).time
+    decision = policies.FromClock(spec.lag, time.chronon).published(state.heartbeat, read_time)
+    if back := set_back(time, decision.heartbeat, read_time, spec.lag):
+        tell(f"{name}: {back}")
     if (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
         _commit(publication, state, decision)
     return decision.heartbeat

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sweeparea.cql.syntax.statements import CreateRelation, HeartbeatKind
 from sweeparea.infra.errors import SweepAreaError
 from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.admission.judging import quarantine
 from sweeparea.spark_jobs.admission.judging.checks import check_identity
+from sweeparea.spark_jobs.admission.judging.policy import set_back
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.commands.status_faults import not_run, wrong_tables
 from sweeparea.spark_jobs.spark.instants import instant_text
 from sweeparea.tables.log.delta_log import DeltaLog
-from sweeparea.tables.publication.ledger import LedgerRow
+from sweeparea.tables.publication.ledger import LedgerRow, now_micros
 from sweeparea.tables.publication.name_kinds import NameKind
 
 SOURCES_SHOWN = 5
@@ -85,12 +87,24 @@ def input_line(application: Application, facts: InputFacts) -> str:
     if facts.static or time is None:
         return f"pinned at source version {facts.version}{behind}, {facts.rows} rows{wrong}"
     heartbeat = "no heartbeat yet" if row.committed is None else f"heartbeat {instant_text(time, row.committed)}"
+    heartbeat += _ahead_of_clock(application, facts.name, row, time)
     lost = f"; goes no further: {facts.lost}" if facts.lost else ""
     return (
         f"{heartbeat}{_per_source(row, time)}, source version {facts.version}{behind}, {facts.rows} rows"
         f" admitted, {facts.kept_out} in quarantine{_counts(row)}"
         f"{f', {facts.remembered} duplicates remembered' if facts.remembered else ''}{lost}{wrong}"
     )
+
+
+def _ahead_of_clock(application: Application, name: str, row: LedgerRow, time: TimeDomain) -> str:
+    """A heartbeat of the clock that the clock has not come to: it was set back."""
+    declared = application.source(name)
+    spec = declared.heartbeat
+    of_clock = spec is not None and spec.kind == HeartbeatKind.CLOCK
+    if not of_clock and not (isinstance(declared, CreateRelation) and declared.contents == "feed"):
+        return ""
+    back = set_back(time, row.committed, now_micros(), spec.lag if of_clock and spec is not None else 0)
+    return f" ({back})" if back else ""
 
 
 def _counts(row: LedgerRow) -> str:

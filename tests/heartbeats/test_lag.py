@@ -78,3 +78,16 @@ def test_there_is_news_until_it_was_told():
     assert news(watched, head, ALL, told, NOW) == {"opened": {}, "closed": {"orders": NOW}}
     # the limit was taken out of the files
     assert news(Watched("/data"), head, ALL, told, NOW) == {"opened": {}, "closed": {"orders": NOW}}
+
+
+def test_a_clock_that_jumps_alerts_by_its_own_time_and_ends_no_incident():
+    watched = Watched("/data", queries=QUERIES, limits={"orders": 60 * SECOND})
+    head, day = {"orders": row("orders", NOW - 61 * SECOND, chronon=1)}, 86_400 * SECOND
+    told = {"lag orders": Incident("lag orders", "..", NOW)}
+    assert news(watched, head, ALL, told, NOW - 3600 * SECOND) == {}  # back: nobody knows how far behind it is
+    assert news(watched, head, ALL, {}, NOW - 3600 * SECOND) == {}
+    assert news(watched, head, ALL, told, NOW + SECOND) == {}
+    fresh = {"orders": row("orders", NOW, chronon=1)}
+    assert news(watched, fresh, ALL, {}, NOW + day) == {"opened": {"orders": NOW}, "closed": {}}
+    ahead = {"lag orders": Incident("lag orders", "..", NOW + day)}
+    assert news(watched, fresh, ALL, ahead, NOW + SECOND) == {"opened": {}, "closed": {"orders": NOW + day}}

@@ -1,6 +1,8 @@
-"""The heartbeat policy that a stream declares."""
+"""The heartbeat policy that a stream declares, and what is said where the clock does not fit it."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -13,8 +15,8 @@ from sweeparea.operators.time.domain import TimeDomain
 from sweeparea.spark_jobs.declarations import user_code
 from sweeparea.spark_jobs.declarations.declarations import Declarations
 
-TRIES = 5
-"""A person's own move of a heartbeat gives way to a run that commits at the same time so many times."""
+SAME = 1_000_000
+"""Microseconds by which clocks of machines that share a data folder may differ."""
 
 
 def policy_of(
@@ -46,3 +48,17 @@ def policy_of(
             none = pa.table({"__tick": pa.array([], pa.int64())})
             return UserPolicy(spec.policy or "", call, declared.name, version, none if elements is None else elements)
     return policies.Manual()
+
+
+def set_back(time: TimeDomain, heartbeat: int | None, now: int, lag: int = 0) -> str:
+    """What is to be said of a heartbeat that was the clock's less ``lag`` and lies ahead of that at ``now`` (both
+    microseconds): somebody has set the clock back since. Empty: it does not. Machines' clocks differ by less than
+    ``SAME``.
+    """
+    ahead = 0 if heartbeat is None else (heartbeat + 1) * time.chronon - (now - lag)
+    if ahead < SAME + time.chronon:
+        return ""
+    return (
+        f"its heartbeat is {timedelta(seconds=ahead // 1_000_000)} ahead of the clock, which was set back: it goes on"
+        " when the clock has come there, and until then elements up to it count as late"
+    )

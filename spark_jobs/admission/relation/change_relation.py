@@ -9,7 +9,6 @@ up to the heartbeat sees contents that are settled, and what comes later at or b
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -31,7 +30,7 @@ from sweeparea.spark_jobs.admission.judging.copies import added_and_removed, cop
 from sweeparea.spark_jobs.admission.judging.judge import condition_sql, evaluated, heartbeat_sql
 from sweeparea.spark_jobs.admission.judging.outcome import Outcome
 from sweeparea.spark_jobs.admission.judging.parts import by_keys, shelves
-from sweeparea.spark_jobs.admission.judging.policy import policy_of
+from sweeparea.spark_jobs.admission.judging.policy import policy_of, set_back
 from sweeparea.spark_jobs.admission.judging.progress import Progress, counted
 from sweeparea.spark_jobs.admission.judging.report import Admitted
 from sweeparea.spark_jobs.admission.judging.stage import quarantine_rows
@@ -54,6 +53,7 @@ from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.log import scan
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.info import SourceInfo
+from sweeparea.tables.publication.ledger import now_micros
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 from sweeparea.tables.sources.source import SourceTable
@@ -89,7 +89,7 @@ class RelationAdmission:
     def run(self) -> Admitted:
         """Takes the versions in order, one commit each, and then the heartbeat of what was read."""
         application, name, report = self.application, self.name, self.report
-        read_time = time.time_ns() // 1000
+        read_time = now_micros()
         newest = self.table.version()
         self.reader = self.reading()
         check_identity(name, self.table, application.ledger.head().get(name))
@@ -120,6 +120,8 @@ class RelationAdmission:
                 keep_refused(publication, attempt, version, error)
                 raise readable(error, f"relation {name}, version {version} of its source") from error
         decision = self._read_up_to(state, read_time)
+        if decision is not None and (back := set_back(self.source.time, decision.heartbeat, read_time, self._lag())):
+            self.tell(f"{name}: {back}")
         if decision is not None and (decision.heartbeat, decision.clamped) != (state.heartbeat, 0):
             self._move(publication, attempt, state, decision)
         return report
@@ -247,6 +249,9 @@ class RelationAdmission:
         if spec is not None and spec.kind == HeartbeatKind.CLOCK:
             return policies.FromClock(spec.lag, self.source.time.chronon).published(state.heartbeat, read_time)
         return None
+
+    def _lag(self) -> int:
+        return self.declared.heartbeat.lag if self.declared.heartbeat is not None else 0
 
     def _move(self, publication: Publication, attempt: str, state: StreamState, decision: HeartbeatDecision) -> None:
         stage = self.stage(publication, attempt)

@@ -9,7 +9,6 @@ and leave the quarantine in one commit, so none is released twice.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,6 +34,7 @@ from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import NotReadyError
 from sweeparea.tables.log import scan
 from sweeparea.tables.publication.info import SourceInfo
+from sweeparea.tables.publication.ledger import now_micros
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication
 
@@ -105,7 +105,7 @@ def _judge(
     lookup = None
     if again.apart is not None:
         lookup = partial(duplicates.kept_rows, stage, again.duplicate_by, within=again.apart)
-    commit_time = max(state.commit_time, time.time_ns() // 1000)
+    commit_time = max(state.commit_time, now_micros())
     scratch = f"{stage.publication.layout.data_folder}/_sweeparea/spill"
     rows, lateness = evaluated(spark, rows, sql, scratch), again.lateness(state.heartbeat, state.repairs_from)
     judged, _ = judge_piece(rows, again, lateness, commit_time, declared.name, Counter(), lookup)
