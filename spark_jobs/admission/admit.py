@@ -1,7 +1,8 @@
 """Admit: what is new in a source table becomes elements of a stream, version by version; a relation has its own way.
 
-Each version of the source is one commit: stage, ledger, apply. What it starts from stands in the ledger row before it,
-so a run that dies, or that takes many versions at once, leaves the same tables (law S3).
+A version of the source is one commit: stage, ledger, apply; of a source that commits often, several small ones that
+only add rows are one (``stream/several.py``). What it starts from stands in the ledger row before it, so a run that
+dies, or that takes many versions at once, leaves the same tables (law S3).
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ from sweeparea.spark_jobs.admission.sources.source_baseline import difference
 from sweeparea.spark_jobs.admission.sources.source_rows import added_and_removed, apart
 from sweeparea.spark_jobs.admission.sources.source_schema import chars_after, check_columns
 from sweeparea.spark_jobs.admission.stream import taken_back
+from sweeparea.spark_jobs.admission.stream.several import brought, evaluated_each
 from sweeparea.spark_jobs.admission.stream.version import Judging, judge_version, saw_reinstated, take_back
 from sweeparea.spark_jobs.application import Application
 from sweeparea.spark_jobs.spark.errors import readable
 from sweeparea.tables.errors import VersionGone
 from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.info import SourceInfo
+from sweeparea.tables.publication.ledger import now_micros
 from sweeparea.tables.publication.name_kinds import NameKind
 from sweeparea.tables.publication.publish import Publication, recover
 from sweeparea.tables.sources.source import SourceTable
@@ -109,7 +112,7 @@ class StreamAdmission:
     def run(self) -> Admitted:
         """Takes the versions in order, one commit each."""
         application, name, report = self.application, self.name, self.report
-        self.read_time = time.time_ns() // 1000
+        self.read_time = now_micros()
         newest = self.source.version()
         check_identity(name, self.source, application.ledger.head().get(name))
         application.sources.stream_time(name, dict(self.source.spark_schema()))
@@ -123,6 +126,7 @@ class StreamAdmission:
         domain = application.sources.stream_time(name, dict(self.source.spark_schema()))
         self.rules = Rules.of(self.declared, domain, [f.name for f in self.columns])
         self.expressions = expressions(self.rules, heartbeat, constraints)
+        one_by_one = -1  # up to this version: what several of them failed by is told by one of them
         while True:
             publication = Publication(
                 str(application.data), application.ledger, name, NameKind.STREAM, self.registration
@@ -134,6 +138,12 @@ class StreamAdmission:
             if version > newest:
                 break
             self.progress.begins(version)
+            # expectations over several rows judge a commit, so that each version has to be one
+            together = self.rules.apart is None and not self.expectations
+            if version > one_by_one and together and version < newest:
+                taken, one_by_one = self._several(publication, attempt, state, newest)
+                if taken:
+                    continue
             try:
                 try:
                     by = self.rules.timestamp
@@ -151,7 +161,7 @@ class StreamAdmission:
                 publication.refuse_overtaken()
                 keep_refused(publication, attempt, version, error)
                 raise readable(error, f"stream {name}, version {version} of its source") from error
-        report.heartbeat = publish_clock(application, name, self.registration, self.read_time)
+        report.heartbeat = publish_clock(application, name, self.registration, self.read_time, self.tell)
         return report
 
     def _difference(self, version: int) -> AbstractContextManager[Callable[[], Iterator[pa.Table]]]:
@@ -159,16 +169,60 @@ class StreamAdmission:
         admitted, kept_out = DeltaLog(layout.admitted(self.name)), DeltaLog(layout.quarantine(self.name))
         return difference(self.spark, self.source, version, admitted, kept_out, self.scratch, self.rules.timestamp)
 
+    def _several(self, publication: Publication, attempt: str, state: StreamState, newest: int) -> tuple[int, int]:
+        """The versions after ``state`` that can be one commit, if they are at least two. Returns how many it took, and
+        up to which version they have to be taken one by one: from one that fails on, which then says why.
+        """
+        begun = state.source_version + 1
+        several = brought(self.source, begun, newest)
+        if len(several) < 2:
+            return 0, begun
+        last = several[-1].version
+        total, done = Counter[str](), list[tuple[Counter[str], Outcome]]()
+        stage = Stage(publication, attempt, self.columns, gathers=True)
+        failed = -1
+        try:
+            judged_rows = evaluated_each(several, self._evaluate)
+        except Exception:
+            return 0, last
+        for each, rows in zip(several, judged_rows, strict=True):
+            after, good, bad = state.copy(), list[pa.Table](), list[pa.Table]()
+            seq = stage.seq + 1 if done else stage.seq
+            try:
+                after.follow(each.commit_time, self.rules.domain)
+                rules = self.rules.with_constraints(accepting(publication.previous, each.version))
+                judging = Judging(rules, after, each.version, after.commit_time, lambda evaluated: evaluated)
+                outcome = judge_version(judging, [rows] if rows.num_rows else [], good.append, bad.append)
+                counts = self._moved(after, each.version, seq, outcome, Counter(outcome.counts))
+            except Exception:
+                failed = each.version
+                break
+            stage.seq, state = seq, after
+            for part in good:
+                stage.admit(part)
+            for part in bad:
+                stage.keep_out(part)
+            total.update(counts)
+            done.append((counts, outcome))
+        if not done:
+            return 0, failed
+        reasons, warned = Counter[str](), Counter[str]()
+        for _, outcome in done:
+            reasons.update(outcome.reasons)
+            warned.update(outcome.warned)
+        self._commit(stage, attempt, state, total, reasons, warned)
+        for counts, outcome in done:
+            self._count(counts, outcome)
+        self._taken(state.source_version, newest, len(done))
+        return len(done), failed
+
     def _version(
         self, publication: Publication, attempt: str, state: StreamState, version: int, newest: int,
         added: Iterable[pa.Table], removed: Iterable[pa.Table],
     ) -> None:  # fmt: skip
         """One version, or all up to it as one: the rows that it added and those that it removed become one commit."""
-        name, report = self.name, self.report
-        rules = self.rules.with_constraints(accepting(publication.previous, version))
-        commit_time = self.source.commit_time(version)
-        state.commit_time = max(commit_time, state.commit_time)
-        state.instant = state.next_instant(commit_time, rules.domain)
+        rules, before = self.rules.with_constraints(accepting(publication.previous, version)), state.heartbeat
+        state.follow(self.source.commit_time(version), rules.domain)
         # rows of different keys make each other no duplicates
         added = sized(added) if rules.apart is None else by_keys(added, rules.duplicate_by, self.scratch)
         stage = Stage(publication, attempt, self.columns, came=rules.remembers)
@@ -183,28 +237,59 @@ class StreamAdmission:
         told = partial(self.progress.reading, version, newest)
         judge_version(judging, added, stage.admit, stage.keep_out, told, outcome=outcome)
         counts.update(outcome.counts)
+        counts = self._moved(state, version, stage.seq, outcome, counts)
+        judge = self._expected(stage, state, version, outcome, before)
+        self._commit(stage, attempt, state, counts, outcome.reasons, outcome.warned, judge)
+        self._count(counts, outcome)
+        self._taken(version, newest, 1)
+
+    def _moved(
+        self, state: StreamState, version: int, seq: int, outcome: Outcome, counts: Counter[str]
+    ) -> Counter[str]:
+        """The state after a version whose rows came to ``outcome``: its heartbeat, by the policy. Returns ``counts``
+        with the heartbeat's.
+        """
         decision = self._decision(outcome, state, version)
         counts["clamped"] = decision.clamped
-        state.corrected(stage.seq, outcome.least_tick)
-        state.source_version, state.policy = version, dict(decision.state)
+        state.corrected(seq, outcome.least_tick)
+        state.source_version, state.policy, state.heartbeat = version, dict(decision.state), decision.heartbeat
+        return counts
+
+    def _commit(
+        self, stage: Stage, attempt: str, state: StreamState, counts: Counter[str], reasons: Counter[str],
+        warned: Counter[str], judge: Callable[[SourceInfo], SourceInfo] = lambda info: info,
+    ) -> None:  # fmt: skip
+        """One commit of what is staged, with the verdict on it: ``reasons`` for which rows were kept out, ``warned`` by
+        constraint those that were kept; ``judge`` adds what expectations over several rows say.
+        """
         more = SourceInfo(
-            definition=self.application.registry.fingerprint(name),
+            definition=self.application.registry.fingerprint(self.name),
             source_id=self.source.identity(),
-            chronon=rules.domain.clock,
+            chronon=self.rules.domain.clock,
             chars=self.chars or None,
         )
-        looked_at = counts["rows"] + outcome.reasons.total()
-        constraints = self.declared.constraints
-        more = judged(more, attempt, name, constraints, looked_at, outcome.reasons, outcome.warned)
-        if self.expectations:
-            judging_units = units.StagedCommit(
-                self.application, stage, list(rules.columns), rules.domain, NameKind.STREAM, version, state.instant,
-                outcome.max_tick, state.heartbeat, decision.heartbeat,
-            )  # fmt: skip
-            more = judging_units.judge(self.expectations, more)
-        stage.commit(decision.heartbeat, state.as_info(counts, more))
-        self._count(counts, outcome)
-        report.versions += 1
+        looked_at = counts["rows"] + reasons.total()
+        more = judged(more, attempt, self.name, self.declared.constraints, looked_at, reasons, warned)
+        stage.commit(state.heartbeat, state.as_info(counts, judge(more)))
+
+    def _expected(
+        self, stage: Stage, state: StreamState, version: int, outcome: Outcome, before: int | None
+    ) -> Callable[[SourceInfo], SourceInfo]:
+        """Judges expectations over several rows of a version, after a heartbeat ``before``."""
+
+        def judge(info: SourceInfo) -> SourceInfo:
+            if not self.expectations:
+                return info
+            return units.StagedCommit(
+                self.application, stage, list(self.rules.columns), self.rules.domain, NameKind.STREAM, version,
+                state.instant, outcome.max_tick, before, state.heartbeat,
+            ).judge(self.expectations, info)  # fmt: skip
+
+        return judge
+
+    def _taken(self, version: int, newest: int, versions: int) -> None:
+        report = self.report
+        report.versions += versions
         what = f"{counted(report.rows, 'row')} admitted, {report.quarantined.total():,} quarantined"
         self.progress.taken(version, newest, what)
 

@@ -57,10 +57,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class LedgerRow:
     """The last commit of one stream, relation or query.
 
-    ``seq`` counts its commits from 1; ``committed`` is a stream's heartbeat or a query's committed instant (tick);
-    ``attempt`` is the run that made the commit; ``pins`` says per input what was read; ``actions`` per table, by its
-    path in the data folder, what apply does; ``info`` is JSON as ``info.py`` has it; ``at`` is in microseconds since
-    the epoch, UTC.
+    ``seq`` counts its commits from 1, one that stands for several as so many; ``committed`` is a stream's heartbeat or
+    a query's committed instant (tick); ``attempt`` is the run that made the commit; ``pins`` says per input what was
+    read; ``actions`` per table, by its path in the data folder, what apply does; ``info`` is JSON as ``info.py`` has
+    it; ``at`` is in microseconds since the epoch, UTC.
     """
 
     name: str
@@ -136,16 +136,19 @@ class Ledger:
         """One row, None if the name has never committed."""
         return self.head().get(name)
 
-    def commit(self, row: LedgerRow, expected_seq: int | None, expected_attempt: str | None = None) -> LedgerRow:
+    def commit(
+        self, row: LedgerRow, expected_seq: int | None, expected_attempt: str | None = None, numbers: int = 1
+    ) -> LedgerRow:
         """Advance one row by compare-and-swap; returns it as the ledger holds it.
 
         ``expected_seq`` is the sequence the row had when this run began, None for the first commit; with
-        ``expected_attempt``, who made it: a name that was dropped and made anew counts from 1 again. Others' commits in
+        ``expected_attempt``, who made it: a name that was dropped and made anew counts from 1 again. ``numbers``: how
+        many sequence numbers the commit takes. Others' commits in
         between are retried after a random pause. Whether the commit happened is judged by reading, never by what the
         commit call says: a writer held up while the log was cleaned can be told "done" at a version long gone. Raises
         LostRace if another run has moved the row.
         """
-        if row.kind not in KINDS or row.seq != (expected_seq or 0) + 1:
+        if row.kind not in KINDS or row.seq != (expected_seq or 0) + numbers:
             raise TableError(
                 f"{row.name}: a ledger row of kind {str(row.kind)!r} and sequence {row.seq} cannot follow"
                 f" {expected_seq}."

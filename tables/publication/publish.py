@@ -210,9 +210,11 @@ class Publication:
         pins: dict[str, dict[str, Any]] | None = None,
         info: dict[str, Any] | None = None,
         forget: Iterable[str] = (),
+        numbers: int = 1,
     ) -> LedgerRow:
         """Commit to the ledger and apply. Returns the row as the ledger holds it. ``forget``: tables, by their paths in
-        the data folder, that this name does not have any more.
+        the data folder, that this name does not have any more. ``numbers``: how many sequence numbers it takes, where
+        rows of one commit count as those of several; its own is the last of them.
 
         Raises LostRace if another run has committed since :meth:`begin`: then nothing of this one is left. Any other
         error after the ledger commit leaves a commit that stands and is applied by the next run.
@@ -220,7 +222,7 @@ class Publication:
         attempt = self._begun()
         previous = self.previous
         expected = None if previous is None else previous.seq
-        seq = (expected or 0) + 1
+        seq = (expected or 0) + numbers
         touched = {
             table: seq for table, staged in self._staged.items() if staged.adds or staged.removes or staged.schema
         }
@@ -252,7 +254,7 @@ class Publication:
         crash_point("publish.staged")
         self._attempt = self.state = None  # from here on an error does not tell whether the commit stands
         try:
-            row = self.ledger.commit(wanted, expected, None if previous is None else previous.attempt)
+            row = self.ledger.commit(wanted, expected, None if previous is None else previous.attempt, numbers)
         except LostRace:
             self._attempt = attempt
             self.abandon()

@@ -46,7 +46,10 @@ def application(folder: Path, text: str = STREAM + QUERY) -> Application:
     return Application.open(queries, folder / "data")
 
 
-def sell(folder: Folder, rows: list[tuple[int | None, str, float, int]], schema: pa.Schema = SCHEMA) -> None:
+Rows = list[tuple[int | None, str, float, int]]
+
+
+def sell(folder: Folder, rows: Rows, schema: pa.Schema = SCHEMA) -> None:
     """One commit to the source: (seconds after noon, shop, amount, items)."""
     sell_to(folder / "data" / "source" / "sales", rows, schema)
 
@@ -61,7 +64,7 @@ def sell_to(table_folder: Folder, rows: list[tuple[int | None, str, float, int]]
     write_deltalake(str(table_folder), table, mode="append")
 
 
-DAYS: list[list[tuple[int | None, str, float, int]]] = [
+DAYS: list[Rows] = [
     [(0, "a", 0.1, 3), (5, "b", 1e16, 1), (9, "a", 0.2, 7), (30, "a", 0.3, 2)],
     [(40, "b", 1.0, 9), (None, "a", 5.0, 1), (41, "b", -1.0, 9), (61, "a", 0.7, 1), (90, "b", 2.5, 4)],
     [(100, "a", 0.1, 8), (20, "a", 9.9, 9), (130, "b", 1e-3, 2), (400, "c", 4.0, 1)],

@@ -146,7 +146,8 @@ class Stage:
 
     ``columns`` are the source's. Both tables are made if they do not exist; ``came``: with ``__came`` (streams that
     remember duplicates). ``moved`` are staged files of the admitted table: rows that this commit takes back or brings
-    in from the quarantine, with their signed copies.
+    in from the quarantine, with their signed copies. ``gathers``: several versions of the source are one commit, so
+    each table gets one file at the end; who stages sets ``seq``, by which each version counts as a commit of its own.
     """
 
     def __init__(
@@ -156,13 +157,15 @@ class Stage:
         columns: Iterable[pa.Field],
         kind: NameKind = NameKind.STREAM,
         came: bool = False,
+        gathers: bool = False,
     ) -> None:
         self.publication, self.attempt = publication, attempt
         name, layout = publication.name, publication.layout
         self.admitted, self.quarantine = DeltaLog(layout.admitted(name)), DeltaLog(layout.quarantine(name))
         # a table that gained columns has them behind the engine's
         self.schema = self.admitted.schema() if self.admitted.exists() else admitted_schema(columns, came)
-        self.seq = next_seq(publication)
+        self.seq = self._first = next_seq(publication)
+        self._gathered: dict[str, list[pa.Table]] | None = {} if gathers else None
         self.moved: list[DataFile] = []
         self._adds: dict[str, list[DataFile]] = {self.admitted.uri: [], self.quarantine.uri: []}
         self._removes: list[DataFile] = []
@@ -221,6 +224,10 @@ class Stage:
 
     def commit(self, committed: int | None, info: dict[str, Any]) -> LedgerRow:
         """The commit: to the ledger, then to the tables."""
+        for log in (self.admitted, self.quarantine):
+            if tables := (self._gathered or {}).pop(log.uri, []):
+                rows = pa.concat_tables(tables)
+                self._file(log, rows.sort_by("__tick") if log is self.admitted else rows)
         for file, gone in self._leaving.values():
             held = scan.plan(self.quarantine, [file]).read(self.quarantine.schema().names)
             self.replace_quarantine(file, without(held, gone))
@@ -230,7 +237,7 @@ class Stage:
             if self._adds[log.uri] or removes:
                 base = self.quarantine_version if removes else None
                 self.publication.stage(log.uri, adds=self._adds[log.uri], removes=removes, base_version=base)
-        return self.publication.commit(committed=committed, pins={}, info=info)
+        return self.publication.commit(committed, {}, info, numbers=self.seq - self._first + 1)
 
     def _write(self, log: DeltaLog, schema: pa.Schema, rows: pa.Table, stamp: bool = True) -> None:
         if not rows.num_rows:
@@ -238,6 +245,12 @@ class Stage:
         if stamp:
             kept = rows.drop_columns(["__seq"]) if "__seq" in rows.column_names else rows
             rows = kept.append_column("__seq", pa.repeat(pa.scalar(self.seq, pa.int64()), rows.num_rows))
-        self._written += 1
         table = rows.select(schema.names).cast(schema)
+        if self._gathered is None:
+            self._file(log, table)
+        else:
+            self._gathered.setdefault(log.uri, []).append(table)
+
+    def _file(self, log: DeltaLog, table: pa.Table) -> None:
+        self._written += 1
         self._adds[log.uri].append(write_file(table, log.uri, self.attempt, f"seq-{self.seq}-{self._written}"))

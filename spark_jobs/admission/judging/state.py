@@ -7,7 +7,7 @@ on how many versions one run takes.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sweeparea.operators.time.domain import TimeDomain, TimeKind
@@ -66,6 +66,15 @@ class StreamState:
             Counter(info.totals or {}),
             dict(row.info),
         )
+
+    def copy(self) -> StreamState:
+        """A state of its own, which goes on from this one."""
+        return replace(self, totals=Counter(self.totals))
+
+    def follow(self, commit_time: int, domain: TimeDomain) -> None:
+        """A version follows that was committed at ``commit_time``, by its writer's clock: its own instants."""
+        self.commit_time = max(commit_time, self.commit_time)
+        self.instant = self.next_instant(commit_time, domain)
 
     def next_instant(self, commit_time: int, domain: TimeDomain) -> int:
         """c(v) = max(commit time, c(v-1), published heartbeat + 1 tick), in microseconds: a clock may go back, the
