@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -76,11 +76,20 @@ class AirflowClient:
         except requests.Timeout as error:
             raise AirflowError(f"Airflow at {self.url} gave no answer to {method} {url} within 60 s.") from error
 
+    def pages(self, path: str, key: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+        """All entries of a list, which Airflow gives a hundred at a time."""
+        found: list[dict[str, Any]] = []
+        while True:
+            answer = self.request("GET", path, params={**params, "limit": 100, "offset": len(found)})
+            found += answer[key]
+            if not answer[key] or len(found) >= answer.get("total_entries", 0):
+                return found
+
     # DAGs
 
     def dags(self) -> list[dict[str, Any]]:
         """All DAGs Airflow knows, paused ones too."""
-        return self.request("GET", "/dags", params={"limit": 1000, "exclude_stale": True})["dags"]
+        return self.pages("/dags", "dags", {"exclude_stale": True})
 
     def import_errors(self) -> list[dict[str, Any]]:
         """DAG files that could not be read, with the stack trace."""
@@ -138,6 +147,15 @@ class AirflowClient:
         """The newest runs of a DAG (``~``: of all); filters as in Airflow's API, for example ``state="running"``."""
         params = {"limit": limit, "order_by": "-run_after", **filters}
         return self.request("GET", f"/dags/{quote(dag_id, safe='~')}/dagRuns", params=params)["dag_runs"]
+
+    def delete_run(self, dag_id: str, run_id: str) -> None:
+        """Removes a run; one that is at work is ended."""
+        self.request("DELETE", f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}")
+
+    def clear(self, dag_id: str, run_id: str, task_ids: Sequence[str]) -> None:
+        """Lets tasks of a run be done anew, now."""
+        body = {"dry_run": False, "dag_run_id": run_id, "task_ids": list(task_ids), "only_failed": False}
+        self.request("POST", f"/dags/{quote(dag_id)}/clearTaskInstances", body=body)
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """The tasks of a run."""

@@ -5,7 +5,8 @@ pauses that double where it ends again and again; one that lives and gives no an
 first. While `make up` or `make stop` is at work it does nothing. What it did stands in its log and in
 ``<run>/supervisor.json``, which ``make status`` shows. When an application's files have changed it makes the pools of
 Airflow's that they name (``dags/pools.py``), and when the Spark server has
-been started it warms it up (``spark_jobs/cases/warm_up.py``).
+been started it warms it up (``spark_jobs/cases/warm_up.py``). A clock that was set back would let Airflow stand still:
+see ``clock_steps.py``.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from typing import Any
 
 from sweeparea.infra import settings
 from sweeparea.infra.errors import SweepAreaError
-from sweeparea.infra.services import airflow, postgres, processes, spark_connect
+from sweeparea.infra.services import airflow, clock_steps, postgres, processes, spark_connect
 
 NAME = "supervisor"
 EVERY = 5.0
 WEDGED = 90.0
 """Seconds without an answer: Airflow's components need up to 40 to say that they are there."""
 LONGEST_PAUSE = 60.0
+ORPHANS_EVERY = 30.0
+"""Seconds between two looks for workers of a scheduler that was killed."""
 STEADY = 300.0
 """Seconds after which a service that was started again counts as well."""
 
@@ -82,6 +85,12 @@ class Supervisor:
         for service in self.services:
             reason = self._reason(service)
             if reason:
+                self._restart(service, reason)
+
+    def again(self, names: Iterable[str], reason: str) -> None:
+        """Starts some of them again, whatever they say of themselves."""
+        for service in self.services:
+            if service.name in set(names):
                 self._restart(service, reason)
 
     def _reason(self, service: Supervised) -> str:
@@ -230,17 +239,28 @@ def main() -> int:
             lambda: [processes.pid_file(spark_connect.NAME, run_folder)],
             tell,
         ),
+        Chore(
+            [sys.executable, "-m", "sweeparea.infra.services.clock_steps"],
+            lambda: [clock_steps.stamp(), processes.pid_file(airflow.API_SERVER, run_folder)],
+            tell,
+        ),
     )
+    clock, seek = clock_steps.Clock(), 0.0
     while True:
         time.sleep(EVERY)
         try:
             with processes.lock("up", wait=False) as free:
                 if free:
+                    if back := clock.set_back():
+                        supervisor.again(airflow.COMPONENTS, f"the clock was set back by {back:.0f} s")
+                        clock_steps.stamp().write_text(f"{back:.0f}")
                     supervisor.look()
-                    # all processes are gone through, so only where there may be one
+                    # all processes are gone through, so only where there may be one, and now and then
                     killed = supervisor.care["airflow-scheduler"].restarts
-                    if killed and (gone := airflow.end_orphans()):
-                        tell(f"ended {gone} workers of a scheduler that had ended")
+                    if killed and time.monotonic() >= seek:
+                        seek = time.monotonic() + ORPHANS_EVERY
+                        if gone := airflow.end_orphans():
+                            tell(f"ended {gone} workers of a scheduler that had ended")
                     for chore in chores:
                         chore.do()
         except Exception as error:  # what it looks after is worth more than one look
