@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,20 +143,25 @@ def services(run_folder: Path | None = None) -> list[str]:
 
 
 def stop(name: str, run_folder: Path | None = None, grace: float = 20.0) -> bool:
-    """End a service and what it started: SIGTERM, after ``grace`` seconds SIGKILL. Returns whether it ran."""
+    """End a service and what it started, but for services of their own: SIGTERM, after ``grace`` seconds SIGKILL.
+    Returns whether it ran.
+    """
     run = run_folder or settings.run_folder()
     found = running(name, run)
     if found is not None:
-        end_tree(found.pid, grace)
+        others = [other.pid for each in services(run) if each != name and (other := running(each, run)) is not None]
+        end_tree(found.pid, grace, spare=others)
     pid_file(name, run).unlink(missing_ok=True)
     return found is not None
 
 
-def end_tree(pid: int, grace: float, first: signal.Signals = signal.SIGTERM) -> None:
-    """Signal a process, give it ``grace`` seconds to end its children itself, then kill what is left of its tree."""
+def end_tree(pid: int, grace: float, first: signal.Signals = signal.SIGTERM, spare: Collection[int] = ()) -> None:
+    """Signal a process, give it ``grace`` seconds to end its children itself, then kill what is left of its tree, less
+    the trees of processes that it has to ``spare``.
+    """
     try:
         leader = psutil.Process(pid)
-        tree = [leader, *leader.children(recursive=True)]
+        tree = [leader, *_below(leader, spare)]
         leader.send_signal(first)
     except psutil.NoSuchProcess:
         return
@@ -167,6 +172,18 @@ def end_tree(pid: int, grace: float, first: signal.Signals = signal.SIGTERM) -> 
         except psutil.NoSuchProcess:
             pass
     _wait_ended(tree, 10)
+
+
+def _below(process: psutil.Process, spare: Collection[int]) -> list[psutil.Process]:
+    """What a process has started, and what these have."""
+    found: list[psutil.Process] = []
+    try:
+        for child in process.children():
+            if child.pid not in spare:
+                found += [child, *_below(child, spare)]
+    except psutil.NoSuchProcess:
+        pass
+    return found
 
 
 def _wait_ended(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:

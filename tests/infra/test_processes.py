@@ -56,6 +56,24 @@ def test_what_a_service_started_ends_with_it(run: Path, tmp_path: Path):
     assert processes.start_mark(int(child.read_text())) is None
 
 
+def test_a_service_that_another_one_has_started_outlives_it(run: Path, tmp_path: Path):
+    """As the supervisor starts one again: it is no part of the supervisor."""
+    child = tmp_path / "child"
+    code = (
+        "import subprocess, sys, time;"
+        f"p = subprocess.Popen([sys.executable, '-c', {SLEEP!r}], start_new_session=True);"
+        f"open({str(child)!r}, 'w').write(str(p.pid)); time.sleep(60)"
+    )
+    keeper = service(tmp_path, code, ready=lambda: child.exists() and child.read_text() != "")
+    processes.start(keeper, run)
+    processes.wait_ready(keeper, run)
+    processes.adopt("other", int(child.read_text()), [], run)
+    assert processes.stop("probe", run, grace=5.0)
+    assert processes.running("other", run) is not None
+    assert processes.stop("other", run, grace=5.0)
+    assert processes.running("other", run) is None
+
+
 def test_a_recycled_process_id_is_never_signalled(run: Path):
     innocent = subprocess.Popen([sys.executable, "-c", SLEEP])
     try:
