@@ -16,6 +16,8 @@ if "scheduler" in sys.argv:
         "deltalake",
         "sqlglot",
         "pyspark.sql.connect.session",
+        "sweeparea.dags.factory",
+        "sweeparea.cql.declarations.catalog",
         "sweeparea.spark_jobs.commands.jobs",
         "sweeparea.spark_jobs.admission.admit",
         "sweeparea.spark_jobs.orchestration.process",

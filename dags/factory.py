@@ -7,8 +7,9 @@ behind. A second asset per stream and query, which nothing is scheduled on, draw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -45,13 +46,22 @@ def page_of(kind: str, app: str, name: str) -> str:
     return f"{PAGE}/sweeparea/?{urlencode({kind: f'{app}/{name}'}, safe='/@')}"
 
 
-def build(application: ApplicationDags) -> list[DAG]:
-    """All DAGs of an application."""
-    dags = [_admit_dag(application, source) for source in application.sources.values()]
-    dags += [_query_dag(application, query) for query in application.queries.values()]
-    dags += [_group_dag(application, name, members) for name, members in application.groups.items()]
-    dags += [_alerts_dag(application)] if application.limits else []
-    return [*dags, _maintenance_dag(application)]
+def build(application: ApplicationDags, dag_id: str | None = None) -> list[DAG]:
+    """All DAGs of an application, or the one of an id: a task needs no other."""
+    app = application.name
+    made: dict[str, Callable[[], DAG]] = {
+        admit_dag_id(app, source.name): partial(_admit_dag, application, source)
+        for source in application.sources.values()
+    }
+    made |= {query_dag_id(app, q.name): partial(_query_dag, application, q) for q in application.queries.values()}
+    made |= {
+        group_dag_id(app, name): partial(_group_dag, application, name, members)
+        for name, members in application.groups.items()
+    }
+    if application.limits:
+        made[alerts_dag_id(app)] = partial(_alerts_dag, application)
+    made[maintenance_dag_id(app)] = partial(_maintenance_dag, application)
+    return [make() for name, make in made.items() if dag_id in (None, name)]
 
 
 def _admit_dag(application: ApplicationDags, source: Source) -> DAG:

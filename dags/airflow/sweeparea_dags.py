@@ -13,8 +13,9 @@ from airflow.sdk import get_parsing_context
 from sweeparea.dags.factory import build
 from sweeparea.dags.model import load_all
 
-for _application in load_all(get_parsing_context().dag_id)[0]:
+_wanted = get_parsing_context().dag_id
+for _application in load_all(_wanted)[0]:
     try:
-        globals().update({_dag.dag_id: _dag for _dag in build(_application)})
+        globals().update({_dag.dag_id: _dag for _dag in build(_application, _wanted)})
     except Exception:  # whatever it is, it is this application's: sweeparea_broken.py tells it
         continue

@@ -47,6 +47,7 @@ TUNABLE = {
         "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL",
         "DAG_PROCESSOR__PARSING_PROCESSES",
         "SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE",
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME",
         "WORKERS__MAX_FAILED_HEARTBEATS",
         "LOGGING__LOGGING_LEVEL",
     )
@@ -112,6 +113,8 @@ def environment(run_folder: Path | None = None) -> dict[str, str]:
         "DAG_PROCESSOR__PARSING_PROCESSES": "1",
         # many live runs must not starve a backfill's
         "SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "100",
+        # an event, and each task that ends, waits half of it: a second was a seventh of a query's way to its result
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.25",
         "SCHEDULER__ENABLE_HEALTH_CHECK": "False",
         # an API server that is away for a while must not cost a running task its life
         "WORKERS__MAX_FAILED_HEARTBEATS": "40",
