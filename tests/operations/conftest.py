@@ -16,8 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from sqlalchemy import create_engine
+from sqlalchemy import text as sql_text
 
 from sweeparea.infra import settings
+from sweeparea.infra.services import postgres
 from sweeparea.infra.services.airflow_client import AirflowClient
 from sweeparea.tables.publication.ledger import Ledger
 
@@ -25,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STREAM = """\
 CREATE STREAM readings FROM DELTA 'source/readings' TIMESTAMP BY ts HEARTBEAT FOR ts AS ts - INTERVAL 0 SECONDS;
 """
+DAY = timedelta(days=1)
 QUERY = "CREATE CONTINUOUS QUERY q0 AS\nSELECT k, COUNT(*) AS n FROM readings [RANGE INTERVAL 5 MINUTES] GROUP BY k;\n"
 
 
@@ -58,6 +62,33 @@ class Operator:
         """Airflow's REST API, as the admin."""
         password = (self.home / ".run" / "airflow" / "passwords.json").read_text().split('"')[3]
         return AirflowClient(f"http://127.0.0.1:{self.environment['SWEEPAREA_AIRFLOW_PORT']}", "admin", password)
+
+    def token(self, role: str) -> str:
+        """What somebody with a role of Airflow's (viewer, user, op) shows to its API."""
+        text = (
+            "from airflow.api_fastapi.app import create_auth_manager\n"
+            "from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser\n"
+            f"user = SimpleAuthManagerUser(username='{role}', role='{role}')\n"
+            "print('TOKEN', create_auth_manager().generate_jwt(user))\n"
+        )
+        command = (
+            "import os, sys; from sweeparea.infra.services import airflow; "
+            "os.execve(sys.executable, [sys.executable, '-c', sys.argv[1]], airflow.environment())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", command, text], env=self.environment, cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return next(line.split()[1] for line in done.stdout.splitlines() if line.startswith("TOKEN"))
+
+    def sql(self, text: str) -> int:
+        """A statement in Airflow's database; returns how many rows it had to do with."""
+        engine = create_engine(postgres.url("psycopg2", self.home / ".run"))
+        try:
+            with engine.begin() as connection:
+                return connection.execute(sql_text(text)).rowcount
+        finally:
+            engine.dispose()
 
     def application(self, name: str, text: str, **files: str) -> Path:
         """Writes an application; ``files`` are Python modules beside it."""
@@ -121,3 +152,13 @@ def operator() -> Iterator[Operator]:
     finally:
         found.services("stop")
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="package")
+def trial(operator: Operator) -> Operator:
+    """The installation with an application that has a result."""
+    operator.commit("trial", datetime.now(UTC) - 2 * DAY)
+    operator.application("trial", f"-- of five minutes\n{STREAM}{QUERY}")
+    operator.client().wait_for_dags(["trial__q0", "trial__admit_readings"])
+    operator.result_of("trial", operator.commit("trial"))
+    return operator

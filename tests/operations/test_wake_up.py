@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,11 +14,10 @@ import requests
 
 from sweeparea.infra.services import processes
 from sweeparea.infra.services.airflow_client import AirflowError
-from tests.operations.conftest import QUERY, STREAM, Operator, wait
+from tests.operations.conftest import DAY, QUERY, STREAM, Operator, wait
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.airflow]
 
-DAY = timedelta(days=1)
 NOTIFIER = """
 from airflow.sdk import BaseNotifier
 
@@ -35,16 +34,6 @@ class ToFile(BaseNotifier):
 
 on_call = ToFile("{{{{ alert.subject }}}}")
 """
-
-
-@pytest.fixture(scope="module")
-def trial(operator: Operator) -> Operator:
-    """The installation with an application that has a result."""
-    operator.commit("trial", datetime.now(UTC) - 2 * DAY)
-    operator.application("trial", f"-- of five minutes\n{STREAM}{QUERY}")
-    operator.client().wait_for_dags(["trial__q0", "trial__admit_readings"])
-    operator.result_of("trial", operator.commit("trial"))
-    return operator
 
 
 def test_a_fault_of_one_application_is_its_own(trial: Operator):
