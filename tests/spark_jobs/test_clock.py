@@ -34,13 +34,14 @@ class Jumps:
     def micros(self) -> int:
         return (shop.NOON + timedelta(seconds=self.now) - shop.EPOCH) // timedelta(microseconds=1)
 
-    def at(self, spark, now: int, rows: shop.Rows | None = None) -> int:
-        """Reads at ``now`` what was sold; returns the heartbeat as seconds after noon."""
+    def at(self, spark, now: int, rows: shop.Rows | None = None, results: bool = False) -> int:
+        """Reads at ``now`` what was sold, and computes ``results``; returns the heartbeat as seconds after noon."""
         self.now, self.said = now, []
         if rows:
             shop.sell(self.folder, rows)
         report = admit(self.app, "sales", spark, tell=self.said.append)
-        process(self.app, "turnover", spark)
+        if results:
+            process(self.app, "turnover", spark)
         assert report.heartbeat is not None
         return report.heartbeat - shop.tick(0)
 
@@ -61,7 +62,6 @@ def test_back_by_hours_it_waits_and_goes_on_at_once_when_it_is_back(spark, tmp_p
     assert "ahead of the clock" not in status(jumps.app)
     row = jumps.app.ledger.head()["sales"]
     assert (row.of_source.totals or {}).get("late", 0) == 0
-    assert [r[2] for r in shop.contents(jumps.app, "turnover")] != []
 
 
 def test_forwards_by_a_day_late_elements_are_told_and_repaired_where_that_is_declared(spark, tmp_path, monkeypatch):
@@ -78,13 +78,13 @@ def test_forwards_by_a_day_late_elements_are_told_and_repaired_where_that_is_dec
     ):
         jumps = Jumps(monkeypatch, tmp_path / name, CLOCK.replace("1 MINUTE", f"1 MINUTE{late}") + shop.QUERY)
         for now, rows in zip(clock, days, strict=True):
-            jumps.at(spark, now, rows)
+            jumps.at(spark, now, rows, results=name != "reject")
         told = jumps.words
-        end = jumps.at(spark, DAY + HOUR)  # the clock has come there
+        end = jumps.at(spark, DAY + HOUR, results=name != "reject")  # the clock has come there
         assert end == DAY + HOUR - MINUTE - 1
         assert ("23:30:00 ahead of the clock" in told) is (name != "steady"), told
-        found[name] = shop.contents(jumps.app, "turnover")
+        found[name] = shop.contents(jumps.app, "turnover") if name != "reject" else []
         kept_out = (jumps.app.ledger.head()["sales"].of_source.totals or {}).get("quarantined", 0)
         assert kept_out == (1 if name == "reject" else 0)
-    assert found["repair"] == found["steady"]
+    assert found["repair"] == found["steady"] != []
     assert DeltaTable(str(tmp_path / "reject/data/source/sales")).version() == 2
