@@ -102,7 +102,7 @@ def quality(application: ApplicationDags, target: str, names: Sequence[str], con
         return
     from sweeparea.quality.incidents import QUALITY, states
     from sweeparea.tables.publication.incidents import Incident
-    from sweeparea.tables.publication.ledger import Ledger
+    from sweeparea.tables.publication.ledger import Ledger, now_micros
 
     begun = _begun(context)
     ledger, incidents = Ledger(application.data_folder), _incidents(application)
@@ -119,7 +119,7 @@ def quality(application: ApplicationDags, target: str, names: Sequence[str], con
     if not opened and not closed:
         return
     notify(application.name, target, context, Alert(application.name, tuple(opened.values()), tuple(closed.values())))
-    now = time.time_ns() // 1000
+    now = now_micros()
     incidents.change([Incident(name, text, now) for name, text in opened.items() if name not in closed], closed)
 
 
