@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from sweeparea.operators.plan.plan import Constraint
-from sweeparea.operators.sweeps.quarantine import Quarantine, Rule
+from sweeparea.operators.sweeps.quarantine import KeptOutBy, Quarantine
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TS
 
@@ -106,12 +106,14 @@ def _identity(constraint: Constraint) -> str:
 
 def quarantine(constraints: Iterable[Constraint]) -> Quarantine | None:
     """Which rows stand in the quarantine of a query, and why; None: no constraint keeps rows out."""
-    rules: list[Rule] = []
+    rules: list[KeptOutBy] = []
     for c in constraints:
         if c.on_violation == "quarantine":
             text = c.condition.text or c.condition.sql
-            rules.append(Rule(violated(c), c.name, f"constraint {c.name} is violated: {text}"))
-            rules.append(Rule(uncomputed(c), c.name, f"constraint {c.name} cannot be computed for this row: {text}"))
+            rules.append(KeptOutBy(violated(c), c.name, f"constraint {c.name} is violated: {text}"))
+            rules.append(
+                KeptOutBy(uncomputed(c), c.name, f"constraint {c.name} cannot be computed for this row: {text}")
+            )
     return Quarantine(tuple(rules)) if rules else None
 
 

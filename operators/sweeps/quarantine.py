@@ -34,7 +34,7 @@ CONSTRAINT, REASON = "__constraint", "__reason"
 
 
 @dataclass(frozen=True)
-class Rule:
+class KeptOutBy:
     """What a token in ``BROKEN`` says: by which constraint a record is kept out, and why, in words."""
 
     token: str
@@ -46,9 +46,9 @@ class Rule:
 class Quarantine:
     """The rules of the constraints that keep rows out, in the order of these: the first that holds names the row."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[KeptOutBy, ...]
 
-    def holds(self, broken: str | None) -> list[Rule]:
+    def holds(self, broken: str | None) -> list[KeptOutBy]:
         """The rules that keep a record with these tokens out."""
         return [rule for rule in self.rules if broken and rule.token in broken]
 

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 from sweeparea.operators.sweeps import istream, relation_to_stream
-from sweeparea.operators.sweeps.quarantine import BROKEN, Quarantine, Rule, parted
+from sweeparea.operators.sweeps.quarantine import BROKEN, KeptOutBy, Quarantine, parted
 from sweeparea.operators.sweeps.relation_to_stream import MaterializeSpec
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import BAG
 
-RULES = Quarantine((Rule("a;", "a", "a is violated"), Rule("a!", "a", "a fails"), Rule("b;", "b", "b is violated")))
+RULES = Quarantine(
+    (KeptOutBy("a;", "a", "a is violated"), KeptOutBy("a!", "a", "a fails"), KeptOutBy("b;", "b", "b is violated"))
+)
 SPEC = MaterializeSpec(("v",), istream=True, dstream=True, relation=True, checks=(BROKEN,))
 STREAM = MaterializeSpec(("v",), istream=True, checks=(BROKEN,))
 
