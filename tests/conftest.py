@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
     except ImportError:
         (pytest.fail if required else pytest.skip)("no playwright: pip install playwright")
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=found, args=["--disable-dev-shm-usage"])
+        chromium = driver.chromium.launch(executable_path=found, args=["--disable-dev-shm-usage", "--disable-gpu"])
         yield chromium
         chromium.close()
 

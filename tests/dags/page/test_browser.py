@@ -167,18 +167,18 @@ def test_times_are_said_for_people_here_and_in_utc(use, visitor):
 
 def test_who_is_not_logged_in_sees_nothing(use, visitor):
     use("3")
+    visitor.refused = True
     page = visitor.open(user=None)
     assert "revenue" not in page.content()
-    visitor.faults.clear()  # the refusal itself
     page = visitor.open("?query=shop/revenue")
     page.context.clear_cookies()
     page.click("[data-tab=plan]")
     page.get_by_text("You are not logged in").first.wait_for()
-    visitor.faults.clear()
 
 
 def test_who_may_see_one_dag_sees_one_query(use, visitor):
     use("3")
+    visitor.refused = True
     page = visitor.open(user="one")
     assert names(page) == ["revenue"]
     text = page.inner_text("main")
@@ -186,7 +186,6 @@ def test_who_may_see_one_dag_sees_one_query(use, visitor):
     assert "broken" not in text
     for where in ("?query=shop/surges", "?stream=shop/orders", "?query=shop/%3Cimg%20src=x%20onerror=alert(1)%3E"):
         assert "that you may see" in visitor.open(where, user="one").inner_text("main")
-    visitor.faults.clear()
     page = visitor.open("?dag=shop__revenue", user="one")
     assert page.locator("h1").inner_text().startswith("revenue")
     assert all(button.is_disabled() for button in page.locator("header .buttons button").all())
@@ -220,6 +219,7 @@ def test_labels_of_the_plan_stand_whole_where_one_points(use, visitor):
 
 def test_an_instant_and_a_plot(use, visitor):
     use("3")
+    visitor.refused = True
     page = visitor.open("?query=shop/revenue&tab=results")
     page.locator(".rows-at tbody tr").first.wait_for()
     assert page.locator(".rows-at tbody tr").count() == 3
@@ -229,7 +229,6 @@ def test_an_instant_and_a_plot(use, visitor):
     page.fill("input[name=at]", "2190-01-01")
     page.click("text=Show")
     page.get_by_text("known up to its committed instant only").nth(1).wait_for()
-    visitor.faults.clear()  # the two answers with an error's code
     page.click("button:text-is('Now')")
     page.locator(".over-time path.step").nth(2).wait_for()
     page.select_option("select[name=as]", "bars")
@@ -281,6 +280,7 @@ def test_buttons_go_through_airflow_and_its_permissions(use, visitor, airflow):
 
 def test_a_query_of_a_group_is_paused_and_a_heartbeat_moved_by_our_own_routes(use, visitor, airflow):
     use("3")
+    visitor.refused = True
     page = visitor.open("?query=shop/sent_back")
     page.click("text=Pause query")
     page.get_by_text("sent_back: paused").wait_for()
@@ -295,18 +295,17 @@ def test_a_query_of_a_group_is_paused_and_a_heartbeat_moved_by_our_own_routes(us
         "no instant" in page.locator("dialog .note.bad").inner_text()
         or "admit" in page.locator("dialog .note.bad").inner_text()
     )
-    visitor.faults.clear()
     assert not airflow.calls
 
 
 def test_a_page_that_stays_open_says_when_it_is_old(use, visitor):
     use("3")
+    visitor.refused = True
     page = visitor.open()
     page.context.clear_cookies()
     page.evaluate("dispatchEvent(new Event('changed'))")
     page.get_by_text("What you see is old").wait_for()
     drawn(page)
-    visitor.faults.clear()
 
 
 @pytest.mark.skipif(SHOTS not in os.environ, reason=f"pictures for the documents, where {SHOTS} names a folder")
