@@ -120,9 +120,9 @@ def test_commands_in_hints_name_the_application_as_it_was_given(capsys, sales, m
         (["explain", "sales"], 2, "sales is a stream, not a continuous query"),
         (["explain", "SELECT shop FROM sale"], 2, "sale is no stream, relation or query. Did you mean sales?"),
         (
-            ["explain", "CREATE CONTINUOUS QUERY q CONSTRAINT c EXPECT (n > 1) AS SELECT items AS n FROM sales"],
+            ["explain", "CREATE CONTINUOUS QUERY q CONSTRAINT c EXPECT (m > 1) AS SELECT items AS n FROM sales"],
             2,
-            "1:27: R",
+            "1:48: ",
         ),
         (["explain", "CREATE STREAM t FROM DELTA 't' TIMESTAMP BY at"], 2, "no query to explain"),
         (["explain", "EXPLAIN SELECT 1 AS a; EXPLAIN SELECT 2 AS a"], 2, "no query to explain"),

@@ -35,7 +35,7 @@ def second_greatest(version):
     version.state["last"] = seen
     return seen[0] if len(seen) == 2 else None
 """
-OF_ITS_COMMIT = ("rows", "quarantined", "clamped", "tables")
+OF_ITS_COMMIT = ("rows", "quarantined", "clamped", "tables", "verdicts", "judged")
 """What a ledger row says of its own commit alone, not of the stream."""
 
 
