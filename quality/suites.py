@@ -71,13 +71,13 @@ def truths(constraints: Iterable[Constraint], guard: str) -> dict[str, str]:
 def tried(condition: str, guard: str) -> str:
     """Spark SQL: 0 where a condition holds or is NULL, 1 where it does not hold, NULL where it cannot be computed.
 
-    Spark has no TRY of any expression. But its ``try_add`` of a date evaluates what it adds, and all below that, under
-    the same roof, where each error becomes NULL. ``guard`` is a condition that never holds and that no optimizer knows
-    it of: what stands behind it is computed where it stands, while a part that occurs twice would else be computed
-    before, outside of that roof.
+    Spark has no TRY of any expression. But its ``try_to_binary`` computes the text that it is given, and all below that,
+    under the same roof, where each error becomes NULL; most others, as ``try_add``, catch an error of their own alone.
+    ``guard`` is a condition that never holds and that no optimizer knows it of: what stands behind it is computed where
+    it stands, while a part that occurs twice would else be computed before, outside of that roof.
     """
-    days = f"CASE WHEN {guard} THEN 2 WHEN coalesce(({condition}), TRUE) THEN 0 ELSE 1 END"
-    return f"unix_date(try_add(DATE'1970-01-01', {days}))"
+    text = f"CASE WHEN {guard} THEN '2' WHEN coalesce(({condition}), TRUE) THEN '0' ELSE '1' END"
+    return f"CAST(CAST(try_to_binary({text}, 'utf-8') AS STRING) AS INT)"
 
 
 def broken_sql(constraints: Iterable[Constraint], guard: str) -> str:

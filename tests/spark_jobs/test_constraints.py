@@ -83,7 +83,7 @@ def test_a_refused_slice_is_accepted_by_a_person(tmp_path: Path, spark: SparkSes
     with pytest.raises(UsageError, match="Nothing of turnover is refused"):
         accept(app, "turnover", "why not")
     with pytest.raises(QualityFailure, match="few"):
-        day(app, tmp_path, spark, shop.DAYS[0])
+        day(app, tmp_path, spark, [(0, "a", 1.0, 1), (5, "a", 1.0, 1), (200, "b", 1.0, 1)])
     assert committed(app, "turnover") is None
     assert "few" in status(app)
     assert "Refused verdicts that are not over" in status(app)
@@ -122,7 +122,7 @@ def test_a_refused_repair_stays_pending(tmp_path: Path, spark: SparkSession):
     accept(app, "turnover", "known")
     process(app, "turnover", spark)
     assert [row for row in history(app, "turnover") if row[1] == 4]
-    assert "to be repaired" not in status(app)
+    assert "after corrections of sales" not in status(app)
     assert not check(app).wrong
 
 
