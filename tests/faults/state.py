@@ -11,7 +11,7 @@ from sweeparea.tables.log.delta_log import DeltaLog
 from sweeparea.tables.publication.ledger import Ledger, LedgerRow
 from sweeparea.tables.publication.publish import recover
 
-CHANGING = ("seconds", "state_bytes", "definition", "commit_time", "instant", "source_id")
+CHANGING = ("seconds", "judged", "state_bytes", "definition", "commit_time", "instant", "source_id")
 """What the ledger's ``info`` says of a run rather than of its results, when a source's commit was made, and the id of a
 source's table, which a run may have made.
 """
@@ -48,6 +48,8 @@ def rows(log: DeltaLog) -> list[str]:
 
 def _said(row: LedgerRow) -> tuple[Any, ...]:
     info = {key: value for key, value in row.info.items() if key not in CHANGING}
+    if "verdicts" in info:
+        info["verdicts"] = [{k: v for k, v in each.items() if k not in CHANGING} for each in info["verdicts"]]
     return row.name, row.kind, row.seq, row.committed, row.pins, info
 
 

@@ -127,7 +127,9 @@ def stored(app: Application) -> list[Any]:
     logs = [DeltaLog(path) for path in paths]
     bags = [collections.Counter(map(repr, log.read().to_pylist())) for log in logs if log.exists()]
     row = app.ledger.head()["r"]
-    info = {k: v for k, v in row.info.items() if k != "policy" or v}
+    # which attempt was judged, and how long that took, is its own
+    info = {k: v for k, v in row.info.items() if (k != "policy" or v) and k != "judged"}
+    info["verdicts"] = [{k: v for k, v in each.items() if k != "seconds"} for each in info.get("verdicts") or ()]
     return [*bags, row.committed, row.seq, info]
 
 

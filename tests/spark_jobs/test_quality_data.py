@@ -37,7 +37,7 @@ def test_verdicts_and_samples_of_what_was_committed(tmp_path: Path, spark: Spark
     app = shop.application(tmp_path, TEXT.format(outcome="WARN"))
     for number in range(3):
         day(app, tmp_path, spark, number)
-    assert asked(app, "SELECT table_name FROM duckdb_views() WHERE schema_name = 'quality'")
+    assert asked(app, "SELECT view_name FROM duckdb_views() WHERE schema_name = 'quality'")
     of_stream = asked(app, "SELECT seq, expectation, unexpected, rows FROM quality.verdicts WHERE kind = 'stream'")
     assert {"seq": 1, "expectation": "constraint:positive", "unexpected": 0, "rows": 4} in of_stream
     assert {"seq": 2, "expectation": "constraint:positive", "unexpected": 1, "rows": 5} in of_stream
