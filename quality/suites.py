@@ -71,8 +71,8 @@ def truths(constraints: Iterable[Constraint], guard: str) -> dict[str, str]:
 def tried(condition: str, guard: str) -> str:
     """Spark SQL: 0 where a condition holds or is NULL, 1 where it does not hold, NULL where it cannot be computed.
 
-    Spark has no TRY of any expression. But its ``try_to_binary`` computes the text that it is given, and all below that,
-    under the same roof, where each error becomes NULL; most others, as ``try_add``, catch an error of their own alone.
+    Spark has no TRY of any expression. But its ``try_to_binary`` computes the text that it is given, and all below
+    that, under the same roof, where each error becomes NULL; others, as ``try_add``, catch an error of their own alone.
     ``guard`` is a condition that never holds and that no optimizer knows it of: what stands behind it is computed where
     it stands, while a part that occurs twice would else be computed before, outside of that roof.
     """
