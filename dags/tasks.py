@@ -10,12 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from sweeparea.dags import second_python
 from sweeparea.infra.errors import SweepAreaError, UsageError, missing_extra
+
+if TYPE_CHECKING:
+    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
 
 log = logging.getLogger(__name__)
 
@@ -36,17 +39,17 @@ def release(app: str, stream: str, wanted: object) -> dict[str, Any]:
     """Releases rows of a quarantine: ``wanted`` has their ``ids``, and may have values to ``set`` by column. Fails
     where a row stays in quarantine, with the reason.
     """
-    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
-
-    jobs = second_python.jobs()
-    report = _report(jobs.release, app, stream, WantedRows(*_ids_and_values(wanted)))
+    report = _report(second_python.jobs().release, app, stream, _wanted_rows(wanted))
     if report["refused"]:
         told = "; ".join(f"{row} stays in quarantine: {why}" for row, why in report["refused"])
         raise AirflowFailException(f"{report['rows']} rows were released. {told}")
     return report
 
 
-def _ids_and_values(wanted: object) -> tuple[tuple[str, ...], None, dict[str, str]]:
+def _wanted_rows(wanted: object) -> WantedRows:
+    """What the conf of a release asks for."""
+    from sweeparea.spark_jobs.admission.release.wanted_rows import WantedRows
+
     given: dict[str, Any] = wanted if isinstance(wanted, dict) else {}
     ids, values = given.get("ids"), given.get("set", {})
     texts = tuple(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else ()
@@ -55,7 +58,7 @@ def _ids_and_values(wanted: object) -> tuple[tuple[str, ...], None, dict[str, st
             'The conf of a release is {"release": {"ids": ["17-3fa9c1d2"], "set": {"column": "value"}}}: ids as the'
             f" quarantine lists them, set may be missing. Given was {wanted!r}."
         )
-    return texts, None, {str(column): str(value) for column, value in values.items()}
+    return WantedRows(texts, assigned={str(column): str(value) for column, value in values.items()})
 
 
 def process(app: str, query: str, until: object = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from sweeparea.operators.plan.plan import Constraint
-from sweeparea.operators.sweeps.quarantine import KeptOutBy, Quarantine
+from sweeparea.operators.sweeps.quarantine import KeptOutBy, Quarantine, no_truth, violation
 from sweeparea.operators.time.ticks import INF
 from sweeparea.operators.values.bag import TS
 
@@ -110,10 +110,8 @@ def quarantine(constraints: Iterable[Constraint]) -> Quarantine | None:
     for c in constraints:
         if c.on_violation == "quarantine":
             text = c.condition.text or c.condition.sql
-            rules.append(KeptOutBy(violated(c), c.name, f"constraint {c.name} is violated: {text}"))
-            rules.append(
-                KeptOutBy(uncomputed(c), c.name, f"constraint {c.name} cannot be computed for this row: {text}")
-            )
+            rules.append(KeptOutBy(violated(c), c.name, violation(c.name, text)))
+            rules.append(KeptOutBy(uncomputed(c), c.name, no_truth(c.name, text)))
     return Quarantine(tuple(rules)) if rules else None
 
 

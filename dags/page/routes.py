@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,9 +78,7 @@ class Served:
     ) -> Iterator[tuple[HeldApplication, Application]]:
         """A query's application, opened."""
         held = self.held(user, app, query_dag_id(app, name), method)
-        if name not in held.dags.queries:
-            raise HTTPException(404, "There is no such query.")
-        with held.use() as application:
+        with _opened(held, name, held.dags.queries, "query") as application:
             yield held, application
 
     @contextmanager
@@ -89,10 +87,16 @@ class Served:
     ) -> Iterator[tuple[HeldApplication, Application]]:
         """A stream's or relation's application, opened."""
         held = self.held(user, app, admit_dag_id(app, name), method)
-        if name not in held.dags.sources:
-            raise HTTPException(404, "There is no such stream or relation.")
-        with held.use() as application:
+        with _opened(held, name, held.dags.sources, "stream or relation") as application:
             yield held, application
+
+
+@contextmanager
+def _opened(held: HeldApplication, name: str, names: Container[str], kind: str) -> Iterator[Application]:
+    if name not in names:
+        raise HTTPException(404, f"There is no such {kind}.")
+    with held.use() as application:
+        yield application
 
 
 def make_app(access: Access, applications: Applications | None = None) -> FastAPI:

@@ -167,12 +167,12 @@ class Join(Node):
         if self.kind not in (JoinKind.SEMI, JoinKind.ANTI) or self.by_key:
             return self
         alternatives = take_apart(self.condition, ids_of(self.left), ids_of(self.right))
-        decided = len(alternatives) == 1 and alternatives[0].equalities and not alternatives[0].rest
+        if len(alternatives) != 1 or not alternatives[0].equalities or alternatives[0].rest:
+            return self
         types = {c.id: c.type for side in self.inputs for c in side.columns}
-        for equality in alternatives[0].equalities if decided else ():
-            left, right = types.get(equality.left.bare), types.get(equality.right.bare)
-            decided = decided and (left is None or right is None or compared_as_they_are(left, right))
-        return replace(self, by_key=True) if decided else self
+        pairs = ((types.get(e.left.bare), types.get(e.right.bare)) for e in alternatives[0].equalities)
+        forbidden = any(left and right and not compared_as_they_are(left, right) for left, right in pairs)
+        return self if forbidden else replace(self, by_key=True)
 
     @property
     def keeps_readable(self) -> bool:

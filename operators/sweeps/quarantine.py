@@ -33,6 +33,16 @@ CONSTRAINT, REASON = "__constraint", "__reason"
 """The columns that a quarantine's table has behind the record."""
 
 
+def violation(name: str, condition: str) -> str:
+    """The reason by which a row is kept out that violates a constraint."""
+    return f"constraint {name} is violated: {condition}"
+
+
+def no_truth(name: str, condition: str) -> str:
+    """The reason by which a row is kept out for which a constraint's condition cannot be computed."""
+    return f"constraint {name} cannot be computed for this row: {condition}"
+
+
 @dataclass(frozen=True)
 class KeptOutBy:
     """What a token in ``BROKEN`` says: by which constraint a record is kept out, and why, in words."""

@@ -206,11 +206,10 @@ class StreamAdmission:
             done.append((counts, outcome))
         if not done:
             return 0, failed
-        reasons, warned = Counter[str](), Counter[str]()
+        together = Outcome()
         for _, outcome in done:
-            reasons.update(outcome.reasons)
-            warned.update(outcome.warned)
-        self._commit(stage, attempt, state, total, reasons, warned)
+            together.add(outcome)
+        self._commit(stage, attempt, state, total, together)
         for counts, outcome in done:
             self._count(counts, outcome)
         self._taken(state.source_version, newest, len(done))
@@ -239,7 +238,7 @@ class StreamAdmission:
         counts.update(outcome.counts)
         counts = self._moved(state, version, stage.seq, outcome, counts)
         judge = self._expected(stage, state, version, outcome, before)
-        self._commit(stage, attempt, state, counts, outcome.reasons, outcome.warned, judge)
+        self._commit(stage, attempt, state, counts, outcome, judge)
         self._count(counts, outcome)
         self._taken(version, newest, 1)
 
@@ -256,11 +255,11 @@ class StreamAdmission:
         return counts
 
     def _commit(
-        self, stage: Stage, attempt: str, state: StreamState, counts: Counter[str], reasons: Counter[str],
-        warned: Counter[str], judge: Callable[[SourceInfo], SourceInfo] = lambda info: info,
+        self, stage: Stage, attempt: str, state: StreamState, counts: Counter[str], outcome: Outcome,
+        judge: Callable[[SourceInfo], SourceInfo] = lambda info: info,
     ) -> None:  # fmt: skip
-        """One commit of what is staged, with the verdict on it: ``reasons`` for which rows were kept out, ``warned`` by
-        constraint those that were kept; ``judge`` adds what expectations over several rows say.
+        """One commit of what is staged, with the verdict on what its rows came to; ``judge`` adds that of expectations
+        over several rows.
         """
         more = SourceInfo(
             definition=self.application.registry.fingerprint(self.name),
@@ -268,8 +267,8 @@ class StreamAdmission:
             chronon=self.rules.domain.clock,
             chars=self.chars or None,
         )
-        looked_at = counts["rows"] + reasons.total()
-        more = judged(more, attempt, self.name, self.declared.constraints, looked_at, reasons, warned)
+        looked_at, constraints = counts["rows"] + outcome.reasons.total(), self.declared.constraints
+        more = judged(more, attempt, self.name, constraints, looked_at, outcome.reasons, outcome.warned)
         stage.commit(state.heartbeat, state.as_info(counts, judge(more)))
 
     def _expected(

@@ -58,7 +58,7 @@ class Outcome:
             self.elements.append(good.select([*rules.columns, "__tick"]))
 
     def add(self, other: Outcome) -> None:
-        """What other rows of the same version have come to, besides."""
+        """What other rows of the same version, or of another one in the same commit, have come to, besides."""
         self.counts.update(other.counts)
         self.reasons += other.reasons
         self.warned += other.warned

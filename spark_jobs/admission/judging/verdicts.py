@@ -12,6 +12,7 @@ from typing import Any
 
 from sweeparea.cql.syntax.statements import ConstraintSpec
 from sweeparea.infra.errors import SweepAreaError
+from sweeparea.operators.sweeps.quarantine import no_truth, violation
 from sweeparea.quality.incidents import KEPT_OUT
 from sweeparea.quality.records import Entry, sample_text
 from sweeparea.quality.verdict_tables import refused
@@ -25,12 +26,12 @@ ADMISSION = "admission:"
 
 def violated(constraint: ConstraintSpec) -> str:
     """The reason by which a row is kept out that breaks a constraint."""
-    return f"constraint {constraint.name} is violated: {constraint.expression.text}"
+    return violation(constraint.name, constraint.expression.text)
 
 
 def uncomputed(constraint: ConstraintSpec) -> str:
     """The reason by which a row is kept out for which a condition cannot be computed."""
-    return f"constraint {constraint.name} cannot be computed for this row: {constraint.expression.text}"
+    return no_truth(constraint.name, constraint.expression.text)
 
 
 @dataclass(frozen=True)
